@@ -1,0 +1,135 @@
+"""qmd: local search for folders of Markdown.
+
+    import qmd
+
+    with qmd.open_index("notes.sqlite") as index:
+        index.add_collection("~/notes")
+        index.embed()
+        for hit in index.query("how do I deploy the service").hits:
+            print(hit.score, hit.file, hit.title)
+
+Names are imported when they are first used: `import qmd` alone costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qmd._version import __version__
+
+if TYPE_CHECKING:
+    from qmd.engine.documents import Page, Pages, Skipped
+    from qmd.engine.embedding import EmbedProgress, EmbedReport
+    from qmd.engine.index import Index, open_index
+    from qmd.engine.indexing import ScanReport
+    from qmd.engine.requests import SearchRequest
+    from qmd.engine.status import CollectionStatus, Status
+    from qmd.errors import (
+        AmbiguousReferenceError,
+        BusyError,
+        CollectionNotFoundError,
+        ConfigError,
+        ConflictError,
+        DocumentNotFoundError,
+        ForeignIndexError,
+        ModelError,
+        NotFoundError,
+        QmdError,
+        QueryError,
+        SourceError,
+        StoreError,
+        UsageError,
+        VectorIndexMissingError,
+    )
+    from qmd.types import Chunk, Collection, Document, Hit, SearchResponse, Snippet, Stage, TypedSearch
+
+_HOMES = {
+    "qmd.engine.documents": ("Page", "Pages", "Skipped"),
+    "qmd.engine.embedding": ("EmbedProgress", "EmbedReport"),
+    "qmd.engine.index": ("Index", "open_index"),
+    "qmd.engine.indexing": ("ScanReport",),
+    "qmd.engine.requests": ("SearchRequest",),
+    "qmd.engine.status": ("CollectionStatus", "Status"),
+    "qmd.errors": (
+        "AmbiguousReferenceError",
+        "BusyError",
+        "CollectionNotFoundError",
+        "ConfigError",
+        "ConflictError",
+        "DocumentNotFoundError",
+        "ForeignIndexError",
+        "ModelError",
+        "NotFoundError",
+        "QmdError",
+        "QueryError",
+        "SourceError",
+        "StoreError",
+        "UsageError",
+        "VectorIndexMissingError",
+    ),
+    "qmd.types": (
+        "Chunk",
+        "Collection",
+        "Document",
+        "Hit",
+        "SearchResponse",
+        "Snippet",
+        "Stage",
+        "TypedSearch",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'qmd' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])
+
+
+__all__ = [
+    "AmbiguousReferenceError",
+    "BusyError",
+    "Chunk",
+    "Collection",
+    "CollectionNotFoundError",
+    "CollectionStatus",
+    "ConfigError",
+    "ConflictError",
+    "Document",
+    "DocumentNotFoundError",
+    "EmbedProgress",
+    "EmbedReport",
+    "ForeignIndexError",
+    "Hit",
+    "Index",
+    "ModelError",
+    "NotFoundError",
+    "Page",
+    "Pages",
+    "QmdError",
+    "QueryError",
+    "ScanReport",
+    "SearchRequest",
+    "SearchResponse",
+    "Skipped",
+    "Snippet",
+    "SourceError",
+    "Stage",
+    "Status",
+    "StoreError",
+    "TypedSearch",
+    "UsageError",
+    "VectorIndexMissingError",
+    "__version__",
+    "open_index",
+]

@@ -1,0 +1,125 @@
+"""Where the configuration, the index and the collections live. On the start-up path of every command."""
+
+# os.path throughout: importing pathlib would cost each command some milliseconds.
+# ruff: noqa: PTH100, PTH111, PTH113, PTH117, PTH118, PTH119, PTH120
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qmd.config.names import validate_index_name
+from qmd.errors import ConfigError
+
+DEFAULT_INDEX = "index"
+PROJECT_FOLDER = ".qmd"
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """The two files of an index.
+
+    `is_default_index` is true where the program chose the name of the index file itself, false where the
+    user did (`--index NAME` or a path in the environment). `project` is the folder that holds `.qmd`.
+    """
+
+    index: str
+    config: str
+    is_default_index: bool
+    project: str | None = None
+
+
+def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:
+    """The files that a command run in `cwd` with `--index index_name` uses.
+
+    Without a name, the nearest `.qmd/index.yml` above `cwd` decides. `QMD_INDEX_PATH` and `INDEX_PATH`
+    name another index file in every case.
+
+    Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
+    """
+    if index_name is not None:
+        validate_index_name(index_name)
+    name = index_name or DEFAULT_INDEX
+    project = project_folder(environ, cwd) if index_name is None else None
+    if project is not None:
+        config = os.path.join(project, PROJECT_FOLDER, "index.yml")
+    else:
+        config = os.path.join(config_dir(environ), f"{name}.yml")
+
+    given = environ.get("QMD_INDEX_PATH") or environ.get("INDEX_PATH")
+    if given:
+        index = os.path.abspath(os.path.join(cwd, _expand(given, environ)))
+    elif project is not None:
+        index = os.path.join(project, PROJECT_FOLDER, "index.sqlite")
+    else:
+        index = os.path.join(cache_dir(environ), f"{name}.sqlite")
+    return Locations(index, config, not given and name == DEFAULT_INDEX, project)
+
+
+def config_path(index_name: str | None, environ: Mapping[str, str], cwd: str) -> str:
+    """The `index.yml` in use; errors as in `locate`."""
+    return locate(index_name, environ, cwd).config
+
+
+def index_path(index_name: str | None, environ: Mapping[str, str], cwd: str) -> str:
+    """The index file in use; errors as in `locate`."""
+    return locate(index_name, environ, cwd).index
+
+
+def config_dir(environ: Mapping[str, str]) -> str:
+    """The folder of `index.yml`; raises `ConfigError` where no home folder is known."""
+    given = environ.get("QMD_CONFIG_DIR")
+    if given:
+        return os.path.abspath(_expand(given, environ))
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def cache_dir(environ: Mapping[str, str]) -> str:
+    """The folder of indexes and models; raises `ConfigError` where no home folder is known."""
+    return _xdg(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def project_folder(environ: Mapping[str, str], cwd: str) -> str | None:
+    """The nearest folder from `cwd` upwards with a `.qmd/index.yml`, below the home folder or outside it."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    # Both spellings: the working folder is reported with links resolved, HOME is not.
+    stops = {os.path.abspath(home), os.path.realpath(home)}
+    folder = os.path.abspath(cwd)
+    while folder not in stops:
+        if os.path.isfile(os.path.join(folder, PROJECT_FOLDER, "index.yml")):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return None
+
+
+def resolve_folder(folder: str, path: str) -> str:
+    """The absolute folder that `folder` means in the configuration file at `path`."""
+    base = os.path.dirname(os.path.abspath(path))
+    if os.path.basename(base) == PROJECT_FOLDER:
+        base = os.path.dirname(base)
+    return os.path.abspath(os.path.join(base, os.path.expanduser(folder)))
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
+    # The XDG specification tells programs to ignore a relative path here.
+    base = environ.get(variable, "")
+    if not os.path.isabs(base):
+        base = os.path.join(_home(environ), default)
+    return os.path.join(base, "qmd")
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise ConfigError("No home folder is known.", "Set HOME, or XDG_CONFIG_HOME and XDG_CACHE_HOME.")
+    return home
+
+
+def _expand(path: str, environ: Mapping[str, str]) -> str:
+    if path == "~" or path.startswith("~/"):
+        return _home(environ) + path[1:]
+    return path

@@ -1,0 +1,160 @@
+"""What `index.yml` may say: tobi/qmd's keys, and our own `ranking` and `encoding`."""
+
+from __future__ import annotations
+
+from typing import NoReturn, get_args
+
+from qmd.config.contexts import normalise_prefix
+from qmd.config.names import nfc, validate_collection_name, validate_encoding
+from qmd.config.paths import resolve_folder
+from qmd.config.yaml_nodes import Mapping, Node, Scalar, Sequence, broken
+from qmd.errors import UsageError
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking
+
+
+def read_config(root: Node | None, path: str, digest: str) -> Config:
+    """The configuration that the document `root` of the file at `path` holds.
+
+    Raises `ConfigError` with `path:line: reason` for a known key with a wrong value.
+    """
+    return _Reader(path).config(root, digest)
+
+
+class _Reader:
+    """Reads the tree, and knows the file for its messages."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def config(self, root: Node | None, file_digest: str) -> Config:
+        top = self._mapping(root, "the file")
+        models = self._mapping(top.get("models"), "models")
+        # tobi/qmd reads the longer name as well.
+        editor = "editor_uri" if "editor_uri" in top else "editor_uri_template"
+        return Config(
+            path=self._path,
+            digest=file_digest,
+            collections=self._collections(top.get("collections")),
+            global_context=self._text(top.get("global_context"), "global_context"),
+            editor_uri=self._text(top.get(editor), editor),
+            models=Models(
+                embed=self._text(models.get("embed"), "models.embed"),
+                rerank=self._text(models.get("rerank"), "models.rerank"),
+                generate=self._text(models.get("generate"), "models.generate"),
+            ),
+            ranking=self._ranking(top.get("ranking")),
+        )
+
+    def _collections(self, node: Node | None) -> dict[str, Collection]:
+        collections: dict[str, Collection] = {}
+        if isinstance(node, Mapping):
+            for entry in node.entries:
+                name = nfc(entry.key.text)
+                try:
+                    validate_collection_name(name)
+                except UsageError as error:
+                    raise broken(self._path, entry.key.line, f"collections: {error.message}") from error
+                if name in collections:
+                    self._fail(entry.key, f"duplicate key {name!r}")
+                collections[name] = self._collection(name, entry.key, entry.value)
+        else:
+            self._mapping(node, "collections")
+        return collections
+
+    def _collection(self, name: str, key: Scalar, node: Node) -> Collection:
+        where = f"collections.{name}"
+        if not isinstance(node, Mapping):
+            self._fail(key, f"{where} must be a mapping with a path")
+        fields = self._mapping(node, where)
+        folder = self._text(fields.get("path"), f"{where}.path")
+        if folder is None:
+            self._fail(fields.get("path") or key, f"{where}.path is required")
+        if "\0" in folder:
+            self._fail(fields["path"], f"{where}.path must not hold a NUL character")
+        return Collection(
+            name=name,
+            path=resolve_folder(folder, self._path),
+            pattern=self._text(fields.get("pattern"), f"{where}.pattern") or DEFAULT_PATTERN,
+            ignore=self._ignore(fields.get("ignore"), f"{where}.ignore"),
+            context=self._context(fields.get("context"), f"{where}.context"),
+            update=self._text(fields.get("update"), f"{where}.update"),
+            include_by_default=self._flag(fields.get("includeByDefault"), f"{where}.includeByDefault"),
+            encoding=self._encoding(fields.get("encoding"), f"{where}.encoding"),
+        )
+
+    def _ignore(self, node: Node | None, where: str) -> tuple[str, ...]:
+        if isinstance(node, Sequence):
+            return tuple(
+                self._text(item, f"{where}[{number}]") or self._fail(item, f"{where}[{number}] is empty")
+                for number, item in enumerate(node.items)
+            )
+        if isinstance(node, Mapping):
+            self._fail(node, f"{where} must be a list of texts, or one text")
+        text = self._text(node, where)
+        return () if text is None else (text,)
+
+    def _context(self, node: Node | None, where: str) -> dict[str, str]:
+        if isinstance(node, Sequence):
+            self._fail(node, f"{where} must be a mapping of folders to texts, or one text")
+        if not isinstance(node, Mapping):
+            text = self._text(node, where)
+            return {} if text is None else {"": text}
+        context: dict[str, str] = {}
+        for entry in node.entries:
+            prefix = normalise_prefix(entry.key.text)
+            if prefix in context:
+                self._fail(entry.key, f"{where} has two texts for {'/' + prefix!r}")
+            text = self._text(entry.value, f"{where}[{entry.key.text!r}]")
+            if text is not None:
+                context[prefix] = text
+        return context
+
+    def _ranking(self, node: Node | None) -> Ranking | None:
+        text = self._text(node, "ranking")
+        choices: tuple[Ranking, ...] = get_args(Ranking)
+        for choice in choices:
+            if text == choice:
+                return choice
+        if node is not None and text is not None:
+            self._fail(node, f"ranking must be {' or '.join(choices)}")
+        return None
+
+    def _encoding(self, node: Node | None, where: str) -> str | None:
+        name = self._text(node, where)
+        if node is not None and name is not None:
+            try:
+                validate_encoding(name)
+            except UsageError as error:
+                raise broken(self._path, node.line, f"{where}: {error.message}") from error
+        return name
+
+    def _flag(self, node: Node | None, where: str) -> bool:
+        if node is None or _is_null(node):
+            return True
+        if not isinstance(node, Scalar) or node.kind != "bool":
+            self._fail(node, f"{where} must be true or false")
+        return node.text.lower() == "true"
+
+    def _text(self, node: Node | None, where: str) -> str | None:
+        """The text of an optional value; None where it is absent, null or blank."""
+        if node is None or _is_null(node):
+            return None
+        if not isinstance(node, Scalar):
+            self._fail(node, f"{where} must be text")
+        if node.kind != "text":
+            self._fail(node, f"{where} must be text; put it in quotes")
+        return node.text if node.text.strip() else None
+
+    def _mapping(self, node: Node | None, where: str) -> dict[str, Node]:
+        if node is None or _is_null(node):
+            return {}
+        if not isinstance(node, Mapping):
+            self._fail(node, f"{where} must be a mapping")
+        return {entry.key.text: entry.value for entry in node.entries}
+
+    def _fail(self, node: Node, reason: str) -> NoReturn:
+        raise broken(self._path, node.line, reason)
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.kind == "null"

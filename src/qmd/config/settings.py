@@ -1,0 +1,92 @@
+"""Settings: an environment variable wins over the configuration file, the file over the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from qmd.errors import ConfigError
+from qmd.types import Config, Ranking
+
+DEFAULT_BUSY_TIMEOUT_MS = 120_000
+# What SQLite keeps the busy timeout in.
+MAX_BUSY_TIMEOUT_MS = 2**31 - 1
+MAX_THREADS = 4096
+
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is in force. None leaves the choice to the engine.
+
+    `busy_timeout_ms` is how long a writer waits for another, in milliseconds.
+    """
+
+    ranking: Ranking | None = None
+    embed_model: str | None = None
+    rerank_model: str | None = None
+    generate_model: str | None = None
+    editor_uri: str | None = None
+    threads: int | None = None
+    busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
+
+
+def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
+    """The settings in force; a variable that is empty counts as not set.
+
+    Raises `ConfigError` naming the variable that holds a bad value.
+    """
+    timeout = _whole_number(environ, "QMD_SQLITE_BUSY_TIMEOUT", 0, MAX_BUSY_TIMEOUT_MS)
+    return Settings(
+        ranking=_ranking(environ) or config.ranking,
+        embed_model=_text(environ, "QMD_EMBED_MODEL") or config.models.embed,
+        rerank_model=_text(environ, "QMD_RERANK_MODEL") or config.models.rerank,
+        generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
+        editor_uri=_text(environ, "QMD_EDITOR_URI") or config.editor_uri,
+        threads=_whole_number(environ, "QMD_THREADS", 1, MAX_THREADS),
+        busy_timeout_ms=DEFAULT_BUSY_TIMEOUT_MS if timeout is None else timeout,
+    )
+
+
+def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The variables that are set, as (name, value) sorted by name; a secret's value is not shown.
+
+    All of `QMD_*` is listed, whether known or not: a misspelt name is what the list helps to find.
+    """
+    return [
+        (name, "(set)" if any(word in name for word in _SECRET_WORDS) else value)
+        for name, value in sorted(environ.items())
+        if value.strip() and (name.startswith("QMD_") or name == "INDEX_PATH")
+    ]
+
+
+def _text(environ: Mapping[str, str], name: str) -> str | None:
+    return environ.get(name, "").strip() or None
+
+
+def _ranking(environ: Mapping[str, str]) -> Ranking | None:
+    value = _text(environ, "QMD_RANKING")
+    if value is None:
+        return None
+    choices: tuple[Ranking, ...] = get_args(Ranking)
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise ConfigError(
+        f"QMD_RANKING must be {' or '.join(choices)}, not {value!r}.", "Correct or unset QMD_RANKING."
+    )
+
+
+def _whole_number(environ: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+    value = _text(environ, name)
+    if value is None:
+        return None
+    # isascii: int() would also take digits of other scripts; 10 digits are more than `most` ever has.
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and least <= int(value) <= most):
+        raise ConfigError(
+            f"{name} must be a whole number from {least} to {most}, not {value!r}.",
+            f"Correct or unset {name}.",
+        )
+    return int(value)

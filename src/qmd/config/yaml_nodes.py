@@ -1,0 +1,168 @@
+"""A YAML document as a tree that knows where everything stands in the text.
+
+The tree serves reading (an error names its line) and editing (a change touches only its own span).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from qmd.errors import ConfigError
+
+# Aliases share nodes; what they may repeat is bounded, so that a few lines cannot unfold into gigabytes.
+MAX_ALIASED_NODES = 10_000
+
+Kind = Literal["text", "null", "bool", "number", "other"]
+
+_KINDS: dict[str, Kind] = {
+    "str": "text",
+    # A date is a text in YAML 1.2's core schema.
+    "timestamp": "text",
+    "value": "text",
+    "null": "null",
+    "bool": "bool",
+    "int": "number",
+    "float": "number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Characters [start, end) of the text; `line` from 1, `column` from 0.
+
+    `alias` is true where the document says `*name`: the span is then the anchor's, not the alias's.
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+    alias: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Node):
+    text: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    items: tuple[Node, ...]
+    flow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Node):
+    entries: tuple[Entry, ...]
+    flow: bool
+
+    def get(self, key: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.key.text == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: Scalar
+    value: Node
+
+
+def compose(text: str, path: str) -> Node | None:
+    """The document in `text`, or None where it holds nothing; `path` is for messages only.
+
+    Raises `ConfigError` with `path:line: reason` for what is not YAML 1.2, for duplicate and merge keys, and
+    for documents that are nested too deeply or unfold too far.
+    """
+    # Imported on use: nothing but reading and editing the file needs it.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.reader import ReaderError
+
+    try:
+        # The pure parser always: the C one saves less than half a millisecond, and reads YAML 1.1.
+        yaml = YAML(typ="safe", pure=True)
+        # An anchor may be defined anew; the parser would print a warning about it.
+        yaml.composer.warn_double_anchors = False
+        root = yaml.compose(text)
+        return None if root is None else _Converter(text, path).convert(root)
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise broken(path, line, "a character that YAML does not allow") from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        if error.context_mark and mark.index >= len(text.rstrip()):
+            # What is wrong at the end of the file is something left open before.
+            mark = error.context_mark
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        raise broken(path, mark.line + 1 if mark else 1, " ".join(reason.split())) from error
+    except RecursionError as error:
+        raise broken(path, 1, "nested too deeply") from error
+    except (YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The parser answers some malformed directives, tags and escapes with bare Python errors.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise broken(path, 1, f"not readable as YAML: {reason}") from error
+
+
+def broken(path: str, line: int, reason: str) -> ConfigError:
+    """The error for what is wrong at a line of the file."""
+    return ConfigError(f"{path}:{line}: {reason}", "Correct the file, then run the command again.")
+
+
+class _Converter:
+    def __init__(self, text: str, path: str) -> None:
+        self._text = text
+        self._path = path
+        self._seen: set[int] = set()
+        self._aliased = 0
+
+    def convert(self, node: Any, inside_alias: bool = False) -> Node:
+        alias = id(node) in self._seen
+        self._seen.add(id(node))
+        if alias or inside_alias:
+            self._aliased += 1
+            if self._aliased > MAX_ALIASED_NODES:
+                raise broken(self._path, node.start_mark.line + 1, "aliases repeat too much")
+        inside = alias or inside_alias
+        start, end = node.start_mark.index, node.end_mark.index
+        line, column = node.start_mark.line + 1, node.start_mark.column
+        match node.id:
+            case "scalar":
+                if node.style in ("|", ">"):
+                    end = self._block_scalar_end(start, end)
+                return Scalar(start, end, line, column, alias, node.value, _kind(node))
+            case "sequence":
+                items = tuple(self.convert(item, inside) for item in node.value)
+                return Sequence(start, end, line, column, alias, items, bool(node.flow_style))
+            case _:
+                entries = self._entries(node, inside)
+                return Mapping(start, end, line, column, alias, entries, bool(node.flow_style))
+
+    def _entries(self, node: Any, inside_alias: bool) -> tuple[Entry, ...]:
+        entries: dict[str, Entry] = {}
+        for key_node, value_node in node.value:
+            key = self.convert(key_node, inside_alias)
+            if not isinstance(key, Scalar):
+                raise broken(self._path, key.line, "a key must be text")
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise broken(self._path, key.line, "merge keys (<<) are not part of YAML 1.2")
+            if key.text in entries:
+                first = entries[key.text].key.line
+                raise broken(self._path, key.line, f"duplicate key {key.text!r}, first on line {first}")
+            value = self.convert(value_node, inside_alias)
+            if isinstance(value, Scalar) and value.start == value.end:
+                # The parser puts a value that is not there where the next token begins.
+                value = replace(value, start=key.end, end=key.end, line=key.line)
+            entries[key.text] = Entry(key, value)
+        return tuple(entries.values())
+
+    def _block_scalar_end(self, start: int, end: int) -> int:
+        # The parser's mark lies after the blank lines that follow; they count only where `+` keeps them.
+        header = self._text[start:end].split("\n", 1)[0]
+        if "+" in header.split("#", 1)[0]:
+            return end
+        return start + len(self._text[start:end].rstrip())
+
+
+def _kind(node: Any) -> Kind:
+    return _KINDS.get(node.tag.removeprefix("tag:yaml.org,2002:"), "other")

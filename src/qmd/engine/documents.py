@@ -1,0 +1,275 @@
+"""Finding documents by what a user or an agent calls them, and cutting pages out of them (M20–M33)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from qmd.config.contexts import context_for
+from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
+from qmd.sources.patterns import compile_pattern
+from qmd.store.base import Store
+from qmd.text.uris import is_uri, parse_uri, split_location
+from qmd.types import Config, Document
+
+#: Files above this many bytes are skipped by `multi_get`.
+DEFAULT_MAX_BYTES = 10 * 1024
+_DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
+_GLOB = re.compile(r"[*?\[{]")
+_CANDIDATES = 20
+#: Similar names are offered only when at most this share of the characters differ.
+_ABSURD = 0.6
+_SUGGESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document's text, or a part of it. `first_line` is where the text starts; `more` lines follow it."""
+
+    document: Document
+    context: str | None
+    text: str
+    first_line: int
+    total_lines: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A document that was larger than asked for, and was not read."""
+
+    document: Document
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What a `multi_get` found, in order, and what it could not find."""
+
+    items: tuple[Page | Skipped, ...]
+    errors: tuple[str, ...]
+
+
+class Library:
+    """The documents of an index, by name."""
+
+    def __init__(self, store: Store, config: Config) -> None:
+        self._store = store
+        self._config = config
+
+    def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
+        """One document, whole or from a line on.
+
+        `reference`: a display path, a path unique by its end (at a `/`), an absolute path inside a collection,
+        a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`, which win over the arguments.
+        Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
+        """
+        _check_lines(from_line, max_lines)
+        try:
+            # A file whose own name ends in :12 is found first.
+            document = self.resolve(reference)
+        except DocumentNotFoundError as error:
+            path, start, count = split_location(reference)
+            if start is None:
+                raise
+            try:
+                document = self.resolve(path)
+            except DocumentNotFoundError:
+                raise self._not_found(path) from error
+            from_line, max_lines = start, count if count is not None else max_lines
+            _check_lines(from_line, max_lines)
+        return self._page(document, from_line, max_lines)
+
+    def multi_get(
+        self, pattern: str, max_lines: int | None = None, max_bytes: int | None = DEFAULT_MAX_BYTES
+    ) -> Pages:
+        """Many documents: a glob over display paths, or a comma-separated list of anything `get` takes.
+
+        Documents above `max_bytes` are named but not read. Raises `DocumentNotFoundError` where nothing
+        matched.
+        """
+        _check_lines(None, max_lines)
+        if max_bytes is not None and max_bytes < 1:
+            raise UsageError(f"max_bytes must be at least 1, not {max_bytes}")
+        if not pattern.strip():
+            raise UsageError("the pattern is empty")
+        items: list[Page | Skipped] = []
+        errors: list[str] = []
+        for document, start, count in self._chosen(pattern, errors):
+            if max_bytes is not None and document.size > max_bytes:
+                items.append(Skipped(document, document.size))
+                continue
+            try:
+                items.append(self._page(document, start, count if count is not None else max_lines))
+            except QmdError as error:
+                errors.append(error.message)
+        if not items:
+            raise DocumentNotFoundError(
+                "; ".join(errors) if errors else f"No documents match: {pattern}",
+                hint="see 'qmd ls' for what is indexed",
+            )
+        return Pages(tuple(items), tuple(errors))
+
+    def resolve(self, reference: str) -> Document:
+        """The one document that a reference names. Raises as `get` does."""
+        reference = reference.strip()
+        path = parse_uri(reference) if is_uri(reference) else reference
+        exact = self._exact(path)
+        if exact is not None:
+            return exact
+        if os.path.isabs(os.path.expanduser(path)) and not is_uri(reference):  # noqa: PTH111, PTH117
+            inside = self._absolute(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+            if inside is not None:
+                return inside
+        docid = _DOCID.fullmatch(reference)
+        if docid:
+            found = self._visible(self._store.with_hash(docid[1].lower(), _CANDIDATES))
+            if len({document.hash for document in found}) > 1:
+                raise _ambiguous(reference, [f"#{document.hash[:12]} {document.file}" for document in found])
+            if found:
+                return found[0]
+        ending = self._visible(self._store.ending_with(path, _CANDIDATES)) if path.strip("/") else []
+        if len(ending) > 1:
+            raise _ambiguous(reference, [document.file for document in ending])
+        if ending:
+            return ending[0]
+        raise self._not_found(reference)
+
+    def listing(self, target: str | None) -> list[Document]:
+        """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
+
+        Raises `DocumentNotFoundError` for a folder that holds nothing.
+        """
+        path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
+        if not path:
+            return self._visible(self._store.listing())
+        collection, _, under = path.partition("/")
+        if collection not in self._config.collections:
+            raise DocumentNotFoundError(
+                f"Collection not found: {collection}",
+                hint=f"known collections: {', '.join(self._config.collections) or 'none yet'}",
+            )
+        found = list(self._store.listing(collection, under))
+        if under and not found:
+            raise DocumentNotFoundError(f"nothing under {path}", hint=f"see 'qmd ls {collection}'")
+        return found
+
+    def _chosen(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
+        """The documents of a pattern, with the lines that its references ask for."""
+        whole = self._try(pattern)
+        if whole is not None:
+            yield whole, None, None
+        elif _GLOB.search(pattern):
+            matches = compile_pattern(pattern.removeprefix("qmd://"))
+            for document in self._visible(self._store.listing()):
+                if matches(document.file) or matches(document.path):
+                    yield document, None, None
+        else:
+            yield from self._listed(pattern, errors)
+
+    def _listed(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
+        names = [name.strip() for name in pattern.split(",")]
+        at = 0
+        while at < len(names):
+            # A name may hold commas itself: the longest run of pieces that is a document wins.
+            for to in range(len(names), at, -1):
+                name = ", ".join(names[at:to]) if to - at > 1 else names[at]
+                document = self._try(name) or (self._try(",".join(names[at:to])) if to - at > 1 else None)
+                if document is not None:
+                    yield document, None, None
+                    break
+            else:
+                to = at + 1
+                if names[at]:
+                    path, start, count = split_location(names[at])
+                    try:
+                        yield self.resolve(path if start is not None else names[at]), start, count
+                    except QmdError as error:
+                        errors.append(error.message)
+            at = to
+
+    def _try(self, reference: str) -> Document | None:
+        """The document, where exactly one answers to the reference."""
+        if not reference:
+            return None
+        try:
+            return self.resolve(reference)
+        except (DocumentNotFoundError, AmbiguousReferenceError):
+            return None
+
+    def _page(self, document: Document, from_line: int | None, max_lines: int | None) -> Page:
+        text = self._store.texts([document.id]).get(document.id)
+        if text is None:
+            raise self._not_found(document.file)
+        context = context_for(self._config, document.collection, document.path)
+        lines = text.split("\n")
+        # The line feed at the end of a file ends its last line; it begins no other.
+        total = len(lines) - 1 if len(lines) > 1 and not lines[-1] else len(lines)
+        start = from_line or 1
+        if start > total:
+            raise UsageError(f"{document.file} has {total} lines: there is no line {start}")
+        if start == 1 and max_lines is None:
+            return Page(document, context, text, 1, total, 0)
+        end = total if max_lines is None else min(total, start - 1 + max_lines)
+        return Page(document, context, "\n".join(lines[start - 1 : end]), start, total, total - end)
+
+    def _exact(self, path: str) -> Document | None:
+        collection, _, rest = path.strip("/").partition("/")
+        if rest and collection in self._config.collections:
+            return self._store.find(collection, rest)
+        return None
+
+    def _absolute(self, path: str) -> Document | None:
+        """A file on disk, by the collection whose root is above it; the deepest root wins."""
+        roots = sorted(self._config.collections.values(), key=lambda each: -len(each.path))
+        for collection in roots:
+            for root in (collection.path, os.path.realpath(collection.path)):
+                if path.startswith(root.rstrip("/") + "/"):
+                    document = self._store.find(collection.name, path[len(root.rstrip("/")) + 1 :])
+                    if document is not None:
+                        return document
+        return None
+
+    def _visible(self, documents: Iterable[Document]) -> list[Document]:
+        """Documents of collections that the configuration still has."""
+        return [document for document in documents if document.collection in self._config.collections]
+
+    def _not_found(self, reference: str) -> DocumentNotFoundError:
+        similar = self._similar(reference)
+        return DocumentNotFoundError(
+            f"Document not found: {reference}",
+            similar,
+            "see 'qmd ls' for what is indexed" if not similar else None,
+        )
+
+    def _similar(self, reference: str) -> tuple[str, ...]:
+        """The three most similar display paths (Levenshtein, case-insensitive); nothing absurd."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+
+        wanted = (parse_uri(reference) if is_uri(reference) else reference).lower()
+        files = [document.file for document in self._visible(self._store.listing())]
+        whole = "/" in wanted
+        # A bare name is compared with file names, a path with paths.
+        keys = [file.lower() if whole else file.rsplit("/", 1)[-1].lower() for file in files]
+        found = process.extract(
+            wanted, keys, scorer=Levenshtein.normalized_distance, limit=_SUGGESTIONS, score_cutoff=_ABSURD
+        )
+        return tuple(files[index] for _, _, index in found)
+
+
+def _check_lines(from_line: int | None, max_lines: int | None) -> None:
+    if from_line is not None and from_line < 1:
+        raise UsageError(f"lines are counted from 1: there is no line {from_line}")
+    if max_lines is not None and max_lines < 1:
+        raise UsageError(f"the number of lines must be at least 1, not {max_lines}")
+
+
+def _ambiguous(reference: str, candidates: Sequence[str]) -> AmbiguousReferenceError:
+    return AmbiguousReferenceError(
+        f"{reference} could be any of: {', '.join(candidates)}",
+        tuple(candidates),
+        "give more of the path, or more digits of the docid",
+    )

@@ -1,0 +1,117 @@
+"""Vectors for the texts that have none: in batches, resumable, one process at a time (E13)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from qmd.errors import BusyError
+from qmd.models.base import Embedder
+from qmd.store.base import Embedded, Pending, Scope, Store
+from qmd.text.chunking import OVERLAP, TARGET, chunk
+from qmd.types import Chunk
+
+#: Chunks that are embedded and stored together: what a crash can cost.
+BATCH_CHUNKS = 256
+#: Texts fetched at a time, so that memory holds a batch and not the index.
+_FETCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedProgress:
+    """How far it is. `seconds_left` is an estimate from the texts done so far; None before there is one."""
+
+    texts_done: int
+    texts_total: int
+    chunks_done: int
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """What an `embed` did."""
+
+    texts: int
+    chunks: int
+    seconds: float
+    model: str
+
+
+OnProgress = Callable[[EmbedProgress], None]
+
+
+@contextmanager
+def embedding_lock(location: str) -> Iterator[None]:
+    """Hold the right to embed into an index. Raises `BusyError` where another process has it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(location + ".embed.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(
+            "another 'qmd embed' is running for this index; this one leaves it to that",
+            "wait for it to end; what it has done is kept in any case",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def embed(
+    store: Store, embedder: Embedder, fingerprint: str, scope: Scope, on_progress: OnProgress | None = None
+) -> EmbedReport:
+    """Embed every text of a scope that has no vectors of this kind. The caller holds `embedding_lock`."""
+    started = time.monotonic()
+    total = store.pending_count(fingerprint, scope)
+    texts = chunks = 0
+    after = 0
+    batch: list[tuple[Pending, list[Chunk]]] = []
+    waiting = 0
+    while found := store.pending(fingerprint, scope, after, _FETCH):
+        for item in found:
+            after = item.content
+            pieces = cut(item.text, embedder)
+            if not pieces:
+                continue
+            batch.append((item, pieces))
+            waiting += len(pieces)
+            if waiting >= BATCH_CHUNKS:
+                _store(store, embedder, fingerprint, batch)
+                texts, chunks = texts + len(batch), chunks + waiting
+                batch, waiting = [], 0
+                if on_progress is not None:
+                    spent = time.monotonic() - started
+                    on_progress(EmbedProgress(texts, total, chunks, spent / texts * max(0, total - texts)))
+    if batch:
+        _store(store, embedder, fingerprint, batch)
+        texts, chunks = texts + len(batch), chunks + waiting
+    if on_progress is not None:
+        on_progress(EmbedProgress(texts, total, chunks, 0.0))
+    return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
+
+
+def cut(text: str, embedder: Embedder) -> list[Chunk]:
+    """A text in chunks that the embedder reads whole (E11)."""
+    target = min(TARGET, embedder.chunk_tokens)
+    overlap = min(int(TARGET * OVERLAP), embedder.chunk_overlap)
+    return chunk(text, embedder.token_offsets(text), target=target, overlap=overlap)
+
+
+def _store(
+    store: Store, embedder: Embedder, fingerprint: str, batch: list[tuple[Pending, list[Chunk]]]
+) -> None:
+    pieces = [item.text[piece.start : piece.end] for item, found in batch for piece in found]
+    titles = [item.title for item, found in batch for _ in found]
+    vectors = embedder.embed_documents(pieces, titles)
+    tokens = [embedder.token_ids(piece) for piece in pieces]
+    embedded: list[Embedded] = []
+    at = 0
+    for item, found in batch:
+        to = at + len(found)
+        embedded.append(Embedded(item.content, found, vectors[at:to], tokens[at:to]))
+        at = to
+    store.add_vectors(fingerprint, embedder.name, embedded)

@@ -1,0 +1,58 @@
+"""Variants of a query from the expander, where there is one and something to gain (E40)."""
+
+from __future__ import annotations
+
+import json
+
+from qmd.engine.legs import Legs
+from qmd.engine.requests import SearchRequest
+from qmd.engine.roles import Roles
+from qmd.errors import QmdError
+from qmd.models.base import Variant
+from qmd.store.base import LexicalMatches, Store
+from qmd.types import Stage
+
+#: BM25 so sure of itself that variants would only cost time.
+STRONG_SCORE = 0.85
+STRONG_LEAD = 0.15
+
+
+def expand(
+    store: Store, roles: Roles, legs: Legs, request: SearchRequest, lexical: LexicalMatches | None
+) -> list[Variant]:
+    """The variants, from the cache where they are known; none, with the stage saying why, where skipped."""
+    if request.searches:
+        legs.skip("expand", "searches were given")
+        return []
+    if not request.expand:
+        legs.skip("expand", "not asked for")
+        return []
+    try:
+        expander = roles.expander
+    except QmdError as error:
+        legs.skip("expand", error.in_one_line())
+        return []
+    if expander is None:
+        legs.skip("expand", "no expansion model is set")
+        return []
+    if lexical is not None and is_strong(lexical):
+        legs.skip("expand", "the keywords alone find one document far ahead of the others")
+        return []
+    key = json.dumps(["expand", expander.name, request.query, request.intent], ensure_ascii=False)
+    known = store.cached(key)
+    if known is not None:
+        legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))
+        return [Variant(kind, text) for kind, text in json.loads(known)]
+    started = legs.start(lambda: expander.expand(request.query, intent=request.intent))
+    variants = legs.gather("expand", started) or []
+    if variants:
+        store.remember({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
+    return variants
+
+
+def is_strong(lexical: LexicalMatches) -> bool:
+    """Whether the best document is nearly all that could be asked, and far ahead of the second."""
+    if lexical.bound <= 0 or not lexical.matches:
+        return False
+    scores = [match.score / lexical.bound for match in lexical.matches[:2]]
+    return scores[0] >= STRONG_SCORE and (len(scores) == 1 or scores[0] - scores[1] >= STRONG_LEAD)

@@ -1,0 +1,496 @@
+"""`Index`: everything that can be done with an index. Every edge calls this, and nothing below it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from qmd.config import contexts, editing
+from qmd.config.index_yml import digest, parse, read_bytes
+from qmd.config.names import nfc
+from qmd.config.paths import Locations, cache_dir, locate
+from qmd.config.settings import Settings, resolve
+from qmd.engine import embedding, indexing
+from qmd.engine.documents import DEFAULT_MAX_BYTES, Library, Page, Pages
+from qmd.engine.requests import (
+    DEFAULT_CANDIDATES,
+    DEFAULT_LIMIT,
+    DEFAULT_TIMEOUT,
+    VECTOR_MIN_SCORE,
+    SearchRequest,
+    collections_of,
+)
+from qmd.engine.roles import Roles
+from qmd.engine.searching import Searcher
+from qmd.engine.status import CollectionStatus, Status, VectorsStatus
+from qmd.errors import CollectionNotFoundError, ForeignIndexError, ModelError, NotFoundError, SourceError
+from qmd.store.base import Scope, Store
+from qmd.store.sqlite.database import belongs_to_us
+from qmd.store.sqlite.store import SqliteStore
+from qmd.types import (
+    DEFAULT_PATTERN,
+    Collection,
+    Config,
+    Document,
+    Ranking,
+    SearchResponse,
+    TypedSearch,
+)
+
+#: The default index where another program keeps its own at the same place (E1).
+_BESIDE = "index-python.sqlite"
+
+
+class Index:
+    """An index and its configuration. Safe to share between threads; close it, or use it in a `with`.
+
+    Paths given to it are files: `path` the index, `config` the `index.yml` that says what is in it.
+    """
+
+    def __init__(
+        self,
+        locations: Locations,
+        *,
+        environ: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self.notes: list[str] = []
+        self.locations = self._beside_foreign(locations)
+        self._lock = threading.RLock()
+        self._data = read_bytes(self.locations.config)
+        self._config = parse(self._data, self.locations.config)
+        self.settings: Settings = resolve(self._config, self._environ)
+        self._store: Store = SqliteStore(self.locations.index, busy_timeout_ms=self.settings.busy_timeout_ms)
+        self.roles = Roles(self.settings, cache_dir(self._environ), progress)
+        self._searcher: Searcher | None = None
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and the models."""
+        if self._searcher is not None:
+            self._searcher.close()
+        self._store.close()
+
+    def _beside_foreign(self, locations: Locations) -> Locations:
+        if not locations.is_default_index or belongs_to_us(locations.index):
+            return locations
+        beside = os.path.join(os.path.dirname(locations.index), _BESIDE)  # noqa: PTH118, PTH120
+        if not os.path.exists(beside):  # noqa: PTH110
+            self.notes.append(
+                f"{locations.index} belongs to another program and is left alone; using {beside}"
+            )
+        return replace(locations, index=beside)
+
+    # -- configuration -------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        """The configuration, read anew where the file has changed. Raises `ConfigError` where it is broken."""
+        data = read_bytes(self.locations.config)
+        with self._lock:
+            if digest(data) != self._config.digest:
+                self._adopt(parse(data, self.locations.config))
+            return self._config
+
+    def _adopt(self, config: Config) -> Config:
+        with self._lock:
+            self._config = config
+            self._searcher = None
+            return config
+
+    def collection(self, name: str) -> Collection:
+        """A collection by name. Raises `CollectionNotFoundError`, listing the known ones."""
+        config = self.config
+        collections_of(config, [name])
+        return config.collections[name]
+
+    def add_collection(
+        self,
+        path: str,
+        name: str | None = None,
+        *,
+        pattern: str = DEFAULT_PATTERN,
+        ignore: Sequence[str] = (),
+        encoding: str | None = None,
+        on_progress: indexing.OnProgress | None = None,
+    ) -> indexing.ScanReport:
+        """Make a folder a collection and index it.
+
+        The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
+        `ConflictError` for a name or folder that is taken; then nothing has changed.
+        """
+        folder = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+        if not os.path.isdir(folder):  # noqa: PTH112
+            state = "is not a folder" if os.path.exists(folder) else "does not exist"  # noqa: PTH110
+            raise SourceError(f"{path} {state}", "give the path of a folder that holds documents")
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
+        chosen = name if name is not None else os.path.basename(folder)  # noqa: PTH119
+        collection = Collection(nfc(chosen), folder, pattern, tuple(ignore), encoding=encoding)
+        # Refuses a pattern that cannot be read before anything is written.
+        indexing.check(collection)
+        config = self._adopt(editing.add_collection(self.locations.config, collection))
+        self._store.sync(config)
+        report = indexing.scan(self._store, config.collections[collection.name], on_progress)
+        self._store.refresh_statistics()
+        return report
+
+    def remove_collection(self, name: str) -> int:
+        """Forget a collection; its files stay. Returns how many documents left the index."""
+        self.collection(name)
+        config = self._adopt(editing.remove_collection(self.locations.config, name))
+        removed = self._store.remove_collection(name)
+        self._store.sync(config)
+        return removed
+
+    def rename_collection(self, old: str, new: str) -> None:
+        """Give a collection another name. Raises `ConflictError` where that is taken."""
+        self.collection(old)
+        config = self._adopt(editing.rename_collection(self.locations.config, old, nfc(new)))
+        self._store.rename_collection(old, nfc(new))
+        self._store.sync(config)
+
+    def add_context(self, target: str, text: str) -> str:
+        """Describe everything (`/`), a collection or a folder in one; returns the place as a `qmd://` URI.
+
+        `target` is `/`, `qmd://collection/path`, or a folder or file on disk inside a collection.
+        """
+        collection, prefix = self._context_place(target)
+        self._write_contexts(editing.set_context(self.locations.config, collection, prefix, text))
+        return contexts.context_uri(collection, prefix)
+
+    def remove_context(self, target: str) -> str:
+        """Forget a description. Raises `NotFoundError` where there is none."""
+        collection, prefix = self._context_place(target)
+        self._write_contexts(editing.remove_context(self.locations.config, collection, prefix))
+        return contexts.context_uri(collection, prefix)
+
+    def contexts(self) -> list[tuple[str, str]]:
+        """Every description: (place as a `qmd://` URI, text)."""
+        return contexts.list_contexts(self.config)
+
+    def _write_contexts(self, config: Config) -> None:
+        self._store.sync(self._adopt(config))
+
+    def _context_place(self, target: str) -> tuple[str | None, str]:
+        if target == "/" or target.startswith("qmd://"):
+            collection, prefix = contexts.parse_context_target(target)
+            if collection is not None:
+                self.collection(collection)
+            return collection, prefix
+        folder = os.path.realpath(os.path.expanduser(target))  # noqa: PTH111
+        roots = {os.path.realpath(each.path): each.name for each in self.config.collections.values()}
+        for root in sorted(roots, key=len, reverse=True):
+            if folder == root or folder.startswith(root.rstrip(os.sep) + os.sep):
+                return roots[root], nfc(folder[len(root) :].strip(os.sep).replace(os.sep, "/"))
+        raise NotFoundError(
+            f"{target} is in no collection",
+            "add its folder with 'qmd collection add', or name a place as qmd://collection/path",
+        )
+
+    # -- indexing ------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        collections: Sequence[str] = (),
+        *,
+        pull: bool = False,
+        commands: bool = True,
+        on_progress: indexing.OnProgress | None = None,
+        on_report: Callable[[indexing.ScanReport], None] | None = None,
+    ) -> list[indexing.ScanReport]:
+        """Bring collections (all, where none is named) up to date with their folders.
+
+        `pull`: first `git pull --ff-only` where a folder is a git work tree. `commands`: first run the
+        collections' own update commands. A folder that is missing is an `error` in its report, and its
+        documents stay.
+        """
+        config = self.config
+        for name in collections:
+            self.collection(name)
+        self._store.sync(config)
+        chosen = [each for each in config.collections.values() if not collections or each.name in collections]
+        reports = []
+        for report in indexing.scan_all(
+            self._store,
+            chosen,
+            pulling=pull,
+            commands=self._commands_allowed(commands),
+            on_progress=on_progress,
+        ):
+            reports.append(report)
+            if on_report is not None:
+                on_report(report)
+        if not collections and not any(report.error for report in reports):
+            # A text may have moved from one collection to another: only now is it known to be gone.
+            self._store.prune()
+        self._store.refresh_statistics()
+        return reports
+
+    def _commands_allowed(self, wanted: bool) -> bool:
+        """Update commands of a project's own `.qmd` come with its files, so they are not run unasked."""
+        if wanted and self.locations.project and any(c.update for c in self._config.collections.values()):
+            self.notes.append("update commands of a project's own .qmd/index.yml are not run")
+            return False
+        return wanted
+
+    def embed(
+        self,
+        collections: Sequence[str] = (),
+        *,
+        force: bool = False,
+        on_progress: embedding.OnProgress | None = None,
+    ) -> embedding.EmbedReport:
+        """Make the vectors that are missing; `force`: make all of them anew.
+
+        Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
+        """
+        scope = self._scope(collections)
+        with embedding.embedding_lock(self._store.location):
+            embedder = self.roles.embedder
+            if force:
+                self._store.drop_vectors(scope)
+            report = embedding.embed(self._store, embedder, self.roles.fingerprint, scope, on_progress)
+            self._store.drop_other_vectors(self.roles.fingerprint)
+            return report
+
+    def _scope(self, collections: Sequence[str]) -> Scope:
+        config = self.config
+        collections_of(config, collections)
+        return Scope(tuple(collections) or tuple(config.collections))
+
+    # -- search --------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        min_score: float = 0.0,
+        collections: Sequence[str] = (),
+        explain: bool = False,
+        full: bool = False,
+    ) -> SearchResponse:
+        """Full-text search by BM25. `limit` None returns all; `full` fills in the hits' `body`.
+
+        Raises `UsageError` for values that mean nothing and `CollectionNotFoundError`.
+        """
+        return self.run(
+            "search",
+            SearchRequest(query, limit, min_score, tuple(collections), explain=explain, full=full),
+        )
+
+    def vsearch(
+        self,
+        query: str,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        min_score: float = VECTOR_MIN_SCORE,
+        collections: Sequence[str] = (),
+        expand: bool = True,
+        explain: bool = False,
+        full: bool = False,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> SearchResponse:
+        """Search by meaning. Raises `VectorIndexMissingError` before the first `embed`, else as `search`."""
+        return self.run(
+            "vsearch",
+            SearchRequest(
+                query,
+                limit,
+                min_score,
+                tuple(collections),
+                expand=expand,
+                explain=explain,
+                full=full,
+                timeout=timeout,
+            ),
+        )
+
+    def query(
+        self,
+        query: str = "",
+        *,
+        searches: Sequence[TypedSearch] = (),
+        intent: str | None = None,
+        limit: int | None = DEFAULT_LIMIT,
+        min_score: float = 0.0,
+        collections: Sequence[str] = (),
+        candidate_limit: int = DEFAULT_CANDIDATES,
+        rerank: bool = True,
+        expand: bool = True,
+        ranking: Ranking | None = None,
+        explain: bool = False,
+        full: bool = False,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> SearchResponse:
+        """Search by words and meaning together, reranked: the best answer there is.
+
+        `query` is a question, or a query document of typed lines; or give `searches`. What could not run is
+        in the answer's `stages`. Raises `QueryError` for a query document that cannot be read, else as
+        `search`.
+        """
+        return self.run(
+            "query",
+            SearchRequest(
+                query,
+                limit,
+                min_score,
+                tuple(collections),
+                tuple(searches),
+                intent,
+                candidate_limit,
+                rerank,
+                expand,
+                ranking,
+                explain,
+                full,
+                timeout,
+            ),
+        )
+
+    def run(self, kind: str, request: SearchRequest) -> SearchResponse:
+        """One search, given as a value; `kind` is search, vsearch or query."""
+        request = request.checked()
+        config = self.config
+        with self._lock:
+            if self._searcher is None:
+                self._searcher = Searcher(self._store, config, self.roles, self.settings.ranking)
+            searcher = self._searcher
+        match kind:
+            case "search":
+                return searcher.lexical(request)
+            case "vsearch":
+                return searcher.dense(request)
+            case _:
+                return searcher.hybrid(request)
+
+    # -- documents -----------------------------------------------------------------------------------------
+
+    def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
+        """One document; see `Library.get`."""
+        return self._library().get(reference, from_line, max_lines)
+
+    def multi_get(
+        self, pattern: str, *, max_lines: int | None = None, max_bytes: int | None = DEFAULT_MAX_BYTES
+    ) -> Pages:
+        """Many documents; see `Library.multi_get`."""
+        return self._library().multi_get(pattern, max_lines, max_bytes)
+
+    def documents(self, target: str | None = None) -> list[Document]:
+        """Documents of a collection or a folder of one, all where `target` is None."""
+        return self._library().listing(target)
+
+    def _library(self) -> Library:
+        return Library(self._store, self.config)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """What there is. Reads only."""
+        config = self.config
+        stats = self._store.collection_stats()
+        collections = []
+        for each in config.collections.values():
+            known = stats.get(each.name)
+            collections.append(
+                CollectionStatus(
+                    each.name,
+                    each.path,
+                    each.pattern,
+                    known.documents if known else 0,
+                    known.bytes if known else 0,
+                    known.updated_at if known else None,
+                    each.include_by_default,
+                    len(each.context),
+                )
+            )
+        scope = Scope(tuple(config.collections))
+        total = sum(each.documents for each in collections)
+        notes = list(self.notes)
+        if os.path.basename(self.locations.index) == _BESIDE:  # noqa: PTH119
+            notes.append("the default index file belongs to another program: this one stands beside it")
+        models: list[tuple[str, str]] = []
+        try:
+            fingerprint = self.roles.fingerprint
+            pending = self._store.pending_count(fingerprint, scope)
+            has_vectors = self._store.has_vectors(fingerprint, scope)
+            models.append(("embed", self.roles.embedder.name))
+        except ModelError as error:
+            fingerprint, pending, has_vectors = "", total, False
+            models.append(("embed", error.in_one_line()))
+        models.append(("rerank", self._named(lambda: self.roles.reranker.name)))
+        models.append(
+            ("expand", self._named(lambda: self.roles.expander.name if self.roles.expander else "none"))
+        )
+        vectors = tuple(
+            VectorsStatus(name, chunks, key == fingerprint)
+            for key, (name, chunks) in self._store.embedders().items()
+        )
+        return Status(
+            self._store.location,
+            self.locations.config,
+            self._store.size(),
+            total,
+            pending,
+            has_vectors,
+            tuple(collections),
+            vectors,
+            tuple(models),
+            self.settings.ranking or "tuned",
+            tuple(notes),
+        )
+
+    @staticmethod
+    def _named(name: Callable[[], str]) -> str:
+        try:
+            return name()
+        except ModelError as error:
+            return error.in_one_line()
+
+
+def open_index(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    config: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Index:
+    """Open an index; it is made where there is none.
+
+    `path` is the index file; its configuration is `config`, by default the file beside it with the ending
+    `.yml`. Without a path, the same index as the command line uses (`name` as with `--index`). `progress` is
+    told, in a line, of work that takes long.
+
+    Raises `ForeignIndexError` for a file that another program made, `ConfigError` for a broken configuration,
+    `StoreError` where the file cannot be used.
+    """
+    variables = os.environ if environ is None else environ
+    if path is not None:
+        file = os.path.abspath(os.fspath(path))  # noqa: PTH100
+        beside = os.path.splitext(file)[0] + ".yml"  # noqa: PTH122
+        chosen = os.path.abspath(os.fspath(config)) if config is not None else beside  # noqa: PTH100
+        locations = Locations(file, chosen, is_default_index=False)
+    else:
+        locations = locate(name, variables, os.getcwd())  # noqa: PTH109
+        if config is not None:
+            locations = replace(locations, config=os.path.abspath(os.fspath(config)))  # noqa: PTH100
+    return Index(locations, environ=variables, progress=progress)
+
+
+__all__ = ["CollectionNotFoundError", "ForeignIndexError", "Index", "open_index"]

@@ -1,0 +1,215 @@
+"""From disk to the store: incremental scans (E4, E5)."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from qmd.errors import QmdError, SourceError
+from qmd.sources.read import read_source
+from qmd.sources.walk import walk
+from qmd.store.base import Changed, Store
+from qmd.types import Collection, Fingerprint, SourceFile
+
+#: Files to a transaction.
+BATCH_FILES = 400
+#: Text to a transaction, in characters: many large files make smaller batches.
+BATCH_CHARACTERS = 8_000_000
+#: A `git pull` is given up after this many seconds.
+PULL_TIMEOUT = 300
+
+#: Called with (collection, files looked at, files in all as far as known).
+OnProgress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class ScanReport:
+    """What a scan of one collection did. `problems` are (path, reason) of what could not be read."""
+
+    collection: str
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    error: QmdError | None = None
+
+
+def check(collection: Collection) -> None:
+    """Raise what a scan of a collection would raise at its beginning."""
+    walk(collection)
+
+
+def scan(store: Store, collection: Collection, on_progress: OnProgress | None = None) -> ScanReport:
+    """Bring one collection up to date.
+
+    Raises `SourceError` where its root is missing or cannot be listed; then nothing has changed.
+    """
+    report = ScanReport(collection.name)
+    # Before the walk, so that what another process adds meanwhile is not taken for deleted.
+    known = store.manifest(collection.name)
+    unseen = dict(known)
+    unlisted: list[str] = []
+
+    def note(path: str, reason: str) -> None:
+        report.problems.append((path, reason))
+        unlisted.append(path)
+
+    # Walking first costs no reading, and lets progress say how far it is.
+    files = list(walk(collection, note))
+    changed: list[Changed] = []
+    touched: list[tuple[str, Fingerprint]] = []
+    emptied: list[str] = []
+    characters = 0
+    for number, file in enumerate(files, 1):
+        unseen.pop(file.path, None)
+        if known.get(file.path) == file.fingerprint:
+            report.unchanged += 1
+            continue
+        item = _read(file, collection, report)
+        if item is None:
+            continue
+        if not item.source.text.strip():
+            if file.path in known:
+                emptied.append(file.path)
+            continue
+        changed.append(item)
+        characters += len(item.source.text)
+        if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
+            _apply(store, collection.name, changed, touched, [], report)
+            changed, touched, characters = [], [], 0
+            if on_progress is not None:
+                on_progress(collection.name, number, len(files))
+    # Removals last: a file that was renamed is known under its new name before the old one goes.
+    gone = [path for path in unseen if not _is_below(path, unlisted)]
+    _apply(store, collection.name, changed, touched, [*emptied, *gone], report)
+    if on_progress is not None:
+        on_progress(collection.name, len(files), len(files))
+    store.finish_scan(collection.name)
+    return report
+
+
+def _read(file: SourceFile, collection: Collection, report: ScanReport) -> Changed | None:
+    try:
+        source, fingerprint = read_source(file, encoding=collection.encoding)
+    except SourceError as error:
+        report.problems.append((file.path, error.message))
+        return None
+    return Changed(file.path, fingerprint, source)
+
+
+def _apply(
+    store: Store,
+    collection: str,
+    changed: Sequence[Changed],
+    touched: Sequence[tuple[str, Fingerprint]],
+    removed: Sequence[str],
+    report: ScanReport,
+) -> None:
+    if not changed and not touched and not removed:
+        return
+    applied = store.apply(collection, changed, touched, removed)
+    report.added += applied.added
+    report.updated += applied.updated
+    report.removed += applied.removed
+    report.unchanged += len(changed) - applied.added - applied.updated
+
+
+def _is_below(path: str, unlisted: Sequence[str]) -> bool:
+    """Whether a file could not be seen because its folder, or it itself, could not be looked at."""
+    return any(path == other or (other.endswith("/") and path.startswith(other)) for other in unlisted)
+
+
+def pull(collection: Collection) -> str | None:
+    """`git pull --ff-only` where the collection is a git work tree; returns what git said, None elsewhere.
+
+    Raises `SourceError` where git fails.
+    """
+    inside = _git(collection.path, "rev-parse", "--is-inside-work-tree")
+    if inside is None or inside.returncode != 0 or inside.stdout.strip() != "true":
+        return None
+    done = _git(collection.path, "pull", "--ff-only")
+    if done is None or done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
+        raise SourceError(
+            f"collection '{collection.name}': git pull failed: {said.splitlines()[-1] if said else 'no reason given'}",
+            f"run 'git pull' in {collection.path} to see why; the folder was indexed as it is",
+        )
+    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "up to date"
+
+
+def _git(folder: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Run git without letting it ask anything; None where it is missing or takes too long."""
+    try:
+        return subprocess.run(
+            ["git", "-C", folder, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=PULL_TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def run_update_command(collection: Collection) -> str | None:
+    """Run a collection's `update` command in its folder; returns its last line, None where it has none.
+
+    Raises `SourceError` where the command fails.
+    """
+    if not collection.update:
+        return None
+    done = subprocess.run(
+        collection.update,
+        shell=True,
+        cwd=collection.path,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    output = (done.stdout + done.stderr).strip().splitlines()
+    if done.returncode != 0:
+        raise SourceError(
+            f"collection '{collection.name}': its update command failed with code {done.returncode}"
+            + (f": {output[-1]}" if output else ""),
+            f"the command is: {collection.update}",
+        )
+    return output[-1] if output else ""
+
+
+def scan_all(
+    store: Store,
+    collections: Sequence[Collection],
+    *,
+    pulling: bool = False,
+    commands: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Iterator[ScanReport]:
+    """Scan collections one after another; what fails in one is in its report, and stops no other."""
+    for collection in collections:
+        notices: list[str] = []
+        failed: QmdError | None = None
+        steps: list[Callable[[Collection], str | None]] = []
+        if commands:
+            steps.append(run_update_command)
+        if pulling:
+            steps.append(pull)
+        for step in steps:
+            try:
+                said = step(collection)
+            except QmdError as error:
+                failed = error
+                break
+            if said:
+                notices.append(said)
+        try:
+            report = scan(store, collection, on_progress)
+        except SourceError as error:
+            report = ScanReport(collection.name, error=error)
+        report.error = report.error or failed
+        report.notices = notices
+        yield report

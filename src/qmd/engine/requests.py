@@ -1,0 +1,76 @@
+"""What can be asked of a search, checked once for every edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from qmd.errors import CollectionNotFoundError, UsageError
+from qmd.types import Config, Ranking, TypedSearch
+
+DEFAULT_LIMIT = 10
+DEFAULT_CANDIDATES = 30
+DEFAULT_TIMEOUT = 30.0
+#: A vector score below this says nothing.
+VECTOR_MIN_SCORE = 0.3
+MAX_QUERY = 10_000
+MAX_SEARCHES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search. `limit` None is all; `timeout` in seconds, None is no limit."""
+
+    query: str = ""
+    limit: int | None = DEFAULT_LIMIT
+    min_score: float = 0.0
+    collections: tuple[str, ...] = ()
+    searches: tuple[TypedSearch, ...] = ()
+    intent: str | None = None
+    candidate_limit: int = DEFAULT_CANDIDATES
+    rerank: bool = True
+    expand: bool = True
+    ranking: Ranking | None = None
+    explain: bool = False
+    full: bool = False
+    timeout: float | None = DEFAULT_TIMEOUT
+
+    def checked(self) -> SearchRequest:
+        """The request itself; raises `UsageError` for what it cannot mean."""
+        if bool(self.query.strip()) == bool(self.searches):
+            raise UsageError(
+                "the query is empty" if not self.searches else "give a query or searches, not both"
+            )
+        for text in (self.query, self.intent or "", *(search.query for search in self.searches)):
+            if len(text) > MAX_QUERY:
+                raise UsageError(f"the query is too long ({len(text)} > {MAX_QUERY} characters)")
+        if len(self.searches) > MAX_SEARCHES:
+            raise UsageError(f"too many searches ({len(self.searches)} > {MAX_SEARCHES})")
+        if any(not search.query.strip() for search in self.searches):
+            raise UsageError("a search without a query")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"limit must be at least 1, not {self.limit}")
+        if not 0.0 <= self.min_score <= 1.0:
+            raise UsageError(f"min_score must be from 0 to 1, not {self.min_score}")
+        if not 1 <= self.candidate_limit <= 1000:
+            raise UsageError(f"candidate_limit must be from 1 to 1000, not {self.candidate_limit}")
+        if self.timeout is not None and not 0 < self.timeout < float("inf"):
+            raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
+        if self.ranking is not None and self.ranking not in get_args(Ranking):
+            raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        return self
+
+
+def collections_of(config: Config, named: Sequence[str]) -> tuple[str, ...]:
+    """The collections that a search is about: those named, else all that are not excluded.
+
+    Raises `CollectionNotFoundError`, listing the known ones.
+    """
+    for name in named:
+        if name not in config.collections:
+            known = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
+            raise CollectionNotFoundError(f"Collection not found: {name}", f"known collections: {known}")
+    if named:
+        return tuple(dict.fromkeys(named))
+    return tuple(name for name, each in config.collections.items() if each.include_by_default)

@@ -1,0 +1,171 @@
+"""The candidates of a hybrid search, judged by passage (E42)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from qmd.engine.legs import DenseLeg, Legs
+from qmd.engine.roles import Roles
+from qmd.errors import QmdError
+from qmd.models.base import Reranker
+from qmd.ranking.rerank import Evidence
+from qmd.store.base import LexicalMatches, Store
+from qmd.text.query import LexicalQuery
+from qmd.text.snippet import Marker, snippet
+from qmd.text.tokens import terms
+from qmd.types import Chunk, Stage
+
+#: Token ids to (chunks in the index, how many contain each).
+Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
+#: The passage of a candidate that has no vectors, in characters.
+_PASSAGE = 600
+
+
+@dataclass(slots=True)
+class Candidates:
+    """What the legs know of the candidates."""
+
+    query: LexicalQuery
+    text: str
+    intent: str | None
+    lexical: LexicalMatches | None
+    dense: DenseLeg
+    fingerprint: str | None
+
+    @property
+    def judged_by(self) -> str:
+        """The query that passages are judged by; the intent steers it."""
+        return f"{self.text} {self.intent}" if self.intent else self.text
+
+    def chunk(self, document: int) -> Chunk | None:
+        """The chunk that matched by vector."""
+        known = self.dense.chunks.get(document)
+        return known[1] if known else None
+
+    def complete(self, store: Store, documents: Sequence[int]) -> None:
+        """Look up the best chunk of candidates that only the keywords found."""
+        missing = [document for document in documents if document not in self.dense.chunks]
+        if self.fingerprint is None or self.dense.vector is None or not missing:
+            return
+        for document, match in store.similarities(self.fingerprint, self.dense.vector, missing).items():
+            self.dense.chunks[document] = (match.similarity, match.chunk)
+
+
+def rerank_stage(
+    store: Store, roles: Roles, legs: Legs, documents: Sequence[int], candidates: Candidates
+) -> dict[int, float]:
+    """Scores of the candidates, 0..1; fewer than asked, or none, where the reranker failed or was late."""
+    try:
+        reranker = roles.reranker
+    except QmdError as error:
+        legs.skip("rerank", error.in_one_line())
+        return {}
+    candidates.complete(store, documents)
+    passages = _passages(store, documents, candidates)
+    known, keys = _cached(store, reranker, passages, candidates)
+    wanted = [document for document in passages if document not in known]
+    if wanted:
+        started = legs.start(
+            lambda: reranker.score(
+                candidates.judged_by,
+                [passages[document] for document in wanted],
+                frequencies=_frequencies(store, candidates.fingerprint),
+                cancelled=legs.late_already,
+            )
+        )
+        scores = legs.gather("rerank", started)
+        if scores is None:
+            return {}
+        fresh = dict(zip(wanted, scores, strict=False))
+        if len(fresh) < len(wanted):
+            legs.late("rerank")
+            return {}
+        _remember(store, legs, {keys[document]: score for document, score in fresh.items()})
+        known |= fresh
+    else:
+        legs.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
+    return known
+
+
+def gather_evidence(
+    store: Store, documents: Sequence[int], scores: Mapping[int, float], candidates: Candidates
+) -> dict[int, Evidence]:
+    """What the tuned ranking adds to the reranker's scores."""
+    if not scores:
+        return {}
+    lexical = (
+        {match.document: match.score for match in candidates.lexical.matches} if candidates.lexical else {}
+    )
+    best = max(lexical.values(), default=0.0)
+    titles = {key: document.title for key, document in store.documents(documents).items()}
+    evidence: dict[int, Evidence] = {}
+    for document in documents:
+        known = candidates.dense.chunks.get(document)
+        evidence[document] = Evidence(
+            rerank=scores.get(document),
+            lexical=lexical.get(document, 0.0) / best if best > 0 else 0.0,
+            title=_title_share(titles.get(document, ""), candidates),
+            cosine=known[0] if known else None,
+        )
+    return evidence
+
+
+def _title_share(title: str, candidates: Candidates) -> float:
+    """The share of the query's rarity (idf) whose terms stand in the title."""
+    idf = candidates.lexical.idf if candidates.lexical else {}
+    total = sum(idf.get(term.tokens, 0.0) for term in candidates.query.terms)
+    if total <= 0:
+        return 0.0
+    joined = f" {' '.join(terms(title))} "
+    held = sum(
+        idf.get(term.tokens, 0.0)
+        for term in candidates.query.terms
+        if f" {' '.join(term.tokens)}{'' if term.prefix else ' '}" in joined
+    )
+    return held / total
+
+
+def _passages(store: Store, documents: Sequence[int], candidates: Candidates) -> dict[int, str]:
+    """The best passage of each candidate: its chunk, else where the query's words are."""
+    texts = store.texts(documents)
+    marker = Marker(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
+    passages: dict[int, str] = {}
+    for document in documents:
+        text = texts.get(document)
+        if text is None:
+            continue
+        chunk = candidates.chunk(document)
+        passages[document] = (
+            text[chunk.start : chunk.end] if chunk else snippet(text, marker, width=_PASSAGE).text
+        )
+    return passages
+
+
+def _frequencies(store: Store, fingerprint: str | None) -> Frequencies | None:
+    if fingerprint is None:
+        return None
+    return lambda tokens: store.token_frequencies(fingerprint, tokens)
+
+
+def _key(reranker: Reranker, query: str, passage: str) -> str:
+    text = json.dumps(["rerank", reranker.name, query, passage], ensure_ascii=False)
+    return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _cached(
+    store: Store, reranker: Reranker, passages: Mapping[int, str], candidates: Candidates
+) -> tuple[dict[int, float], dict[int, str]]:
+    keys = {document: _key(reranker, candidates.judged_by, passage) for document, passage in passages.items()}
+    found = {document: store.cached(key) for document, key in keys.items()}
+    return {document: float(value) for document, value in found.items() if value is not None}, keys
+
+
+def _remember(store: Store, legs: Legs, scores: Mapping[str, float]) -> None:
+    """Keep the scores; an index that cannot be written answers all the same, and says so."""
+    try:
+        store.remember({key: repr(score) for key, score in scores.items()})
+    except QmdError as error:
+        legs.stages.append(Stage("cache", "failed", error.in_one_line()))

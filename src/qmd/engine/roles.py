@@ -1,0 +1,98 @@
+"""The models of an index: found by name, loaded at the first call that needs them, then kept."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qmd.config.settings import Settings
+from qmd.text import chunking
+
+if TYPE_CHECKING:
+    from qmd.models.base import Embedder, Expander, Reranker
+
+
+class Roles:
+    """Embedder, reranker and expander as the settings name them. Raises `ModelError` where one cannot be had."""
+
+    def __init__(
+        self, settings: Settings, cache_dir: str, progress: Callable[[str], None] | None = None
+    ) -> None:
+        self._settings = settings
+        self._cache_dir = cache_dir
+        self.progress = progress
+        self._lock = threading.RLock()
+        self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self._expander: Expander | None = None
+        self._expander_known = False
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder; its weights load when it first embeds."""
+        from pathlib import Path
+
+        from qmd.models.registry import load_embedder
+
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = load_embedder(
+                    self._settings.embed_model,
+                    cache_dir=Path(self._cache_dir),
+                    threads=self._settings.threads,
+                    progress=self._report,
+                )
+            return self._embedder
+
+    @property
+    def reranker(self) -> Reranker:
+        """The reranker."""
+        from pathlib import Path
+
+        from qmd.models.registry import load_reranker
+
+        with self._lock:
+            if self._reranker is None:
+                self._reranker = load_reranker(
+                    self._settings.rerank_model,
+                    cache_dir=Path(self._cache_dir),
+                    threads=self._settings.threads,
+                    progress=self._report,
+                )
+            return self._reranker
+
+    @property
+    def expander(self) -> Expander | None:
+        """The expander, where the settings name one."""
+        from pathlib import Path
+
+        from qmd.models.registry import load_expander
+
+        with self._lock:
+            if not self._expander_known:
+                self._expander = load_expander(
+                    self._settings.generate_model,
+                    cache_dir=Path(self._cache_dir),
+                    threads=self._settings.threads,
+                    progress=self._report,
+                )
+                self._expander_known = True
+            return self._expander
+
+    @property
+    def fingerprint(self) -> str:
+        """What vectors are made with: the embedder and how texts are cut for it (E12)."""
+        embedder = self.embedder
+        recipe = (
+            embedder.fingerprint,
+            chunking.VERSION,
+            min(chunking.TARGET, embedder.chunk_tokens),
+            embedder.chunk_overlap,
+        )
+        return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
+
+    def _report(self, message: str) -> None:
+        if self.progress is not None:
+            self.progress(message)

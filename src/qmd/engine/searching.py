@@ -1,0 +1,239 @@
+"""The three searches: BM25, vectors, and the hybrid of both (E20–E47)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+from qmd.engine.deadline import Deadline, Stopwatch
+from qmd.engine.expanding import expand
+from qmd.engine.hits import Found, cut, hits
+from qmd.engine.legs import DenseLeg, Legs, LexicalLeg, Wanted, dense_leg, lexical_leg
+from qmd.engine.requests import SearchRequest, collections_of
+from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
+from qmd.engine.roles import Roles
+from qmd.errors import QmdError, VectorIndexMissingError
+from qmd.models.base import Variant
+from qmd.ranking import rerank as final
+from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
+from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.text.query import parse, parse_document
+from qmd.text.snippet import Marker
+from qmd.types import Config, Ranking, SearchResponse, Stage, TypedSearch
+
+#: How far each list goes before fusion.
+LIST_LENGTH = 100
+#: With `limit` None, how many documents a vector list goes through.
+_ALL = 100_000
+
+
+class Searcher:
+    """Searches over one store. Holds no state of its own but a pool of threads."""
+
+    def __init__(self, store: Store, config: Config, roles: Roles, ranking: Ranking | None) -> None:
+        self._store = store
+        self._config = config
+        self._roles = roles
+        self._ranking: Ranking = ranking or "tuned"
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
+
+    def close(self) -> None:
+        """Let no further leg start."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def lexical(self, request: SearchRequest) -> SearchResponse:
+        """BM25 alone."""
+        watch = Stopwatch()
+        scope = self._scope(request)
+        query = parse(request.query)
+        matches = self._store.lexical(query, scope, request.limit or _ALL)
+        found = cut(_calibrated(matches, request.explain), request.limit, request.min_score)
+        shown = hits(self._store, self._config, Marker(query.terms, matches.idf), found, full=request.full)
+        reason = None if query.terms else "the query has no word to look for"
+        stages = (Stage("lexical", "ran" if query.terms else "skipped", reason, watch.milliseconds()),)
+        return SearchResponse(request.query, shown, stages)
+
+    def dense(self, request: SearchRequest) -> SearchResponse:
+        """Vectors alone: the query and its variants, merged by each document's best (M18).
+
+        Raises `VectorIndexMissingError` where there are no vectors, `ModelError` where there is no embedder.
+        """
+        scope = self._scope(request)
+        fingerprint = self._roles.fingerprint
+        if not self._store.has_vectors(fingerprint, scope):
+            raise VectorIndexMissingError
+        legs = Legs(self._pool, Deadline(request.timeout))
+        wanted = [Wanted("original", request.query, False, True, 2.0)]
+        wanted += [
+            Wanted(f"variant {number}", variant.query, False, True, 1.0)
+            for number, variant in enumerate(expand(self._store, self._roles, legs, request, None), 1)
+            if variant.kind != "lex"
+        ]
+        started = self._start_dense(legs, fingerprint, wanted, scope, request.limit or _ALL)
+        leg = legs.gather("vector", started) or DenseLeg()
+        query = parse(request.query)
+        found = []
+        for document, similarity in best_of(leg.lists):
+            score = _similarity_score(similarity)
+            explain = {"vector": {"cosine": round(similarity, 4), "score": round(score, 4)}}
+            found.append(
+                Found(document, score, leg.chunks[document][1], explain if request.explain else None)
+            )
+        found = cut(found, request.limit, request.min_score)
+        self._note_pending(legs, fingerprint, scope)
+        shown = hits(self._store, self._config, Marker(query.terms), found, full=request.full)
+        return SearchResponse(request.query, shown, tuple(legs.stages))
+
+    def hybrid(self, request: SearchRequest) -> SearchResponse:
+        """BM25 and vectors, fused and reranked. Answers from what it has, and says what it lacks."""
+        request = _as_document(request)
+        scope = self._scope(request)
+        legs = Legs(self._pool, Deadline(request.timeout))
+        length = max(LIST_LENGTH, request.limit or _ALL)
+        original = _main_query(request)
+        query = parse(original)
+
+        wanted = _typed(request.searches) or [Wanted("original", request.query, True, True, 2.0)]
+        keywords = legs.start(lambda: lexical_leg(self._store, wanted, scope, length))
+        fingerprint = self._usable_vectors(legs, scope, wanted)
+        meaning = self._start_dense(legs, fingerprint, wanted, scope, length) if fingerprint else None
+        lexical = legs.gather("lexical", keywords) or LexicalLeg()
+        variants = expand(self._store, self._roles, legs, request, lexical.first)
+        vectors = (legs.gather("vector", meaning) if meaning else None) or DenseLeg()
+        if variants:
+            more = _variants(variants)
+            extra = lexical_leg(self._store, more, scope, length)
+            lexical.lists += extra.lists
+            if fingerprint:
+                started = self._start_dense(legs, fingerprint, more, scope, length)
+                added = legs.gather("vector variants", started) or DenseLeg()
+                vectors.lists += added.lists
+                vectors.chunks = added.chunks | vectors.chunks
+
+        watch = Stopwatch()
+        lists = [ranked for ranked in (*lexical.lists, *vectors.lists) if ranked.items]
+        ranking = request.ranking or self._ranking
+        fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
+        legs.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", watch.milliseconds()))
+
+        candidates = Candidates(query, original, request.intent, lexical.first, vectors, fingerprint)
+        ranked = self._rerank(request, legs, ranking, fused, candidates)
+        found = [
+            Found(
+                item.document,
+                item.score,
+                candidates.chunk(item.document),
+                item.explain if request.explain else None,
+            )
+            for item in ranked
+        ]
+        found = cut(found, request.limit, request.min_score)
+        marker = Marker(query.terms, lexical.first.idf if lexical.first else None)
+        shown = hits(self._store, self._config, marker, found, full=request.full)
+        return SearchResponse(request.query or original, shown, tuple(legs.stages), ranking)
+
+    def _rerank(
+        self,
+        request: SearchRequest,
+        legs: Legs,
+        ranking: Ranking,
+        fused: Sequence[Fused],
+        candidates: Candidates,
+    ) -> list[final.Ranked]:
+        top = [entry.document for entry in fused[: request.candidate_limit]]
+        scores: dict[int, float] = {}
+        if not request.rerank:
+            legs.skip("rerank", "not asked for")
+        elif not top:
+            legs.skip("rerank", "nothing to rerank")
+        else:
+            scores = rerank_stage(self._store, self._roles, legs, top, candidates)
+        if ranking == "contract":
+            return final.contract(fused, scores)
+        return final.tuned(fused, gather_evidence(self._store, top, scores, candidates))
+
+    def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> str | None:
+        """The fingerprint to search by; None, with the stage saying why, where vectors cannot be used."""
+        if not any(item.dense for item in wanted):
+            legs.skip("vector", "no vec: or hyde: search was given")
+            return None
+        try:
+            fingerprint = self._roles.fingerprint
+        except QmdError as error:
+            legs.skip("vector", error.in_one_line())
+            return None
+        if not self._store.has_vectors(fingerprint, scope):
+            legs.skip("vector", "Vector index not found. Run 'qmd embed' first to create embeddings.")
+            return None
+        self._note_pending(legs, fingerprint, scope)
+        return fingerprint
+
+    def _note_pending(self, legs: Legs, fingerprint: str, scope: Scope) -> None:
+        """Say so where vectors are there for a part of the documents only."""
+        pending = self._store.pending_count(fingerprint, scope)
+        if pending:
+            legs.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
+
+    def _start_dense(
+        self, legs: Legs, fingerprint: str, wanted: Sequence[Wanted], scope: Scope, length: int
+    ) -> tuple[Future[DenseLeg], Stopwatch]:
+        embedder = self._roles.embedder
+        return legs.start(lambda: dense_leg(self._store, embedder, fingerprint, wanted, scope, length))
+
+    def _scope(self, request: SearchRequest) -> Scope:
+        return Scope(collections_of(self._config, request.collections))
+
+
+def _calibrated(matches: LexicalMatches, explained: bool) -> list[Found]:
+    """BM25 over its bound (E24); where all-terms-first puts a lower score ahead, those after it follow suit."""
+    found: list[Found] = []
+    ceiling = 1.0
+    for match in matches.matches:
+        ceiling = min(ceiling, match.score / matches.bound if matches.bound > 0 else 0.0)
+        detail = {"bm25": round(match.score, 4), "bound": round(matches.bound, 4), "tier": match.tier}
+        found.append(Found(match.document, ceiling, None, {"lexical": detail} if explained else None))
+    return found
+
+
+def _similarity_score(cosine: float) -> float:
+    """1 / (1 + distance), with the cosine's distance 1 − cosine (E30)."""
+    return 1.0 / (1.0 + max(0.0, 1.0 - cosine))
+
+
+def _as_document(request: SearchRequest) -> SearchRequest:
+    """Read a query of typed lines (E45) into `searches`."""
+    if request.searches:
+        return request
+    document = parse_document(request.query)
+    if document.expand is not None:
+        return replace(request, query=document.expand)
+    return replace(request, query="", searches=document.searches, intent=request.intent or document.intent)
+
+
+def _main_query(request: SearchRequest) -> str:
+    """The text that passages are judged by: the question, else the first typed search in plain words."""
+    if not request.searches:
+        return request.query
+    by_kind = {search.type: search.query for search in reversed(request.searches)}
+    return by_kind.get("vec") or by_kind.get("lex") or by_kind["hyde"]
+
+
+def _typed(searches: Sequence[TypedSearch]) -> list[Wanted]:
+    return [
+        Wanted(
+            f"{search.type} {number}",
+            search.query,
+            lexical=search.type == "lex",
+            dense=search.type != "lex",
+            weight=2.0 if number == 1 else 1.0,
+        )
+        for number, search in enumerate(searches, 1)
+    ]
+
+
+def _variants(variants: Sequence[Variant]) -> list[Wanted]:
+    return [
+        Wanted(f"variant {number}", variant.query, variant.kind in (None, "lex"), variant.kind != "lex", 1.0)
+        for number, variant in enumerate(variants, 1)
+    ]

@@ -1,0 +1,137 @@
+"""From the installed package to files that onnxruntime and tokenizers read, once per cache directory.
+
+The folder appears whole or not at all: it is written beside its place, flushed, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from qmd.errors import ModelError
+from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
+from qmd.models.e5 import weights
+
+MODEL = "model.onnx"
+PIECES = "pieces.txt"
+SCORES = "scores.f32"
+_MANIFEST = "manifest.json"
+
+#: Raise when the graph or the tokenizer changes what it computes.
+_RECIPE = 1
+
+FINGERPRINT = hashlib.sha256(
+    json.dumps([weights.SHA256, _RECIPE, CARD.dimension, CARD.query_prompt, CARD.document_prompt]).encode()
+).hexdigest()[:12]
+
+
+def folder(cache_dir: Path) -> Path:
+    """Where the converted model lies, or will."""
+    return cache_dir / "models" / f"{CARD.name}-{FINGERPRINT}"
+
+
+def is_ready(cache_dir: Path) -> bool:
+    """Whether the converted model is there, by the sizes its manifest names; reads no weights."""
+    target = folder(cache_dir)
+    files = _manifest(target)
+    return bool(files) and all(_size(target / name) == size for name, (size, _) in files.items())
+
+
+def is_intact(cache_dir: Path) -> bool:
+    """The same by checksum: reads every byte."""
+    target = folder(cache_dir)
+    return is_ready(cache_dir) and all(
+        _digest(target / name) == digest for name, (_, digest) in _manifest(target).items()
+    )
+
+
+def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> Path:
+    """The folder of the converted model, made if it is missing or cut short.
+
+    Several processes may call at once: one converts, the others wait for it. Raises ModelError where the
+    weights are missing or damaged, or the cache directory cannot be written.
+    """
+    if is_ready(cache_dir):
+        return folder(cache_dir)
+    source = weights.locate()
+    from filelock import FileLock
+
+    target = folder(cache_dir)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(target.with_name(f"{target.name}.lock")):
+            if not is_ready(cache_dir):
+                if progress:
+                    progress(f"Preparing {CARD.name} (once, a few seconds) ...")
+                _convert(source, target)
+                if progress:
+                    progress(f"Prepared {CARD.name} in {target}")
+    except OSError as error:
+        raise ModelError(
+            f"The model {CARD.name} cannot be written to {target.parent}: {error.strerror or error}",
+            "Free some space there (90 MB), or choose another cache directory.",
+        ) from error
+    return target
+
+
+def discard(cache_dir: Path) -> None:
+    """Remove the converted model, so that the next `prepare` makes it anew."""
+    shutil.rmtree(folder(cache_dir), ignore_errors=True)
+
+
+def _convert(source: Path, target: Path) -> None:
+    from qmd.models.e5 import graph
+
+    prefix = f".{target.name}."
+    for abandoned in target.parent.glob(f"{prefix}*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    published = weights.Weights(source)
+    pieces, scores = published.pieces()
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
+        draft = Path(temporary) / target.name
+        draft.mkdir()
+        files = {
+            MODEL: _write(draft / MODEL, graph.build(published)),
+            PIECES: _write(draft / PIECES, ["\n".join(pieces).encode()]),
+            SCORES: _write(draft / SCORES, [scores.astype("<f4").tobytes()]),
+        }
+        _write(draft / _MANIFEST, [json.dumps({"files": files}, indent=1).encode()])
+        shutil.rmtree(target, ignore_errors=True)
+        draft.replace(target)
+
+
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
+    """Write and flush to the disk; returns size and SHA-256."""
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for piece in pieces:
+            digest.update(piece)
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell(), digest.hexdigest()
+
+
+def _manifest(target: Path) -> dict[str, tuple[int, str]]:
+    try:
+        files = json.loads((target / _MANIFEST).read_bytes())["files"]
+        return {str(name): (int(size), str(digest)) for name, (size, digest) in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,199 @@
+"""What the engine asks of a store, and the values that pass between them.
+
+A store keeps collections, documents, terms, chunks and vectors; ranking stays outside, filters go in. Every
+method that writes is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from qmd.types import Chunk, Config, Document, Fingerprint, SourceText
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qmd.text.query import LexicalQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which documents a search is about. Applied before any cut."""
+
+    collections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatch:
+    """A document that matched: its BM25, and whether it has all terms, any, or only longer words."""
+
+    document: int
+    score: float
+    tier: Literal["all", "any", "longer"]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatches:
+    """Matches, best first; `bound` is the most that any document could score, `idf` each term's rarity."""
+
+    matches: tuple[LexicalMatch, ...]
+    bound: float
+    idf: Mapping[tuple[str, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkMatch:
+    """A document found by vector: its best chunk, and that chunk's cosine with the query."""
+
+    document: int
+    chunk: Chunk
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file whose text is to be stored."""
+
+    path: str
+    fingerprint: Fingerprint
+    source: SourceText
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a batch did. `updated` counts documents whose text or title really changed."""
+
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A text that has no vectors yet."""
+
+    content: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A text's chunks, their vectors (float32, shape (n, dimension)), and each chunk's distinct token ids."""
+
+    content: int
+    chunks: Sequence[Chunk]
+    vectors: NDArray[np.float32]
+    tokens: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStats:
+    """What the index holds of a collection."""
+
+    documents: int
+    bytes: int
+    updated_at: str | None
+
+
+class Store(Protocol):
+    """An index. Safe to share between threads."""
+
+    @property
+    def location(self) -> str: ...
+    def close(self) -> None: ...
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
+    # collections
+    def sync(self, config: Config) -> None:
+        """Make the store's collections and contexts those of the configuration; gone ones lose their documents."""
+        ...
+
+    def collection_stats(self) -> Mapping[str, CollectionStats]: ...
+    def rename_collection(self, old: str, new: str) -> None: ...
+    def remove_collection(self, name: str) -> int:
+        """Drop a collection and its documents; returns how many there were."""
+        ...
+
+    # documents
+    def manifest(self, collection: str) -> dict[str, Fingerprint]: ...
+    def apply(
+        self,
+        collection: str,
+        changed: Sequence[Changed],
+        touched: Sequence[tuple[str, Fingerprint]],
+        removed: Sequence[str],
+    ) -> Applied: ...
+    def finish_scan(self, collection: str) -> None:
+        """Note that a collection has been scanned."""
+        ...
+
+    def prune(self) -> int:
+        """Drop texts that no document has any more, with their vectors; returns how many."""
+        ...
+
+    def refresh_statistics(self, force: bool = False) -> None:
+        """Count the terms that are in many documents anew, where the index has changed enough."""
+        ...
+
+    def documents(self, ids: Sequence[int]) -> dict[int, Document]: ...
+    def texts(self, ids: Sequence[int]) -> dict[int, str]: ...
+    def find(self, collection: str, path: str) -> Document | None: ...
+    def ending_with(self, suffix: str, limit: int) -> list[Document]:
+        """Documents whose display path ends with `suffix` at a `/`."""
+        ...
+
+    def with_hash(self, prefix: str, limit: int) -> list[Document]:
+        """Documents whose hash begins with `prefix`."""
+        ...
+
+    def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
+        """Documents in order of display path; `under` is a folder or a file inside the collection."""
+        ...
+
+    # search
+    def lexical(self, query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches: ...
+    def dense(
+        self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int
+    ) -> list[ChunkMatch]: ...
+    def similarities(
+        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, ChunkMatch]:
+        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
+        ...
+
+    # vectors
+    def has_vectors(self, embedder: str, scope: Scope) -> bool: ...
+    def pending_count(self, embedder: str, scope: Scope) -> int:
+        """How many texts of a scope have no vectors."""
+        ...
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """The next texts without vectors, by id, beyond `after`."""
+        ...
+
+    def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None: ...
+    def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
+        """Forget vectors (of all embedders where none is named); returns how many chunks."""
+        ...
+
+    def drop_other_vectors(self, embedder: str) -> int:
+        """Forget the vectors of every other embedder; returns how many chunks."""
+        ...
+
+    def embedders(self) -> dict[str, tuple[str, int]]:
+        """Fingerprint → (name, chunks) of every embedder whose vectors are kept."""
+        ...
+
+    def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
+        """(chunks embedded, in how many of them each token occurs)."""
+        ...
+
+    # cache
+    def cached(self, key: str) -> str | None: ...
+    def remember(self, answers: Mapping[str, str]) -> None: ...

@@ -1,0 +1,137 @@
+"""Blocks of int8 vectors: which chunks a collection has, laid out to be scanned whole.
+
+A block holds up to `SLOTS` vectors of one embedder and one collection, as three blobs: chunk ids (int64, 0 for
+a slot that was emptied), scales (float32) and codes (int8, `SLOTS × dimension`). code · scale ≈ the vector.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SLOTS = 1024
+
+
+def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows to int8 codes and one scale each: shapes (n, dimension) and (n,)."""
+    import numpy as np
+
+    peaks = np.abs(vectors).max(axis=1)
+    scales = np.where(peaks > 0, peaks / 127.0, 1.0).astype(np.float32)
+    codes = np.rint(vectors / scales[:, None]).astype(np.int8)
+    return codes, scales
+
+
+def append(
+    db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: NDArray[np.float32]
+) -> None:
+    """Put vectors of chunks into a collection's blocks: the last one is filled up, then new ones begin."""
+    import numpy as np
+
+    codes, scales = quantize(vectors)
+    row = db.execute(
+        "SELECT id, ids, scales, codes FROM vectors_vec WHERE embedder_id = ? AND collection_id = ? "
+        "AND slots < ? ORDER BY id LIMIT 1",
+        (embedder, collection, SLOTS),
+    ).fetchone()
+    at = 0
+    if row is not None:
+        block, old_ids, old_scales, old_codes = row
+        at = min(len(ids), SLOTS - len(old_ids) // 8)
+        db.execute(
+            "UPDATE vectors_vec SET slots = ?, version = version + 1, ids = ?, scales = ?, codes = ? WHERE id = ?",
+            (
+                len(old_ids) // 8 + at,
+                old_ids + array("q", ids[:at]).tobytes(),
+                old_scales + scales[:at].tobytes(),
+                old_codes + codes[:at].tobytes(),
+                block,
+            ),
+        )
+    while at < len(ids):
+        part = slice(at, at + SLOTS)
+        db.execute(
+            "INSERT INTO vectors_vec (embedder_id, collection_id, slots, version, ids, scales, codes) "
+            "VALUES (?, ?, ?, 1, ?, ?, ?)",
+            (
+                embedder,
+                collection,
+                len(ids[part]),
+                array("q", ids[part]).tobytes(),
+                scales[part].tobytes(),
+                np.ascontiguousarray(codes[part]).tobytes(),
+            ),
+        )
+        at += SLOTS
+
+
+def link_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
+    """Texts came to a collection: those already embedded for another place join its blocks."""
+    for content in contents:
+        for embedder, ids, vectors in _vectors_of(db, content):
+            present = set().union(*(slots for _, slots in _ids(db, embedder, collection)))
+            if present.isdisjoint(ids):
+                append(db, embedder, collection, ids, vectors)
+
+
+def unlink_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
+    """Texts left documents of a collection: where no other document there has them, so do their slots."""
+    gone: set[int] = set()
+    for content in contents:
+        still = db.execute(
+            "SELECT 1 FROM documents WHERE content_id = ? AND collection_id = ? LIMIT 1",
+            (content, collection),
+        ).fetchone()
+        if still is None:
+            gone.update(
+                row[0]
+                for row in db.execute("SELECT id FROM content_vectors WHERE content_id = ?", (content,))
+            )
+    if not gone:
+        return
+    for (embedder,) in list(db.execute("SELECT id FROM embedders")):
+        for block, slots in _ids(db, embedder, collection):
+            if gone.isdisjoint(slots):
+                continue
+            kept = array("q", (0 if chunk in gone else chunk for chunk in slots))
+            if any(kept):
+                db.execute(
+                    "UPDATE vectors_vec SET ids = ?, version = version + 1 WHERE id = ?",
+                    (kept.tobytes(), block),
+                )
+            else:
+                db.execute("DELETE FROM vectors_vec WHERE id = ?", (block,))
+
+
+def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:
+    """(block, chunk ids of its slots) of a collection."""
+    rows: list[Any] = db.execute(
+        "SELECT id, ids FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
+    ).fetchall()
+    for block, blob in rows:
+        slots = array("q")
+        slots.frombytes(blob)
+        yield block, slots
+
+
+def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
+    """(embedder, chunk ids, vectors) of a text, for each embedder that has read it."""
+    rows: list[Any] = db.execute(
+        "SELECT embedder_id, id, vector FROM content_vectors WHERE content_id = ? ORDER BY embedder_id, seq",
+        (content,),
+    ).fetchall()
+    if not rows:
+        return
+    import numpy as np
+
+    for embedder in sorted({row[0] for row in rows}):
+        ids = [row[1] for row in rows if row[0] == embedder]
+        blob = b"".join(row[2] for row in rows if row[0] == embedder)
+        yield embedder, ids, np.frombuffer(blob, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)

@@ -1,0 +1,113 @@
+"""Collections, contexts and the cache: the small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from qmd.errors import ConflictError
+from qmd.store.base import CollectionStats
+from qmd.store.sqlite.part import Part
+from qmd.store.sqlite.removal import drop_documents
+from qmd.types import Config
+
+#: Answers of models that are kept.
+CACHE_ROWS = 20_000
+
+
+def now() -> str:
+    """The time as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class CollectionsPart(Part):
+    """Which collections there are, as the configuration says and as the index holds them."""
+
+    def sync(self, config: Config) -> None:
+        """Make the store's collections and contexts those of the configuration."""
+        connection = self._database.connection()
+        with self._database.errors():
+            row = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
+        if row is not None and row[0] == config.digest:
+            return
+        with self._database.transaction() as db:
+            for name, identity in list(db.execute("SELECT name, id FROM collections")):
+                if name not in config.collections:
+                    drop_documents(db, identity)
+                    db.execute("DELETE FROM collections WHERE id = ?", (identity,))
+            for collection in config.collections.values():
+                db.execute(
+                    "INSERT INTO collections (name, path, pattern, include_by_default) VALUES (?, ?, ?, ?) "
+                    "ON CONFLICT (name) DO UPDATE SET path = excluded.path, pattern = excluded.pattern, "
+                    "include_by_default = excluded.include_by_default",
+                    (collection.name, collection.path, collection.pattern, collection.include_by_default),
+                )
+            db.execute("DELETE FROM path_contexts")
+            db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
+
+    def collection_stats(self) -> Mapping[str, CollectionStats]:
+        """What the index holds of each collection."""
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT c.name, count(d.id), coalesce(sum(t.bytes), 0), c.updated_at FROM collections c "
+                "LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN contents t ON t.id = d.content_id "
+                "GROUP BY c.id"
+            )
+            return {name: CollectionStats(count, size, updated) for name, count, size, updated in rows}
+
+    def rename_collection(self, old: str, new: str) -> None:
+        """Give a collection another name; its documents keep their ids."""
+        with self._database.transaction() as db:
+            if db.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
+                raise ConflictError(f"a collection named {new} is already there")
+            db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+
+    def remove_collection(self, name: str) -> int:
+        """Drop a collection and its documents; returns how many there were."""
+        with self._database.transaction() as db:
+            row = db.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                return 0
+            dropped = drop_documents(db, row[0])
+            db.execute("DELETE FROM collections WHERE id = ?", (row[0],))
+            return dropped
+
+    def finish_scan(self, collection: str) -> None:
+        """Note that a collection has been scanned."""
+        with self._database.transaction() as db:
+            db.execute("UPDATE collections SET updated_at = ? WHERE name = ?", (now(), collection))
+
+    def cached(self, key: str) -> str | None:
+        """What was remembered under a key."""
+        with self._database.errors():
+            row = (
+                self._database.connection()
+                .execute("SELECT value FROM llm_cache WHERE key = ?", (key,))
+                .fetchone()
+            )
+        return str(row[0]) if row else None
+
+    def remember(self, answers: Mapping[str, str]) -> None:
+        """Keep answers of models; the oldest make room."""
+        with self._database.transaction() as db:
+            moment = now()
+            db.executemany(
+                "INSERT OR REPLACE INTO llm_cache VALUES (?, ?, ?)",
+                ((key, value, moment) for key, value in answers.items()),
+            )
+            (count,) = db.execute("SELECT count(*) FROM llm_cache").fetchone() or (0,)
+            if count > CACHE_ROWS:
+                db.execute(
+                    "DELETE FROM llm_cache WHERE key IN (SELECT key FROM llm_cache ORDER BY created_at LIMIT ?)",
+                    (count - CACHE_ROWS * 3 // 4,),
+                )
+
+
+def _contexts(config: Config) -> list[tuple[str, str]]:
+    rows = [("qmd://", config.global_context)] if config.global_context else []
+    for collection in config.collections.values():
+        for prefix, text in collection.context.items():
+            path = prefix.strip("/")
+            rows.append((f"qmd://{collection.name}/{path}" if path else f"qmd://{collection.name}", text))
+    return rows

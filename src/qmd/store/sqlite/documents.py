@@ -1,0 +1,226 @@
+"""Documents: what was read from disk, in one transaction a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import apsw
+
+from qmd.store.base import Applied, Changed
+from qmd.store.sqlite.blocks import link_content, unlink_content
+from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
+from qmd.store.sqlite.part import Part
+from qmd.store.sqlite.schema import COLLECTION_SHIFT
+from qmd.text.tokens import index_form
+from qmd.types import Document, Fingerprint
+
+_COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns"
+_FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
+#: Statistics are counted anew once the index has changed by this share.
+_STALE_SHARE = 0.2
+
+
+class DocumentsPart(Part):
+    """Documents and their texts."""
+
+    def manifest(self, collection: str) -> dict[str, Fingerprint]:
+        """What the index knows of a collection's files: path → fingerprint."""
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT path, size, mtime_ns, inode FROM documents WHERE collection_id = ?",
+                (self._collection_id(collection),),
+            )
+            return {path: Fingerprint(size, mtime, inode) for path, size, mtime, inode in rows}
+
+    def apply(
+        self,
+        collection: str,
+        changed: Sequence[Changed],
+        touched: Sequence[tuple[str, Fingerprint]],
+        removed: Sequence[str],
+    ) -> Applied:
+        """Store a batch: all of it or nothing."""
+        # Tokenizing needs no lock; the writers that wait should wait for SQLite alone.
+        forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
+        with self._database.transaction() as db:
+            identity = self._collection_id(collection)
+            writer = _Writer(db, identity)
+            for item, (title, body) in zip(changed, forms, strict=True):
+                writer.put(item, title, body)
+            for path, fingerprint in touched:
+                db.execute(
+                    "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? "
+                    "WHERE collection_id = ? AND path = ?",
+                    (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode, identity, path),
+                )
+            for path in removed:
+                writer.remove(path)
+            writer.relink()
+            return Applied(writer.added, writer.updated, writer.removed)
+
+    def prune(self) -> int:
+        """Drop texts that no document has any more, with their vectors; returns how many."""
+        orphans = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM documents)"
+        with self._database.errors():
+            if not self._database.connection().execute(f"{orphans} LIMIT 1").fetchone():
+                return 0
+        with self._database.transaction() as db:
+            db.execute(f"DELETE FROM contents WHERE id IN ({orphans})")
+            return int(db.changes())
+
+    def refresh_statistics(self, force: bool = False) -> None:
+        """Count the terms that are in many documents anew, where the index has changed enough."""
+        with self._database.errors():
+            connection = self._database.connection()
+            (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone() or (0,)
+            row = connection.execute("SELECT value FROM meta WHERE key = 'counted'").fetchone()
+        counted = int(row[0]) if row else 0
+        if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
+            return
+        with self._database.transaction() as db:
+            db.execute("DELETE FROM common_terms")
+            db.execute(
+                "INSERT INTO common_terms SELECT term, doc FROM documents_terms WHERE doc > ?",
+                (int(COMMON_SHARE * documents),),
+            )
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('counted', ?)", (str(documents),))
+
+    def documents(self, ids: Sequence[int]) -> dict[int, Document]:
+        """Documents by id; ids that are gone are left out."""
+        with self._database.snapshot() as db:
+            found: dict[int, Document] = {}
+            for identity in ids:
+                row = db.execute(f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id = ?", (identity,)).fetchone()
+                if row is not None:
+                    found[identity] = Document(*row)
+            return found
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """The texts of documents by id; ids that are gone are left out."""
+        with self._database.snapshot() as db:
+            found: dict[int, str] = {}
+            for identity in ids:
+                row = db.execute(
+                    "SELECT t.text FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.id = ?",
+                    (identity,),
+                ).fetchone()
+                if row is not None:
+                    found[identity] = row[0]
+            return found
+
+    def find(self, collection: str, path: str) -> Document | None:
+        """The document at a path of a collection."""
+        return self._first("c.name = ? AND d.path = ?", (collection, path))
+
+    def ending_with(self, suffix: str, limit: int) -> list[Document]:
+        """Documents whose display path ends with `suffix` at a `/`, or is it."""
+        tail = "/" + suffix.lstrip("/")
+        where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
+        return list(self._select(where, (tail,), limit))
+
+    def with_hash(self, prefix: str, limit: int) -> list[Document]:
+        """Documents whose hash begins with `prefix`, in order of path."""
+        return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g"), limit))
+
+    def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
+        """Documents in order of display path; `under` is a folder or a file inside the collection."""
+        where, values = ["1"], []
+        if collection is not None:
+            where.append("c.name = ?")
+            values.append(collection)
+        under = under.strip("/")
+        if under:
+            where.append("(d.path = ? OR substr(d.path, 1, length(?)) = ?)")
+            values += [under, under + "/", under + "/"]
+        return self._select(" AND ".join(where), tuple(values), -1)
+
+    def _first(self, where: str, values: tuple[str, ...]) -> Document | None:
+        return next(self._select(where, values, 1), None)
+
+    def _select(self, where: str, values: tuple[str, ...], limit: int) -> Iterator[Document]:
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                f"SELECT {_COLUMNS} FROM {_FROM} WHERE {where} ORDER BY c.name, d.path LIMIT {int(limit)}",
+                values,
+            )
+            for row in rows:
+                yield Document(*row)
+
+
+class _Writer:
+    """One batch of one collection, inside a transaction."""
+
+    def __init__(self, db: apsw.Connection, collection: int) -> None:
+        self._db = db
+        self._collection = collection
+        self._linked: set[int] = set()
+        self._unlinked: set[int] = set()
+        self.added = self.updated = self.removed = 0
+        first = collection << COLLECTION_SHIFT
+        row = db.execute(
+            "SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?",
+            (first, first + (1 << COLLECTION_SHIFT) - 1),
+        ).fetchone()
+        self._next = (row[0] if row and row[0] is not None else first) + 1
+
+    def put(self, item: Changed, title_form: str, body_form: str) -> None:
+        source, fingerprint = item.source, item.fingerprint
+        content = self._content(source.hash, source.text)
+        row = self._db.execute(
+            "SELECT id, title, content_id FROM documents WHERE collection_id = ? AND path = ?",
+            (self._collection, item.path),
+        ).fetchone()
+        stamp = (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode)
+        if row is not None:
+            identity, title, previous = row
+            self._db.execute(
+                "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ? WHERE id = ?",
+                (source.title, content, *stamp, identity),
+            )
+            if (title, previous) == (source.title, content):
+                return
+            self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+            self.updated += 1
+            if previous != content:
+                self._unlinked.add(previous)
+                self._linked.add(content)
+        else:
+            identity = self._next
+            self._next += 1
+            self._db.execute(
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (identity, self._collection, item.path, source.title, content, *stamp),
+            )
+            self.added += 1
+            self._linked.add(content)
+        self._db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, title_form, body_form, index_form(item.path)),
+        )
+
+    def remove(self, path: str) -> None:
+        row = self._db.execute(
+            "SELECT id, content_id FROM documents WHERE collection_id = ? AND path = ?",
+            (self._collection, path),
+        ).fetchone()
+        if row is None:
+            return
+        self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
+        self._db.execute("DELETE FROM documents WHERE id = ?", (row[0],))
+        self._unlinked.add(row[1])
+        self.removed += 1
+
+    def relink(self) -> None:
+        """Bring the vector blocks in line with which texts the collection has now."""
+        unlink_content(self._db, self._collection, self._unlinked)
+        link_content(self._db, self._collection, self._linked)
+
+    def _content(self, digest: str, text: str) -> int:
+        row = self._db.execute("SELECT id FROM contents WHERE hash = ?", (digest,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        self._db.execute(
+            "INSERT INTO contents (hash, bytes, text) VALUES (?, ?, ?)",
+            (digest, len(text.encode("utf-8")), text),
+        )
+        return int(self._db.last_insert_rowid())

@@ -1,0 +1,276 @@
+"""BM25 over FTS5, planned so that common words do not cost a scan of everything (E20–E25).
+
+FTS5's own `bm25()` reads the whole posting list of every phrase to learn its document frequency, and scores
+every match. So a query runs in two steps. *Candidates*: the best few hundred by `bm25()` over the terms that
+select, and, where the query asks for all terms, the best of those that have all. *Scores*: BM25 with our idf
+over all terms, for the candidates alone; common terms are then looked up at those rows only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import apsw
+
+from qmd.ranking import bm25
+from qmd.store.base import LexicalMatch, LexicalMatches
+from qmd.store.sqlite.scopes import Ranges, condition
+from qmd.text.query import LexicalQuery, Term, longer_words
+
+#: A term in more than this share of the documents is common, in an index of at least this many documents.
+COMMON_SHARE = 0.02
+COMMON_FROM = 4_000
+#: Terms that select are enough candidates' source when they hold this share of the query's idf.
+_SELECTING = 0.35
+#: The fewest candidates that are scored exactly.
+_POOL = 200
+#: With more terms than this, having all of them by chance is a sign of length, not of relevance: documents
+#: with all terms are then sure to be candidates, but are ranked by BM25 among the others.
+_ALL_FIRST = 6
+
+_WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
+
+
+@dataclass(slots=True)
+class _Weighted:
+    """A query term with what the index knows of it."""
+
+    term: Term
+    documents: int
+    idf: float
+
+
+def phrase(tokens: Iterable[str], prefix: bool = False) -> str:
+    """An FTS5 string: quoted, so that nothing typed is syntax."""
+    text = " ".join(tokens).replace('"', '""')
+    return f'"{text}" *' if prefix else f'"{text}"'
+
+
+def expression(term: Term) -> str:
+    """A term as an FTS5 expression."""
+    own = phrase(term.tokens, term.prefix)
+    if not term.alternatives:
+        return own
+    others = (phrase((*term.tokens[:-1], ending)) for ending in term.alternatives)
+    return f"({' OR '.join((own, *others))})"
+
+
+def _phrases(term: Term) -> int:
+    return 1 + len(term.alternatives)
+
+
+class Lexical:
+    """Full-text search on one connection at a time; holds nothing but the connection's scoring function."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._idf: Sequence[float] = ()
+        self._owner: Sequence[int] = ()
+        self._average = 0.0
+        db.register_fts5_function("qmd_bm25", self._score_row)
+        db.register_fts5_function("qmd_totals", _totals)
+
+    def search(self, query: LexicalQuery, within: Ranges, limit: int) -> LexicalMatches:
+        """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms."""
+        documents, self._average = self._totals()
+        if not query.terms or not documents or not within:
+            return LexicalMatches((), 0.0, {})
+        weighted = [self._weigh(term, documents) for term in query.terms]
+        bound = bm25.bound([entry.idf for entry in weighted])
+        known = [entry for entry in weighted if entry.documents]
+        idfs = {entry.term.tokens: entry.idf for entry in weighted}
+        if not known:
+            matches: list[LexicalMatch] = []
+        else:
+            matches = self._ranked(query, weighted, known, documents, within, limit)
+        if len(matches) < limit:
+            matches += self._longer(
+                query, documents, within, limit - len(matches), {m.document for m in matches}
+            )
+        return LexicalMatches(tuple(matches), bound, idfs)
+
+    def _ranked(
+        self,
+        query: LexicalQuery,
+        weighted: Sequence[_Weighted],
+        known: Sequence[_Weighted],
+        documents: int,
+        within: Ranges,
+        limit: int,
+    ) -> list[LexicalMatch]:
+        pool = max(_POOL, 2 * limit)
+        selecting, common = _split(known, documents)
+        required = [entry for entry in weighted if not entry.term.part]
+        has_all: set[int] = set()
+        candidates = self._candidates(_any(selecting), query.negative, within, pool)
+        if len(candidates) < limit and common:
+            # The terms that select gave too few: the common ones have to be scanned after all.
+            selecting, common = list(known), []
+            candidates = self._candidates(_any(selecting), query.negative, within, pool)
+        if all(entry.documents for entry in required):
+            if len(required) == 1 and len(known) == 1:
+                has_all = set(candidates)
+            else:
+                has_all = set(self._with_all(required, query.negative, within, pool))
+                candidates = [*candidates, *has_all.difference(candidates)]
+        scored = self._scores(candidates, selecting, common)
+        first = has_all if len(required) <= _ALL_FIRST else set()
+        scored.sort(key=lambda row: (row[0] not in first, -row[1], row[0]))
+        return [
+            LexicalMatch(document, score, "all" if document in has_all else "any")
+            for document, score in scored[:limit]
+        ]
+
+    def _with_all(
+        self, required: Sequence[_Weighted], negative: Sequence[Term], within: Ranges, pool: int
+    ) -> list[int]:
+        """Documents with every required term, the best by their rarer terms where there are many."""
+        rare = sorted(required, key=lambda entry: entry.documents)
+        lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
+        everything = " AND ".join(expression(entry.term) for entry in rare)
+        if len(lead) == len(rare):
+            return self._candidates(everything, negative, within, pool)
+        # Ranking by the rare terms, among the documents that have all: scoring the common ones would read
+        # their whole posting lists.
+        rarest = " AND ".join(expression(entry.term) for entry in lead)
+        return self._candidates(rarest, (), within, pool, among=_without(everything, negative))
+
+    def _candidates(
+        self,
+        match: str,
+        negative: Sequence[Term],
+        within: Ranges,
+        pool: int,
+        among: str | None = None,
+    ) -> list[int]:
+        filters, ids = condition(within, "rowid")
+        bound: tuple[int | str, ...] = ids
+        if among is not None:
+            filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
+            bound = (*ids, among)
+        rows = self._db.execute(
+            f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} "
+            f"ORDER BY bm25(documents_fts, {_WEIGHTS}) LIMIT ?",
+            (_without(match, negative), *bound, pool),
+        )
+        return [row[0] for row in rows]
+
+    def _scores(
+        self,
+        candidates: Sequence[int],
+        selecting: Sequence[_Weighted],
+        common: Sequence[_Weighted],
+    ) -> list[tuple[int, float]]:
+        """Exact scores of the candidates over all terms."""
+        if not candidates:
+            return []
+        entries = [*selecting, *common]
+        match = _any(entries)
+        owners = [at for at, entry in enumerate(entries) for _ in range(_phrases(entry.term))]
+        low, high = min(candidates), max(candidates)
+        self._owner = owners
+        self._idf = [entry.idf for entry in entries]
+        rows = self._db.execute(
+            "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
+            "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
+            (self._narrowed(match, selecting, common), low, high, json.dumps(list(candidates))),
+        )
+        return [(row[0], row[1]) for row in rows]
+
+    def _narrowed(self, match: str, selecting: Sequence[_Weighted], common: Sequence[_Weighted]) -> str:
+        """With common terms in the query, walk the rows of the selecting ones and seek the others there."""
+        return f"({match}) AND ({_any(selecting)})" if common else match
+
+    def _longer(
+        self, query: LexicalQuery, documents: int, within: Ranges, limit: int, found: set[int]
+    ) -> list[LexicalMatch]:
+        """Documents that hold longer words beginning with the query's plain words."""
+        terms = [longer for term in query.terms if (longer := longer_words(term)) is not None]
+        if not terms:
+            return []
+        # Stems shorter than the word would bring other words in; here only longer ones are wanted.
+        terms = [replace(term, alternatives=()) for term in terms]
+        match = " OR ".join(expression(term) for term in terms)
+        pool = limit + len(found)
+        candidates = [
+            row for row in self._candidates(match, query.negative, within, pool) if row not in found
+        ]
+        entries = [_Weighted(term, 1, bm25.idf(documents, max(1, documents // 50))) for term in terms]
+        scored = self._scores(candidates, entries, ())
+        scored.sort(key=lambda row: (-row[1], row[0]))
+        return [LexicalMatch(document, score, "longer") for document, score in scored[:limit]]
+
+    def _weigh(self, term: Term, documents: int) -> _Weighted:
+        count = self.frequency(term)
+        return _Weighted(term, count, bm25.idf(documents, count))
+
+    def frequency(self, term: Term) -> int:
+        """In how many documents a term occurs; for common single terms, as of the last count."""
+        if len(term.tokens) == 1 and not term.prefix:
+            row = self._db.execute(
+                "SELECT documents FROM common_terms WHERE term = ?", term.tokens
+            ).fetchone()
+            if row is None:
+                row = self._db.execute(
+                    "SELECT doc FROM documents_terms WHERE term = ?", term.tokens
+                ).fetchone()
+            return int(row[0]) if row else 0
+        row = self._db.execute(
+            "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression(term),)
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _totals(self) -> tuple[int, float]:
+        """The number of documents and their average length in terms."""
+        row = self._db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").fetchone()
+        if row is None:
+            return 0, 0.0
+        count, terms = map(int, str(row[0]).split())
+        return count, terms / count
+
+    def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
+        """BM25 of the row at hand; called by SQLite."""
+        norm = bm25.length_norm(api.column_size(-1), self._average)
+        weights, owners = bm25.FIELD_WEIGHTS, self._owner
+        frequencies = [0.0] * len(self._idf)
+        for at in range(len(owners)):
+            for column in api.phrase_columns(at):
+                frequencies[owners[at]] += weights[column] * len(api.phrase_column_offsets(at, column))
+        return sum(
+            bm25.term_score(weight, frequency, norm)
+            for weight, frequency in zip(self._idf, frequencies, strict=True)
+            if frequency
+        )
+
+
+def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
+    """Documents and terms of the whole index, which FTS5 keeps count of; called by SQLite."""
+    return f"{api.row_count} {api.column_total_size(-1)}"
+
+
+def _any(entries: Sequence[_Weighted]) -> str:
+    return " OR ".join(expression(entry.term) for entry in entries)
+
+
+def _without(match: str, negative: Sequence[Term]) -> str:
+    if not negative:
+        return match
+    return f"({match}) NOT ({' OR '.join(expression(term) for term in negative)})"
+
+
+def _split(known: Sequence[_Weighted], documents: int) -> tuple[list[_Weighted], list[_Weighted]]:
+    """(terms that select, common terms). Common ones that carry most of the query select too."""
+    if documents < COMMON_FROM:
+        return list(known), []
+    by_rarity = sorted(known, key=lambda entry: entry.documents)
+    enough = _SELECTING * sum(entry.idf for entry in known)
+    selecting: list[_Weighted] = []
+    gathered = 0.0
+    for entry in by_rarity:
+        if entry.documents > COMMON_SHARE * documents and gathered >= enough:
+            break
+        selecting.append(entry)
+        gathered += entry.idf
+    return selecting, by_rarity[len(selecting) :]

@@ -1,0 +1,32 @@
+"""What the parts of the SQLite store share: the database, and its collections' ids."""
+
+from __future__ import annotations
+
+from qmd.errors import CollectionNotFoundError
+from qmd.store.base import Scope
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.scopes import ranges
+
+
+class Part:
+    """Base of the store's parts."""
+
+    _database: Database
+
+    def _collection_ids(self, scope: Scope) -> list[int]:
+        """Ids of a scope's collections; those that were never indexed are left out."""
+        known = dict(self._database.connection().execute("SELECT name, id FROM collections"))
+        return [known[name] for name in scope.collections if name in known]
+
+    def _ranges(self, scope: Scope) -> list[tuple[int, int]]:
+        return ranges(self._collection_ids(scope))
+
+    def _collection_id(self, name: str) -> int:
+        row = (
+            self._database.connection()
+            .execute("SELECT id FROM collections WHERE name = ?", (name,))
+            .fetchone()
+        )
+        if row is None:
+            raise CollectionNotFoundError(f"no such collection in the index: {name}", "run 'qmd index' first")
+        return int(row[0])

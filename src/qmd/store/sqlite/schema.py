@@ -1,0 +1,130 @@
+"""The tables of an index file, and the ordered steps that bring an older file up to date (E2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+#: "qmdp" in ASCII: tells our files from those of other programs.
+APPLICATION_ID = 0x716D6470
+
+#: A document's id is its collection's id shifted left by this, plus a number of its own: a collection is then
+#: one range of ids, and a filter on it one comparison, inside full-text search as well.
+COLLECTION_SHIFT = 40
+
+_INITIAL = """
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE collections (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: ids of documents depend on it
+  name TEXT NOT NULL UNIQUE,
+  path TEXT NOT NULL,
+  pattern TEXT NOT NULL,
+  include_by_default INTEGER NOT NULL,
+  updated_at TEXT
+);
+
+CREATE TABLE path_contexts (
+  path TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  bytes INTEGER NOT NULL,
+  text TEXT NOT NULL
+);
+
+CREATE TABLE documents (
+  id INTEGER PRIMARY KEY,
+  collection_id INTEGER NOT NULL REFERENCES collections(id),
+  path TEXT NOT NULL,
+  title TEXT NOT NULL,
+  content_id INTEGER NOT NULL REFERENCES contents(id),
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  inode INTEGER NOT NULL,
+  UNIQUE (collection_id, path)
+);
+CREATE INDEX documents_content ON documents(content_id);
+
+-- Contentless: the text is in contents, the terms come from text.tokens, joined by spaces. The tokenizer
+-- 'ascii' splits at ASCII punctuation only, and a term holds none.
+CREATE VIRTUAL TABLE documents_fts USING fts5(
+  title, body, path, content='', contentless_delete=1, tokenize='ascii'
+);
+CREATE VIRTUAL TABLE documents_terms USING fts5vocab(documents_fts, row);
+
+-- Document frequencies of the terms that are in many documents: counting those at query time costs a scan.
+CREATE TABLE common_terms (
+  term TEXT PRIMARY KEY,
+  documents INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE embedders (
+  id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  dimension INTEGER NOT NULL,
+  chunks INTEGER NOT NULL DEFAULT 0  -- ever embedded: the N of token_frequencies
+);
+
+-- One row a chunk. vector is float16, unit length.
+CREATE TABLE content_vectors (
+  id INTEGER PRIMARY KEY,
+  embedder_id INTEGER NOT NULL REFERENCES embedders(id),
+  content_id INTEGER NOT NULL REFERENCES contents(id) ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  start INTEGER NOT NULL,
+  end INTEGER NOT NULL,
+  first_line INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  vector BLOB NOT NULL,
+  UNIQUE (embedder_id, content_id, seq)
+);
+CREATE INDEX content_vectors_content ON content_vectors(content_id);
+
+-- The same vectors as int8, in blocks that are scanned whole: a slot is (ids: int64, 0 where empty;
+-- scales: float32; codes: int8 × dimension). Derived from content_vectors and documents.
+CREATE TABLE vectors_vec (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: readers keep blocks by (id, version)
+  embedder_id INTEGER NOT NULL REFERENCES embedders(id),
+  collection_id INTEGER NOT NULL REFERENCES collections(id),
+  slots INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  ids BLOB NOT NULL,
+  scales BLOB NOT NULL,
+  codes BLOB NOT NULL
+);
+CREATE INDEX vectors_vec_collection ON vectors_vec(embedder_id, collection_id, slots, version);
+
+-- In how many embedded chunks each token of the embedder occurs: the rarity weights of late interaction.
+CREATE TABLE token_frequencies (
+  embedder_id INTEGER NOT NULL REFERENCES embedders(id),
+  token INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  PRIMARY KEY (embedder_id, token)
+) WITHOUT ROWID;
+
+CREATE TABLE llm_cache (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL,
+  created_at TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+def _initial(db: apsw.Connection) -> None:
+    db.execute(_INITIAL)
+    # Fewer, larger merges while a folder is indexed for the first time.
+    db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
+
+
+#: Step n brings a file of version n to n + 1. Steps are never edited once released.
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial,)
+VERSION = len(MIGRATIONS)

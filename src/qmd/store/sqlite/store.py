@@ -1,0 +1,51 @@
+"""The default store: one SQLite file, put together from its parts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+
+from qmd.store.base import LexicalMatches, Scope
+from qmd.store.sqlite.collections import CollectionsPart
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.documents import DocumentsPart
+from qmd.store.sqlite.lexical import Lexical
+from qmd.store.sqlite.vectors import VectorsPart
+from qmd.text.query import LexicalQuery
+
+
+class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart):
+    """An index in one file. Raises `StoreError` and `ForeignIndexError` as `Database` does."""
+
+    def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
+        self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
+        self._local = threading.local()
+        self._blocks = OrderedDict()
+        self._resident = 0
+        self._block_lock = threading.Lock()
+
+    @property
+    def location(self) -> str:
+        """The file's path."""
+        return self._database.path
+
+    def size(self) -> int:
+        """Bytes on disk, the write-ahead log included."""
+        return sum(
+            os.path.getsize(path)  # noqa: PTH202
+            for path in (self.location, self.location + "-wal")
+            if os.path.exists(path)  # noqa: PTH110
+        )
+
+    def lexical(self, query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches:
+        """The best documents by BM25."""
+        with self._database.snapshot() as db:
+            engine: Lexical | None = getattr(self._local, "lexical", None)
+            if engine is None:
+                engine = self._local.lexical = Lexical(db)
+            return engine.search(query, self._ranges(scope), limit)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()

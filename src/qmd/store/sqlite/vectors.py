@@ -1,0 +1,374 @@
+"""Chunks and their vectors: exact search by a scan of int8 blocks, the best rescored in float32 (E30)."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from qmd.store.base import ChunkMatch, Embedded, Pending, Scope
+from qmd.store.sqlite.blocks import append
+from qmd.store.sqlite.part import Part
+from qmd.store.sqlite.scopes import condition, ranges
+from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: The best by int8 that are rescored in float32. Quantizing moves a cosine by about 0.002, so the true best
+#: ten are among the best fifty (measured in bench/).
+_RESCORED = 50
+#: Blocks that are kept decoded between searches: at most this many bytes.
+_RESIDENT_BYTES = 1 << 30
+
+_CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
+
+
+class VectorsPart(Part):
+    """Vectors of chunks, by embedder fingerprint."""
+
+    _blocks: OrderedDict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
+    _resident: int
+    _block_lock: threading.Lock
+    _local: threading.local
+
+    def has_vectors(self, embedder: str, scope: Scope) -> bool:
+        """Whether any document of the scope can be found by vector."""
+        with self._database.errors():
+            return any(self._block_rows(embedder, scope))
+
+    def pending_count(self, embedder: str, scope: Scope) -> int:
+        """How many texts of a scope have no vectors. Counted once for each state of the index."""
+        within = self._ranges(scope)
+        filters, values = condition(within, "id")
+        with self._database.snapshot() as db:
+            # Both counters together change with every commit, by this connection or another.
+            state = (db.pragma("data_version"), db.total_changes(), embedder, tuple(within))
+            known: tuple[object, int] | None = getattr(self._local, "pending", None)
+            if known is not None and known[0] == state:
+                return known[1]
+            row = db.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
+                f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
+                "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) "
+                "AND v.content_id = x.content_id)",
+                (*values, embedder),
+            ).fetchone()
+            count = int(row[0]) if row else 0
+            self._local.pending = (state, count)
+            return count
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """The next texts without vectors, by id, beyond `after`."""
+        filters, values = condition(self._ranges(scope), "d.id")
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text "
+                f"FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
+                f"WHERE d.content_id = t.id {filters}) "
+                "AND NOT EXISTS (SELECT 1 FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
+                "WHERE e.fingerprint = ? AND v.content_id = t.id) ORDER BY t.id LIMIT ?",
+                (after, *values, embedder, limit),
+            )
+            return [Pending(*row) for row in rows]
+
+    def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None:
+        """Keep the vectors of texts, and let every collection that has them find them."""
+        import numpy as np
+
+        with self._database.transaction() as db:
+            dimension = batch[0].vectors.shape[1] if batch else 0
+            identity = _embedder_id(db, embedder, name, dimension)
+            frequencies: Counter[int] = Counter()
+            by_collection: dict[int, tuple[list[int], list[NDArray[np.float32]]]] = {}
+            added = 0
+            for item in batch:
+                ids = _store_chunks(db, identity, item)
+                if ids is None:
+                    continue
+                added += len(ids)
+                for tokens in item.tokens:
+                    frequencies.update(set(tokens))
+                homes = db.execute(
+                    "SELECT DISTINCT collection_id FROM documents WHERE content_id = ?", (item.content,)
+                )
+                for (collection,) in homes:
+                    into = by_collection.setdefault(collection, ([], []))
+                    into[0].extend(ids)
+                    into[1].append(item.vectors)
+            for collection, (ids, vectors) in by_collection.items():
+                append(db, identity, collection, ids, np.concatenate(vectors))
+            db.executemany(
+                "INSERT INTO token_frequencies VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET chunks = chunks + ?3",
+                ((identity, token, count) for token, count in frequencies.items()),
+            )
+            db.execute("UPDATE embedders SET chunks = chunks + ? WHERE id = ?", (added, identity))
+
+    def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
+        """Forget the vectors of a scope's texts; returns how many chunks."""
+        collections = self._collection_ids(scope)
+        filters, values = condition(ranges(collections), "d.id")
+        whose = "1" if embedder is None else "embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
+        chosen = () if embedder is None else (embedder,)
+        contents = f"SELECT d.content_id FROM documents d WHERE 1 {filters}"
+        with self._database.transaction() as db:
+            # A text that is also in a collection outside the scope leaves that one's blocks too.
+            homes = {
+                row[0]
+                for row in db.execute(
+                    f"SELECT DISTINCT collection_id FROM documents WHERE content_id IN ({contents})", values
+                )
+            }
+            db.execute(
+                f"DELETE FROM content_vectors WHERE {whose} AND content_id IN ({contents})",
+                (*chosen, *values),
+            )
+            dropped = db.changes()
+            for collection in homes:
+                db.execute(
+                    f"DELETE FROM vectors_vec WHERE {whose} AND collection_id = ?", (*chosen, collection)
+                )
+                _rebuild(db, collection)
+            if not db.execute("SELECT 1 FROM content_vectors LIMIT 1").fetchone():
+                db.execute("DELETE FROM token_frequencies")
+                db.execute("DELETE FROM embedders")
+            return int(dropped)
+
+    def drop_other_vectors(self, embedder: str) -> int:
+        """Forget the vectors of every other embedder; returns how many chunks."""
+        with self._database.transaction() as db:
+            others = "embedder_id IN (SELECT id FROM embedders WHERE fingerprint <> ?)"
+            db.execute(f"DELETE FROM content_vectors WHERE {others}", (embedder,))
+            dropped = db.changes()
+            for table in ("vectors_vec", "token_frequencies"):
+                db.execute(f"DELETE FROM {table} WHERE {others}", (embedder,))
+            db.execute("DELETE FROM embedders WHERE fingerprint <> ?", (embedder,))
+            return int(dropped)
+
+    def embedders(self) -> dict[str, tuple[str, int]]:
+        """Fingerprint → (name, chunks) of every embedder whose vectors are kept."""
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT e.fingerprint, e.name, count(v.id) FROM embedders e "
+                "JOIN content_vectors v ON v.embedder_id = e.id GROUP BY e.id"
+            )
+            return {fingerprint: (name, chunks) for fingerprint, name, chunks in rows}
+
+    def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
+        """(chunks embedded, in how many of them each token occurs)."""
+        with self._database.snapshot() as db:
+            row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
+            if row is None:
+                return 0, [0] * len(tokens)
+            identity, chunks = row
+            counts: list[int] = []
+            for token in tokens:
+                found = db.execute(
+                    "SELECT chunks FROM token_frequencies WHERE embedder_id = ? AND token = ?",
+                    (identity, token),
+                ).fetchone()
+                counts.append(found[0] if found else 0)
+            return chunks, counts
+
+    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
+        """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
+        with self._database.snapshot() as db:
+            wanted = max(_RESCORED, 3 * limit)
+            within = self._ranges(scope)
+            while True:
+                ids, scanned = self._nearest(db, embedder, vector, scope, wanted)
+                matches = _documents(db, _rescored(db, ids, vector), within)
+                # Several chunks of one document can fill the list: look deeper until there are enough.
+                if len(matches) >= limit or wanted >= scanned:
+                    return matches[:limit]
+                wanted *= 4
+
+    def similarities(
+        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, ChunkMatch]:
+        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
+        import numpy as np
+
+        found: dict[int, ChunkMatch] = {}
+        with self._database.snapshot() as db:
+            for document in ids:
+                rows: list[Any] = db.execute(
+                    f"SELECT {_CHUNK}, v.vector FROM documents d JOIN content_vectors v "
+                    "ON v.content_id = d.content_id JOIN embedders e ON e.id = v.embedder_id "
+                    "WHERE d.id = ? AND e.fingerprint = ?",
+                    (document, embedder),
+                ).fetchall()
+                if rows:
+                    matrix = np.frombuffer(b"".join(row[5] for row in rows), dtype=np.float16)
+                    cosines = matrix.reshape(len(rows), -1).astype(np.float32) @ vector
+                    best = int(cosines.argmax())
+                    found[document] = ChunkMatch(document, Chunk(*rows[best][:5]), float(cosines[best]))
+        return found
+
+    def _block_rows(self, embedder: str, scope: Scope) -> Iterable[tuple[int, int]]:
+        """(block, version) of the blocks of a scope."""
+        for collection in self._collection_ids(scope):
+            yield from self._database.connection().execute(
+                "SELECT id, version FROM vectors_vec WHERE collection_id = ? "
+                "AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)",
+                (collection, embedder),
+            )
+
+    def _nearest(
+        self, db: apsw.Connection, embedder: str, vector: NDArray[np.float32], scope: Scope, wanted: int
+    ) -> tuple[list[int], int]:
+        """The chunks with the highest int8 scores, and how many were scanned."""
+        import numpy as np
+        import simsimd
+
+        peak = float(np.abs(vector).max()) or 1.0
+        query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
+        all_ids: list[NDArray[np.int64]] = []
+        all_scores: list[NDArray[np.float32]] = []
+        for key in list(self._block_rows(embedder, scope)):
+            ids, scales, codes = self._block(db, key)
+            products = np.asarray(simsimd.cdist(query, codes, metric="dot"), dtype=np.float32)[0]
+            all_ids.append(ids)
+            all_scores.append(np.where(ids > 0, products * scales, -np.inf).astype(np.float32))
+        if not all_ids:
+            return [], 0
+        ids, scores = np.concatenate(all_ids), np.concatenate(all_scores)
+        count = min(wanted, len(scores))
+        best = np.argpartition(-scores, count - 1)[:count]
+        return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
+
+    def _block(
+        self, db: apsw.Connection, key: tuple[int, int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
+        """A block, decoded; kept for the next search while there is room."""
+        import numpy as np
+
+        with self._block_lock:
+            known = self._blocks.get(key)
+            if known is not None:
+                self._blocks.move_to_end(key)
+                return known
+        row = db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (key[0],)).fetchone()
+        if row is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8)
+        ids = np.frombuffer(row[0], dtype=np.int64)
+        block = (
+            ids,
+            np.frombuffer(row[1], dtype=np.float32),
+            np.frombuffer(row[2], dtype=np.int8).reshape(len(ids), -1),
+        )
+        size = sum(len(blob) for blob in row)
+        with self._block_lock:
+            for stale in [other for other in self._blocks if other[0] == key[0]]:
+                self._resident -= _size(self._blocks.pop(stale))
+            self._blocks[key] = block
+            self._resident += size
+            while self._resident > _RESIDENT_BYTES and len(self._blocks) > 1:
+                self._resident -= _size(self._blocks.popitem(last=False)[1])
+        return block
+
+
+def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]) -> int:
+    return sum(part.nbytes for part in block)
+
+
+def _embedder_id(db: apsw.Connection, fingerprint: str, name: str, dimension: int) -> int:
+    db.execute(
+        "INSERT INTO embedders (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (fingerprint, name, dimension),
+    )
+    row = db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int] | None:
+    """The new chunks' ids; None where the text is gone or another process has embedded it meanwhile."""
+    import numpy as np
+
+    wanted = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM contents WHERE id = ?1) AND NOT EXISTS "
+        "(SELECT 1 FROM content_vectors WHERE embedder_id = ?2 AND content_id = ?1)",
+        (item.content, embedder),
+    ).fetchone()
+    if not wanted or not wanted[0]:
+        return None
+    ids: list[int] = []
+    for chunk, vector in zip(item.chunks, item.vectors.astype(np.float16), strict=True):
+        db.execute(
+            "INSERT INTO content_vectors (embedder_id, content_id, seq, start, end, first_line, last_line, vector) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                embedder,
+                item.content,
+                chunk.seq,
+                chunk.start,
+                chunk.end,
+                chunk.first_line,
+                chunk.last_line,
+                vector.tobytes(),
+            ),
+        )
+        ids.append(int(db.last_insert_rowid()))
+    return ids
+
+
+def _rescored(
+    db: apsw.Connection, ids: Sequence[int], vector: NDArray[np.float32]
+) -> list[tuple[float, int, Chunk]]:
+    """(cosine, text, chunk) of chunks, best first."""
+    import numpy as np
+
+    rows = []
+    for identity in ids:
+        row = db.execute(
+            f"SELECT v.content_id, {_CHUNK}, v.vector FROM content_vectors v WHERE v.id = ?", (identity,)
+        ).fetchone()
+        if row is not None:
+            rows.append(row)
+    if not rows:
+        return []
+    matrix = np.frombuffer(b"".join(row[6] for row in rows), dtype=np.float16).reshape(len(rows), -1)
+    cosines = matrix.astype(np.float32) @ vector
+    scored = [(float(cosine), row[0], Chunk(*row[1:6])) for cosine, row in zip(cosines, rows, strict=True)]
+    scored.sort(key=lambda entry: (-entry[0], entry[1], entry[2].seq))
+    return scored
+
+
+def _documents(
+    db: apsw.Connection, scored: Sequence[tuple[float, int, Chunk]], within: Sequence[tuple[int, int]]
+) -> list[ChunkMatch]:
+    """Chunks to the documents that have them, each once, by its best."""
+    filters, values = condition(within, "id")
+    matches: list[ChunkMatch] = []
+    seen: set[int] = set()
+    for cosine, content, chunk in scored:
+        if content in seen:
+            continue
+        seen.add(content)
+        rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
+        matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
+    return matches
+
+
+def _rebuild(db: apsw.Connection, collection: int) -> None:
+    """Lay a collection's blocks out anew, from the vectors of its texts."""
+    import numpy as np
+
+    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
+        db.execute(
+            "DELETE FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
+        )
+        rows: list[Any] = db.execute(
+            "SELECT id, vector FROM content_vectors WHERE embedder_id = ? AND content_id IN "
+            "(SELECT content_id FROM documents WHERE collection_id = ?) ORDER BY id",
+            (embedder, collection),
+        ).fetchall()
+        if rows:
+            matrix = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float16)
+            vectors = matrix.reshape(-1, dimension).astype(np.float32)
+            append(db, embedder, collection, [row[0] for row in rows], vectors)

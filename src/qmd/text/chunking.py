@@ -1,0 +1,255 @@
+"""Documents in pieces that an embedder can read whole.
+
+A chunk ends at the best break of the last `window` tokens before `target`, and the next one starts `overlap`
+tokens earlier. Tokens are given as character spans, so this module knows no tokenizer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from operator import itemgetter
+
+from qmd.text.markdown import blocks, front_matter_end
+from qmd.types import Chunk
+
+VERSION = 1  # changes when the same text would be cut elsewhere: vectors are then made anew
+TARGET = 900  # tokens
+OVERLAP = 0.15  # of the target
+WINDOW = 200 / 900  # of the target
+
+_HEADING_SCORES = (0, 100, 90, 80, 70, 60, 50)
+_FENCE_SCORE, _RULE_SCORE, _BLANK_SCORE, _ITEM_SCORE, _LINE_SCORE = 80, 60, 20, 5, 1
+_DECAY = 0.7
+
+_LINE = re.compile(r"\n(?P<blank>(?:[ \t]*+\n)*+)(?P<item>[ \t]*+(?:[-*+]|\d{1,9}+[.)])[ \t])?")
+_BLANK_LINES = re.compile(r"(?:[ \t]*+\n)*+")
+_SENTENCE_ENDS = frozenset(".!?…")
+_CJK_SENTENCE_ENDS = frozenset("。！？｡")
+_JOINER = "\u200d"
+
+
+def chunk(
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    *,
+    target: int = TARGET,
+    overlap: int | None = None,
+    window: int | None = None,
+) -> list[Chunk]:
+    """Cut `text` into chunks of at most `target` tokens, in order.
+
+    `offsets[i]` is the [start, end) character span of token i, special tokens left out. `overlap` (default
+    15% of the target) and `window` (default 200/900 of it) are counted in tokens. Every character is in a
+    chunk; blank text has none; without offsets the text is one chunk. No chunk starts or ends inside a
+    code fence that fits in one chunk. A single character of more tokens than `target` exceeds it alone.
+
+    Raises ValueError unless 1 <= target, 0 <= overlap < target and 1 <= window <= target.
+    """
+    overlap = int(target * OVERLAP) if overlap is None else overlap
+    window = max(1, round(target * WINDOW)) if window is None else window
+    if target < 1 or not 0 <= overlap < target or not 1 <= window <= target:
+        raise ValueError(f"no chunks with target {target}, overlap {overlap}, window {window}")
+    if not text or text.isspace():
+        return []
+    if len(offsets) <= target:
+        return list(_numbered(text, [(0, len(text))]))
+    return list(_numbered(text, _Cutter(text, offsets, target, overlap, window).spans()))
+
+
+class _Tokens:
+    """Positions in characters and in tokens, either from the other."""
+
+    def __init__(self, offsets: Sequence[tuple[int, int]]) -> None:
+        # Running maxima, because byte-level tokens may share a character and bisection needs order.
+        self.starts: list[int] = list(accumulate(map(itemgetter(0), offsets), max))
+        self.ends: list[int] = list(accumulate(map(itemgetter(1), offsets), max))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def until(self, position: int) -> int:
+        """How many tokens start before `position`."""
+        return bisect_left(self.starts, position)
+
+    def since(self, position: int) -> int:
+        """The first token that does not end before `position`."""
+        return bisect_right(self.ends, position)
+
+
+class _Cutter:
+    def __init__(
+        self, text: str, offsets: Sequence[tuple[int, int]], target: int, overlap: int, window: int
+    ) -> None:
+        self.text = text
+        self.tokens = _Tokens(offsets)
+        self.target, self.overlap, self.window = target, overlap, window
+        self.fence_starts: list[int] = []  # of the fences that fit in one chunk
+        self.fence_ends: list[int] = []
+        self.positions = array("q")  # of the breaks: each a line's first character
+        self.scores = bytearray()
+        self._scan()
+
+    def _scan(self) -> None:
+        strong: dict[int, int] = {}
+        long_fences: list[tuple[int, int]] = []
+        for block in blocks(self.text, front_matter_end(self.text)):
+            if block.kind == "fence":
+                strong[block.start] = _FENCE_SCORE
+                blank = _BLANK_LINES.match(self.text, block.end)
+                strong[blank.end() if blank else block.end] = _FENCE_SCORE
+                if self.tokens.until(block.end) - self.tokens.since(block.start) <= self.target:
+                    self.fence_starts.append(block.start)
+                    self.fence_ends.append(block.end)
+                else:
+                    long_fences.append((block.start, block.end))
+            else:
+                score = _HEADING_SCORES[block.level] if block.kind == "heading" else _RULE_SCORE
+                strong[block.start] = max(score, strong.get(block.start, 0))
+        code = iter(long_fences)
+        code_start, code_end = next(code, (0, 0))
+        for match in _LINE.finditer(self.text):
+            blank_start, position = match.span("blank")
+            score = strong.get(position, 0)
+            if not score:
+                if self._fence_around(position) is not None:
+                    continue
+                while code_end and position >= code_end:
+                    code_start, code_end = next(code, (0, 0))
+                if position > blank_start:
+                    score = _BLANK_SCORE
+                elif match["item"] is not None and not code_start < position < code_end:
+                    score = _ITEM_SCORE
+                else:
+                    score = _LINE_SCORE
+            self.positions.append(position)
+            self.scores.append(score)
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        tokens = self.tokens
+        start = cut = 0
+        while True:
+            limit = tokens.since(start) + self.target
+            while limit < len(tokens) and tokens.starts[limit] <= cut:
+                limit += 1  # a character of many tokens
+            if limit >= len(tokens):
+                yield start, len(self.text)
+                return
+            end = self._best_break(limit, cut)
+            if end is None:
+                fence = self._fence_around(tokens.starts[limit])
+                if fence is not None:
+                    needed = tokens.until(fence[1]) - self.target
+                    if needed <= tokens.since(cut):
+                        # With less overlap the fence and what leads to it fit in this very chunk.
+                        start = self._next_start(needed, cut, start)
+                        continue
+                    end = fence[0] if fence[0] > cut else None
+            if end is None:
+                end = self._token_break(limit, cut)
+            yield start, end
+            cut = end
+            start = self._next_start(tokens.until(cut) - self.overlap, cut, start)
+
+    def _best_break(self, limit: int, after: int) -> int | None:
+        """The break of the highest decayed score in the window before token `limit`; the later of equals."""
+        best, best_value = None, 0.0
+        index = bisect_right(self.positions, self.tokens.starts[limit])
+        while index and self.positions[index - 1] > after:
+            index -= 1
+            distance = limit - self.tokens.until(self.positions[index])
+            if distance > self.window:
+                break
+            value = self.scores[index] * (1 - (distance / self.window) ** 2 * _DECAY)
+            if value > best_value:
+                best, best_value = self.positions[index], value
+        return best
+
+    def _token_break(self, limit: int, after: int) -> int:
+        """Where no line ends: the window's last sentence end, else its last space, else its last token."""
+        text, space, any_token = self.text, None, None
+        for token in range(limit, limit - self.window - 1, -1):
+            position = self.tokens.starts[token]
+            if position <= after:
+                break
+            if _inside_sequence(text, position) or self._fence_around(position) is not None:
+                continue
+            any_token = any_token or position
+            before = text[position - 1]
+            if before in _CJK_SENTENCE_ENDS:
+                return position
+            if before.isspace() or text[position].isspace():
+                space = space or position
+                if text[max(position - 2, 0) : position].rstrip()[-1:] in _SENTENCE_ENDS:
+                    return position
+        return space or any_token or self.tokens.starts[limit]
+
+    def _next_start(self, earliest: int, cut: int, previous: int) -> int:
+        """Where the chunk after `cut` starts: after `previous`, from token `earliest` on, at most at `cut`.
+
+        At a line's start if there is one, else a word's, else a token's; never inside a fence that fits.
+        """
+        text, tokens = self.text, self.tokens
+        first, last = max(earliest, 0), tokens.until(cut)
+        if first >= last:
+            return cut
+        if len(tokens) - last >= self.overlap:
+            newline = text.find("\n", max(tokens.starts[first] - 1, previous), cut - 1)
+            while newline >= 0:
+                position = newline + 1
+                if tokens.since(position) >= first and self._fence_around(position) is None:
+                    return position
+                newline = text.find("\n", position, cut - 1)
+        else:  # a short tail: all of the overlap, so that it is never a chunk of almost nothing
+            fence = self._fence_around(tokens.starts[first])
+            if fence and fence[0] > previous and len(tokens) - tokens.since(fence[0]) <= self.target:
+                return fence[0]
+        found = None
+        for token in range(first, last):
+            position = tokens.starts[token]
+            if (
+                position <= previous
+                or tokens.since(position) < first
+                or _inside_sequence(text, position)
+                or self._fence_around(position) is not None
+            ):
+                continue
+            if text[position].isspace() or text[position - 1].isspace():
+                return position
+            found = found or position
+            if token - first > self.overlap // 4:
+                break
+        return found or cut
+
+    def _fence_around(self, position: int) -> tuple[int, int] | None:
+        """The fence that fits in a chunk and that a cut at `position` would break."""
+        index = bisect_left(self.fence_starts, position) - 1
+        if index < 0 or position >= self.fence_ends[index]:
+            return None
+        return self.fence_starts[index], self.fence_ends[index]
+
+
+def _inside_sequence(text: str, position: int) -> bool:
+    """Whether the character at `position` belongs to the one before it."""
+    here, before = text[position], text[position - 1]
+    if here.isascii():
+        return here == "\n" and before == "\r"
+    return (
+        here == _JOINER
+        or before == _JOINER
+        or unicodedata.category(here)[0] == "M"
+        or "\U0001f3fb" <= here <= "\U0001f3ff"
+        or ("\udc00" <= here <= "\udfff" and "\ud800" <= before <= "\udbff")
+    )
+
+
+def _numbered(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Chunk]:
+    line, counted = 1, 0
+    for seq, (start, end) in enumerate(spans):
+        line += text.count("\n", counted, start)
+        counted = start
+        yield Chunk(seq, start, end, line, line + text.count("\n", start, end - 1))

@@ -1,0 +1,273 @@
+"""Markdown as far as a search engine needs it: front matter, headings, fences, rules, and a file's title.
+
+Texts are expected with line feeds as line ends. Every function is linear in the length of its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+MAX_TITLE = 300  # characters; what is longer is a paragraph that lost its line breaks
+_MAX_SETEXT = 1000  # characters of a paragraph that `===` or `---` can still make a heading
+
+# Every repetition is possessive: a line is read once, whatever it holds.
+_BLOCK = r"""
+[ ]{0,3}+(?:
+    (?P<marks>\#{1,6}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)
+  | (?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)
+  | (?P<under>=++|-++)[ \t]*+(?=\n|\Z)
+  | (?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){2,}+(?=\n|\Z))
+  | (?P<comment><!--)
+)"""
+_AT_LINE_START = re.compile(_BLOCK, re.X)
+_NEXT_LINE = re.compile(r"\n" + _BLOCK, re.X)  # the leading literal lets `re` skip from line to line
+_FENCE_END = {
+    "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?:\n|\Z)"),
+    "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?:\n|\Z)"),
+}
+_NOT_A_PARAGRAPH = re.compile(
+    r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
+)
+
+_FRONT_MATTER = re.compile(r"---[ \t]*+\n")
+_FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)")
+_FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
+_BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
+_TITLE_KEY = re.compile(r"^[\"']?[Tt]itle[\"']?[ \t]*+:(?:[ \t]++|(?=\n))([^\n]*+)", re.M)
+_QUOTED = re.compile(r"\"([^\"\\]*)\"[ \t]*(?:#.*)?|'([^']*)'[ \t]*(?:#.*)?")
+_COMMENT = re.compile(r"(?:\A|[ \t])#")
+_NEXT_KEY = re.compile(r"\n(?=[^ \t\n#])")
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
+_ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
+
+# Controls that are not white space, direction overrides, byte-order marks, lone surrogates.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+_MARKS = re.compile(r"[\\`*_~\[{]")
+_IMAGE = re.compile(r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)")
+_LINK = re.compile(
+    r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
+    r"|\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
+)
+_HEADING_ID = re.compile(r"[ \t]*\{[#.:][^{}]*\}\Z")
+_INLINE = re.compile(
+    r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)"
+    r"|\\([!-/:-@\[-`{-~])"
+    r"|(\*\*\*?|~~)(?=\S)(.+?)(?<=\S)\4"
+    r"|(?<!\w)(\*|_{1,3})(?=\S)(.+?)(?<=\S)\6(?!\w)"
+)
+
+# Languages whose comments look like headings.
+_HASH_COMMENTS = frozenset(
+    {"bash", "cfg", "conf", "ini", "jl", "pl", "ps1", "py", "r", "rb", "sh", "toml", "tf", "yaml", "yml"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading, a fence or a rule: characters [start, end), whole lines at the start.
+
+    `level` is 1..6 for headings, else 0. `content` is a heading's raw text.
+    """
+
+    kind: Literal["heading", "fence", "rule"]
+    start: int
+    end: int
+    level: int = 0
+    content: str = ""
+
+
+def front_matter_end(text: str) -> int:
+    """The character offset where the body starts: 0 without front matter.
+
+    Front matter opens with `---` on the very first line and closes with `---` or `...`. Between two rules
+    of a document without front matter there are blank lines and no `key:` on top, which tells them apart.
+    """
+    return _front_matter(text)[1]
+
+
+def blocks(text: str, start: int = 0) -> Iterator[Block]:
+    """Headings (ATX and setext), code fences and rules of `text`, in order, from the line start `start`.
+
+    By CommonMark's rules for the top level: nothing is reported from inside a fence or an HTML comment, and
+    a fence that is not closed runs to the end of the text. Empty headings are left out.
+    """
+    floor = start  # paragraphs above do not reach below this
+    match = _AT_LINE_START.match(text, start) or _NEXT_LINE.search(text, start)
+    while match is not None:
+        line = match.start() + (text[match.start()] == "\n")
+        end = match.end()
+        match match.lastgroup:
+            case "atx":
+                if match["atx"]:
+                    yield Block("heading", line, end, len(match["marks"]), match["atx"])
+            case "fence":
+                end = _fence_end(text, match["fence"], end)
+                yield Block("fence", line, end)
+                if end < len(text):
+                    end -= 1  # the line feed that starts the next line
+            case "under":
+                mark = match["under"]
+                above = _paragraph_start(text, floor, line)
+                if above is not None:
+                    yield Block("heading", above, end, 1 if mark[0] == "=" else 2, text[above:line])
+                elif mark[0] == "-" and len(mark) > 2:
+                    yield Block("rule", line, end)
+            case "rule":
+                yield Block("rule", line, end)
+            case _:
+                closed = text.find("-->", end)
+                end = len(text) if closed < 0 else closed + 3
+        floor = end
+        match = _NEXT_LINE.search(text, end)
+
+
+def fences(text: str) -> list[tuple[int, int]]:
+    """The [start, end) character spans of fenced code, marker lines and their line feeds included."""
+    found = blocks(text, front_matter_end(text))
+    return [(block.start, block.end) for block in found if block.kind == "fence"]
+
+
+def extract_title(text: str, path: str) -> str:
+    """The document's title: one line, at most `MAX_TITLE` characters, no marks or control characters.
+
+    Front matter's `title`, else the first heading outside code (`Notes` only when there is no other),
+    else the file name without its suffix. `.org` files: `#+TITLE:`, else the first headline. Never raises.
+    """
+    name = path.rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    suffix = suffix.lower() if stem else ""
+    if suffix == "org":
+        found = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
+        title = _one_line(found[1]) if found else ""
+    elif suffix in _HASH_COMMENTS:
+        title = ""
+    else:
+        end, body = _front_matter(text)
+        title = (_front_matter_title(text, end) if end else "") or _heading_title(text, body)
+    return title or _one_line(stem or name) or _one_line(name)
+
+
+def _front_matter(text: str) -> tuple[int, int]:
+    """Where the front matter's last line ends and where the body starts: (0, 0) without front matter."""
+    opening = _FRONT_MATTER.match(text)
+    if opening is None:
+        return 0, 0
+    start = opening.end()
+    closing = _FRONT_MATTER_END.search(text, start - 1)
+    if closing is None:
+        return 0, 0
+    end = closing.start() + 1
+    if not _FIRST_KEY.match(text, start, end) and _BLANK_LINE.search(text[start:end]):
+        return 0, 0
+    return end, closing.end()
+
+
+def _front_matter_title(text: str, end: int) -> str:
+    match = _TITLE_KEY.search(text, 4, end)
+    if match is None:
+        return ""
+    value = match[1].rstrip()
+    continued = text[match.end() + 1 : min(match.end() + 2, end)] in (" ", "\t")
+    if value[:1] in ("'", '"'):
+        quoted = _QUOTED.fullmatch(value)
+        return _one_line(quoted[quoted.lastindex or 0]) if quoted else _yaml_title(text, match.start(), end)
+    if value[:1] in ("|", ">") or continued:
+        return _yaml_title(text, match.start(), end)
+    # Lists, mappings, tags and aliases are no titles, and reserved characters are broken YAML.
+    if value[:1] in tuple("[]{},&*!%@`") or value[:2] in ("- ", "? ", ": "):
+        return ""
+    comment = _COMMENT.search(value)
+    plain = value[: comment.start()].rstrip() if comment else value
+    return "" if plain.lower() in ("", "~", "null") else _one_line(plain)
+
+
+def _yaml_title(text: str, start: int, end: int) -> str:
+    """The title's entry alone, read by a YAML parser, so that damage elsewhere does no harm."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    following = _NEXT_KEY.search(text, start, end)
+    entry = text[start : min(following.start() if following else end, start + 10_000)] + "\n"
+    try:
+        loaded = YAML(typ="safe", pure=True).load(entry)
+    except (YAMLError, ValueError, RecursionError):
+        return ""
+    value = next(iter(loaded.values()), None) if isinstance(loaded, dict) else None
+    return _one_line(value) if isinstance(value, str) else ""
+
+
+def _heading_title(text: str, start: int) -> str:
+    passed_over = ""
+    for block in blocks(text, start):
+        if block.kind != "heading":
+            continue
+        title = _heading_text(block.content)
+        if title.removeprefix("📝").strip().lower() == "notes":
+            passed_over = passed_over or title
+        elif title:
+            return title
+    return passed_over
+
+
+def _heading_text(content: str) -> str:
+    title = content[: 4 * MAX_TITLE].strip()
+    bare = title.rstrip("#")
+    if bare != title and (not bare or bare[-1] in " \t"):
+        title = bare.rstrip()
+    if _MARKS.search(title):
+        title = _without_marks(title[: 2 * MAX_TITLE])
+    return _one_line(title)
+
+
+def _without_marks(title: str) -> str:
+    title = _HEADING_ID.sub("", title)
+    if "[" in title:
+        without_images = _LINK.sub(_link_text, _IMAGE.sub("", title))
+        title = without_images if without_images.strip() else _LINK.sub(_link_text, _IMAGE.sub(r"\1", title))
+    return _INLINE.sub(_inner_text, title)
+
+
+def _link_text(match: re.Match[str]) -> str:
+    return match[match.lastindex or 0]
+
+
+def _inner_text(match: re.Match[str]) -> str:
+    code, escaped = match[2], match[3]
+    if code is not None:
+        return code.strip()
+    return escaped or _INLINE.sub(_inner_text, match[5] or match[7])
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        text = _CONTROLS.sub("", text[: 4 * MAX_TITLE])
+    return " ".join(text[: 4 * MAX_TITLE].split())[:MAX_TITLE].rstrip()
+
+
+def _fence_end(text: str, marker: str, position: int) -> int:
+    """The end of the fence that `marker` opens, its closing line's line feed included."""
+    for match in _FENCE_END[marker[0]].finditer(text, position):
+        if len(match[1]) >= len(marker):
+            return match.end()
+    return len(text)
+
+
+def _paragraph_start(text: str, floor: int, underline: int) -> int | None:
+    """The start of the paragraph right above `underline`; None if a line there is something else."""
+    start = underline
+    while start > floor:
+        line = max(text.rfind("\n", floor, start - 1) + 1, floor)
+        above = text[line : start - 1]
+        if not above or above.isspace():
+            break
+        if underline - line > _MAX_SETEXT or _NOT_A_PARAGRAPH.match(above):
+            return None
+        start = line
+    if start == underline or text.startswith(("    ", "\t"), start):
+        return None
+    return start

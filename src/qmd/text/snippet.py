@@ -1,0 +1,147 @@
+"""The passage of a document that answers a query, and where the words are in it (E60)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmd.text import tokens
+from qmd.text.query import Term
+from qmd.types import Snippet
+
+#: About this many characters are shown.
+WIDTH = 300
+
+
+class Marker:
+    """Finds a query's terms in texts. Build one a query and use it for all its results."""
+
+    def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
+        self._exact: dict[str, float] = {}
+        self._prefixes: dict[str, float] = {}
+        for term in terms:
+            weight = (idf or {}).get(term.tokens, 1.0) / len(term.tokens)
+            last = len(term.tokens) - 1
+            for at, token in enumerate(term.tokens):
+                into = self._prefixes if term.prefix and at == last else self._exact
+                into[token] = max(into.get(token, 0.0), weight)
+            for ending in term.alternatives:
+                self._exact[ending] = max(self._exact.get(ending, 0.0), weight)
+
+    def find(self, text: str) -> list[tuple[int, int, str, float]]:
+        """Matches in a text, in order: (start, end, term, weight)."""
+        found = []
+        exact, prefixes = self._exact, tuple(self._prefixes)
+        for start, end, token in tokens.spans(text):
+            weight = exact.get(token)
+            if weight is None and prefixes and token.startswith(prefixes):
+                weight = max(value for prefix, value in self._prefixes.items() if token.startswith(prefix))
+            if weight is not None:
+                found.append((start, end, token, weight))
+        return found
+
+    def highlights(self, text: str) -> list[tuple[int, int]]:
+        """What to highlight in a text: spans in order, those that touch or overlap made one."""
+        merged: list[tuple[int, int]] = []
+        for start, end, _, _ in self.find(text):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        return merged
+
+
+def snippet(
+    text: str, marker: Marker, *, within: tuple[int, int] | None = None, width: int = WIDTH
+) -> Snippet:
+    """The best `width` characters: most of the query's weight, each term counted once, the earliest of equals.
+
+    `within` limits the search to a passage (characters start, end) found by other means; without any match
+    there, its beginning is shown.
+    """
+    start, end = within or (0, len(text))
+    found = marker.find(text[start:end])
+    if found:
+        low, high, first = _best(found, width)
+        low, high, first = low + start, high + start, first + start
+    else:
+        low = first = _skip_blank(text, start, end)
+        high = min(low + width, end)
+    return _cut(text, low, high, first, width)
+
+
+def _best(found: list[tuple[int, int, str, float]], width: int) -> tuple[int, int, int]:
+    """(start, end, first match) of the window with the most weight."""
+    best_weight, best = -1.0, (0, 0)
+    counts: dict[str, int] = {}
+    weight = 0.0
+    left = 0
+    for right, (_, end, token, value) in enumerate(found):
+        counts[token] = counts.get(token, 0) + 1
+        # A repeated term tells a little more, never as much as another one.
+        weight += value if counts[token] == 1 else 0.01 * value
+        while end - found[left][0] > width and left < right:
+            gone, gone_value = found[left][2], found[left][3]
+            counts[gone] -= 1
+            weight -= gone_value if counts[gone] == 0 else 0.01 * gone_value
+            left += 1
+        if weight > best_weight + 1e-9:
+            best_weight, best = weight, (left, right)
+    left, right = best
+    return found[left][0], found[right][1], found[left][0]
+
+
+def _cut(text: str, low: int, high: int, first: int, width: int) -> Snippet:
+    """Widen a window to `width` and to whole lines or words, and number it."""
+    spare = max(0, width - (high - low))
+    begin = max(0, low - spare // 3)
+    line_start = text.rfind("\n", 0, low) + 1
+    begin = line_start if low - line_start <= max(spare, width // 3) else _word_start(text, begin, low)
+    if begin == line_start and spare - (low - begin) > width // 3:
+        # Room for the line before, where a heading often stands.
+        above = text.rfind("\n", 0, max(0, line_start - 1)) + 1
+        if line_start - above <= width // 3:
+            begin = above
+    end = min(len(text), max(high, begin + width))
+    line_end = text.find("\n", high)
+    line_end = len(text) if line_end < 0 else line_end
+    if line_end <= end:
+        cut = text.rfind("\n", high, end)
+        end = end if end == len(text) else max(cut, line_end)
+    else:
+        end = _word_end(text, end, high)
+    passage = text[begin:end]
+    stripped = passage.lstrip("\n")
+    begin += len(passage) - len(stripped)
+    return Snippet(
+        stripped.rstrip(),
+        first_line=text.count("\n", 0, begin) + 1,
+        line=text.count("\n", 0, max(first, begin)) + 1,
+    )
+
+
+def _skip_blank(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start if start < end else min(start, max(0, end - 1))
+
+
+def _word_start(text: str, position: int, limit: int) -> int:
+    """The first place from `position` that does not cut a word, at most `limit`."""
+    space = text.find(" ", position, limit)
+    return space + 1 if 0 <= space - position < 30 else position
+
+
+def _word_end(text: str, position: int, least: int) -> int:
+    """The last place up to `position` that does not cut a word, at least `least`."""
+    space = text.rfind(" ", max(least, position - 30), position)
+    return space if space >= least else position
+
+
+def line_of(text: str, position: int) -> int:
+    """The number, from 1, of the line that a character is on."""
+    return text.count("\n", 0, position) + 1
+
+
+def numbered(text: str, first_line: int) -> str:
+    """Each line as `N: content`, counted from `first_line`."""
+    return "\n".join(f"{number}: {line}" for number, line in enumerate(text.split("\n"), first_line))

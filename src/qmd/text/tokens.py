@@ -1,0 +1,153 @@
+"""The one tokenizer for words: indexing, query terms, snippets and highlighting all call it (E20, E21).
+
+A *word* is a run of letters and digits; its *term* is what the index holds: compatibility forms unified
+(NFKC), case and accents folded, English stemmed (Snowball). A run in a script that is written without
+spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes overlapping bigrams and, last, its final
+character, so that any substring is a phrase of bigrams and any single character is the prefix of a term.
+Simplified, traditional and Japanese forms of a Han character are one.
+
+Words joined by `- _ . / @ :` are their parts side by side: the whole is found as a phrase.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+import Stemmer
+
+from qmd.text.variants import SIMPLIFIED, VARIANTS
+
+#: Scripts written without spaces between words (character class ranges).
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007"
+    "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+#: Combining marks of the scripts whose words hold them; `\\w` leaves them out.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
+    "\u0816-\u082d\u08d3-\u0903\u093a-\u093c\u093e-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc\u09be-\u09cd"
+    "\u09d7\u0a01-\u0a03\u0a3c-\u0a4d\u0a70\u0a71\u0a81-\u0a83\u0abc\u0abe-\u0acd\u0b01-\u0b03\u0b3c\u0b3e-\u0b57"
+    "\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc\u0cbe-\u0cd6\u0d00-\u0d03\u0d3b\u0d3c"
+    "\u0d3e-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18\u0f19\u0f35\u0f37\u0f39\u0f71-\u0f87\u1ab0-\u1aff"
+    "\u1dc0-\u1dff\u200d\u20d0-\u20f0\ufe20-\ufe2f"
+)
+_LETTER = rf"[^\W_{UNSPACED}]"
+_WORD = re.compile(
+    rf"[{UNSPACED}]+"
+    # An English contraction or possessive stays with its word; `l'école` is two words.
+    rf"|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
+)
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+_JOINED = re.compile(r"[-_./@:]+\Z")
+_FOLD_VARIANTS = str.maketrans(VARIANTS, SIMPLIFIED)
+#: Longer words are data (hashes, encoded blobs): indexed, but not worth remembering.
+_MEMORABLE = 40
+_MEMORY = 200_000
+
+_stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word of `words` is a run of an unspaced script."""
+    return _UNSPACED_RUN.match(word) is not None
+
+
+def fold(word: str) -> str:
+    """A word or run without differences of form, case and accent; not stemmed."""
+    if word.isascii():
+        return word.lower()
+    folded = unicodedata.normalize("NFKC", word)
+    if _UNSPACED_RUN.match(folded):
+        return folded.translate(_FOLD_VARIANTS)
+    folded = _ACCENTS.sub("", unicodedata.normalize("NFD", folded.casefold()))
+    return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")
+
+
+def stem(word: str) -> str:
+    """The term of a folded word: its English stem where it is plain ASCII, else itself."""
+    if not word.isascii():
+        return word.replace("'", "")
+    return _stem(word).replace("'", "")
+
+
+def bigrams(run: str) -> list[str]:
+    """The terms of a folded run of an unspaced script: overlapping bigrams, then the last character."""
+    return [run[at : at + 2] for at in range(len(run))]
+
+
+class _Terms(dict[str, str]):
+    """Word as written → its terms, joined by spaces. Remembers words; runs are rarely met twice."""
+
+    def __missing__(self, word: str) -> str:
+        folded = fold(word)
+        if _UNSPACED_RUN.match(folded):
+            return " ".join(bigrams(folded))
+        term = stem(folded)
+        if not term.isalnum():
+            # Folding can open a word up (½ → 1⁄2); a term never holds what the index would split at.
+            term = " ".join(stem(part) for part in re.findall(rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*", folded))
+        if len(word) <= _MEMORABLE:
+            if len(self) >= _MEMORY:
+                self.clear()
+            self[word] = term
+        return term
+
+
+_terms = _Terms()
+
+
+def words(text: str) -> list[str]:
+    """The words and unspaced runs of a text, as written."""
+    return _WORD.findall(text)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in order, as the index holds them."""
+    return index_form(text).split()
+
+
+def index_form(text: str) -> str:
+    """A text's terms joined by spaces: what a full-text engine that splits at spaces is given."""
+    return " ".join(map(_terms.__getitem__, _WORD.findall(text)))
+
+
+def spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every term of a text with the characters it covers: (start, end, term)."""
+    for match in _WORD.finditer(text):
+        word, start, end = match.group(), match.start(), match.end()
+        parts = _terms[word].split()
+        if not _UNSPACED_RUN.match(word):
+            for part in parts:
+                yield start, end, part
+        elif len(parts) == end - start:
+            for at, part in enumerate(parts, start):
+                yield at, min(at + 2, end), part
+        else:  # normalising changed the run's length (half-width forms): the run is shown as a whole
+            for part in parts:
+                yield start, end, part
+
+
+def groups(text: str) -> list[list[str]]:
+    """The words of a text, those joined by `- _ . / @ :` together: `a/b c` → [[a, b], [c]].
+
+    An unspaced run is always a group of its own.
+    """
+    found: list[list[str]] = []
+    previous = -1
+    joinable = False
+    for match in _WORD.finditer(text):
+        word = match.group()
+        unspaced = is_unspaced(word)
+        between = text[previous : match.start()] if previous >= 0 else ""
+        if joinable and not unspaced and between and _JOINED.match(between):
+            found[-1].append(word)
+        else:
+            found.append([word])
+        joinable = not unspaced
+        previous = match.end()
+    return found

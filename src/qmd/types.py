@@ -1,0 +1,174 @@
+"""Frozen values that pass between the floors. No behaviour beyond what a value can say about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+DEFAULT_PATTERN = "**/*.md"
+
+StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
+Ranking = Literal["contract", "tuned"]
+SearchType = Literal["lex", "vec", "hyde"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A folder of documents as the configuration defines it.
+
+    `context` maps a path inside the collection ("" or "/" for all of it) to a text. `encoding` names the
+    charset of files that are not UTF-8. `include_by_default` false: searched only when named.
+    """
+
+    name: str
+    path: str
+    pattern: str = DEFAULT_PATTERN
+    ignore: tuple[str, ...] = ()
+    context: Mapping[str, str] = field(default_factory=dict)
+    update: str | None = None
+    include_by_default: bool = True
+    encoding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What each role uses; None is the default that needs no download."""
+
+    embed: str | None = None
+    rerank: str | None = None
+    generate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes."""
+
+    path: str
+    digest: str
+    collections: Mapping[str, Collection] = field(default_factory=dict)
+    global_context: str | None = None
+    editor_uri: str | None = None
+    models: Models = field(default_factory=Models)
+    ranking: Ranking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What tells a changed file from an unchanged one without reading it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that belongs to a collection. `path` is relative to the root, with forward slashes, NFC."""
+
+    path: str
+    absolute: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A file, read: text without byte-order mark, lines ended by line feeds; the SHA-256 of that text."""
+
+    text: str
+    hash: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document: characters [start, end), lines first_line..last_line (from 1, both included)."""
+
+    seq: int
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of the index, without its text."""
+
+    id: int
+    collection: str
+    path: str
+    title: str
+    hash: str
+    size: int
+    modified_ns: int
+
+    @property
+    def docid(self) -> str:
+        return "#" + self.hash[:6]
+
+    @property
+    def file(self) -> str:
+        """The display path: `collection/relative/path.md`."""
+        return f"{self.collection}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What became of one step of a search, so that nothing is left out silently."""
+
+    stage: str
+    status: StageStatus
+    reason: str | None = None
+    milliseconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The best passage for a query: text as in the file, and the file's own line numbers.
+
+    `first_line` is the number of the snippet's first line, `line` that of the first line with a match.
+    """
+
+    text: str
+    first_line: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One document of a result, best first. `score` is 0..1 and falls with rank."""
+
+    docid: str
+    file: str
+    collection: str
+    path: str
+    title: str
+    score: float
+    context: str | None
+    line: int
+    snippet: Snippet
+    hash: str
+    body: str | None = None
+    explain: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSearch:
+    """One line of a query document."""
+
+    type: SearchType
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """What every search answers: the hits, and what ran to find them."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    stages: tuple[Stage, ...]
+    ranking: str | None = None
+
+    def stage(self, name: str) -> Stage | None:
+        return next((stage for stage in self.stages if stage.stage == name), None)

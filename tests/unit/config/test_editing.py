@@ -1,0 +1,366 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import ndiff
+from pathlib import Path
+
+import pytest
+
+from qmd.config import editing
+from qmd.config.index_yml import digest, load
+from qmd.errors import (
+    CollectionNotFoundError,
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    QmdError,
+    UsageError,
+)
+from qmd.types import Collection, Config
+
+EXAMPLE = Path(__file__).with_name("example-index.yml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    file = tmp_path / "index.yml"
+    file.write_text(EXAMPLE, encoding="utf-8")
+    return str(file)
+
+
+def text_of(path: str) -> str:
+    return Path(path).read_bytes().decode()
+
+
+def changes(path: str) -> list[str]:
+    """The lines by which the file differs from the example."""
+    lines = ndiff(EXAMPLE.splitlines(), text_of(path).splitlines())
+    return [line for line in lines if line.startswith(("+ ", "- "))]
+
+
+def test_adding_to_no_file_makes_folder_and_file(tmp_path: Path) -> None:
+    file = tmp_path / "conf" / "qmd" / "index.yml"
+    config = editing.add_collection(str(file), Collection("notes", "/data/notes"))
+    assert text_of(str(file)) == 'collections:\n  notes:\n    path: /data/notes\n    pattern: "**/*.md"\n'
+    assert config == load(str(file))
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_collection_is_added_at_the_end_and_nothing_else_changes(path: str) -> None:
+    added = Collection(
+        "笔记",
+        "/data/笔记",
+        pattern="**/*.txt",
+        ignore=("drafts/**", "a: b"),
+        context={"/": 'All "notes"\nand more', "work/": "Work # not a comment"},
+        update="git pull",
+        include_by_default=False,
+        encoding="gb18030",
+    )
+    config = editing.add_collection(path, added)
+    assert list(config.collections)[-1] == "笔记"
+    assert config.collections["笔记"] == Collection(
+        "笔记",
+        "/data/笔记",
+        "**/*.txt",
+        ("drafts/**", "a: b"),
+        {"": 'All "notes"\nand more', "work": "Work # not a comment"},
+        "git pull",
+        False,
+        "gb18030",
+    )
+    assert changes(path) == [
+        "+ ",
+        "+   笔记:",
+        '+     path: "/data/笔记"',
+        '+     pattern: "**/*.txt"',
+        "+     ignore:",
+        '+       - "drafts/**"',
+        '+       - "a: b"',
+        "+     context:",
+        '+       "/": "All \\"notes\\"\\nand more"',
+        '+       "/work": "Work # not a comment"',
+        '+     update: "git pull"',
+        "+     includeByDefault: false",
+        '+     encoding: "gb18030"',
+    ]
+
+
+def test_a_name_that_is_taken_is_refused(path: str) -> None:
+    with pytest.raises(ConflictError, match="'diary' already exists"):
+        editing.add_collection(path, Collection("diary", "/elsewhere"))
+    assert text_of(path) == EXAMPLE
+
+
+def test_a_folder_that_has_a_collection_with_the_same_pattern_is_refused(path: str, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    editing.add_collection(path, Collection("first", str(tmp_path / "real")))
+    for same in ("real", "real/", "link", "x/../real"):
+        with pytest.raises(ConflictError, match="'first'"):
+            editing.add_collection(path, Collection("second", f"{tmp_path}/{same}"))
+    editing.add_collection(path, Collection("second", str(tmp_path / "real"), pattern="**/*.txt"))
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        Collection("a/b", "/x"),
+        Collection("a", ""),
+        Collection("a", "/x\0"),
+        Collection("a", "/x\udcff"),
+        Collection("a", "/x", pattern=" "),
+        Collection("a", "/x", encoding="klingon"),
+        Collection("a", "/x", context={"": "\udcff"}),
+    ],
+)
+def test_a_collection_that_cannot_be_read_back_is_refused(path: str, collection: Collection) -> None:
+    with pytest.raises(UsageError):
+        editing.add_collection(path, collection)
+    assert text_of(path) == EXAMPLE
+
+
+def test_folders_are_written_absolute_and_as_given(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    folder = Path(path).parent
+    monkeypatch.chdir(folder)
+    editing.add_collection(path, Collection("a", "/home/ada/a"))
+    editing.add_collection(path, Collection("b", "~/b"))
+    config = editing.add_collection(path, Collection("c", "c"))
+    written = [line.split(": ")[1] for line in changes(path) if "path:" in line]
+    assert written == ["/home/ada/a", "~/b", f"{folder}/c"]
+    assert config.collections["b"].path == "/home/ada/b"
+
+
+def test_folders_inside_a_project_are_written_relative_to_it(tmp_path: Path) -> None:
+    file = str(tmp_path / "project" / ".qmd" / "index.yml")
+    editing.add_collection(file, Collection("all", f"{tmp_path}/project"))
+    editing.add_collection(file, Collection("docs", f"{tmp_path}/project/docs"))
+    config = editing.add_collection(file, Collection("beside", f"{tmp_path}/project-2"))
+    assert [line.split()[1] for line in text_of(file).splitlines() if "path:" in line] == [
+        '"."',
+        '"docs"',
+        f"{tmp_path}/project-2",
+    ]
+    assert config.collections["docs"].path == f"{tmp_path}/project/docs"
+
+
+def test_a_collection_is_removed_with_its_lines_and_other_comments_stay(path: str) -> None:
+    config = editing.remove_collection(path, "handbook")
+    assert "handbook" not in config.collections
+    assert changes(path) == [
+        "-   handbook:",
+        "-     path: ~/reference/handbook",
+        '-     pattern: "**/*.md"',
+        '-     update: "git pull --ff-only"',
+        "-     context:",
+        '-       "/": "The handbook — pulled on every update"',
+    ]
+
+
+def test_all_collections_can_be_removed_and_one_added_again(path: str) -> None:
+    for name in load(path).collections:
+        editing.remove_collection(path, name)
+    assert load(path).collections == {}
+    config = editing.add_collection(path, Collection("notes", "/data/notes"))
+    assert list(config.collections) == ["notes"]
+    assert [line for line in changes(path) if line.startswith(("+ #", "- #"))] == []
+
+
+def test_a_renamed_collection_keeps_its_place_and_comments(path: str) -> None:
+    before = load(path)
+    config = editing.rename_collection(path, "engine-docs", "机器")
+    assert list(config.collections) == [
+        "机器" if name == "engine-docs" else name for name in before.collections
+    ]
+    assert config.collections["机器"].ignore == before.collections["engine-docs"].ignore
+    assert changes(path) == ["-   engine-docs:", "+   机器:"]
+
+
+def test_a_collection_is_not_renamed_to_a_name_that_is_taken_or_cannot_be_one(path: str) -> None:
+    for taken in ("diary", "minutes"):
+        with pytest.raises(ConflictError):
+            editing.rename_collection(path, "minutes", taken)
+    with pytest.raises(UsageError):
+        editing.rename_collection(path, "minutes", "a/b")
+    assert text_of(path) == EXAMPLE
+
+
+def test_a_name_is_found_in_either_spelling_of_its_accents(tmp_path: Path) -> None:
+    file = str(tmp_path / "index.yml")
+    Path(file).write_text("collections:\n  e\u0301te\u0301: {path: /x}\n", encoding="utf-8")
+    assert editing.set_include(file, "été", False).collections["été"].include_by_default is False
+    assert editing.rename_collection(file, "e\u0301te\u0301", "hiver").collections.keys() == {"hiver"}
+
+
+def test_the_global_context_is_set_and_removed(path: str) -> None:
+    assert editing.set_context(path, None, "", "New.").global_context == "New."
+    assert [line for line in changes(path) if line.startswith("+ ")] == ['+ global_context: "New."']
+    assert editing.remove_context(path, None, "").global_context is None
+    assert "global_context" not in text_of(path)
+    assert editing.set_context(path, None, "", "Again.").global_context == "Again."
+
+
+def test_a_context_is_replaced_under_the_key_that_the_file_has(path: str) -> None:
+    for prefix in ("days/2024", "/days/2024/"):
+        config = editing.set_context(path, "diary", prefix, f"New {prefix}")
+        assert config.collections["diary"].context["days/2024"] == f"New {prefix}"
+    assert changes(path) == [
+        '-       "/days/2024": "Days of 2024"',
+        '+       "/days/2024": "New /days/2024/"',
+    ]
+
+
+def test_a_context_is_added_to_those_there_are(path: str) -> None:
+    editing.set_context(path, "diary", "garden", "Plants")
+    assert changes(path) == ['+       "/garden": "Plants"']
+
+
+def test_a_single_context_becomes_a_mapping_when_a_folder_gets_one(tmp_path: Path) -> None:
+    file = str(tmp_path / "index.yml")
+    Path(file).write_text("collections:\n  a:\n    path: /a\n    context: All  # why\n", encoding="utf-8")
+    config = editing.set_context(file, "a", "work", "Work")
+    assert config.collections["a"].context == {"": "All", "work": "Work"}
+    assert text_of(file).endswith('    context:  # why\n      "/": "All"\n      "/work": "Work"\n')
+
+
+def test_the_last_context_takes_the_key_with_it(path: str) -> None:
+    editing.remove_context(path, "minutes", "/")
+    assert changes(path) == ["-     context:", '-       "/": "Minutes of the board"']
+    editing.remove_context(path, "diary", "days/2024")
+    assert load(path).collections["diary"].context.keys() == {"", "days/2025", "kitchen"}
+
+
+def test_a_context_that_is_not_there_cannot_be_removed(path: str) -> None:
+    with pytest.raises(NotFoundError, match="qmd://diary/nowhere"):
+        editing.remove_context(path, "diary", "nowhere")
+    editing.remove_context(path, None, "")
+    with pytest.raises(NotFoundError, match="qmd://"):
+        editing.remove_context(path, None, "")
+
+
+def test_a_blank_context_is_refused(path: str) -> None:
+    with pytest.raises(UsageError):
+        editing.set_context(path, "diary", "", " \n")
+
+
+def test_a_collection_is_left_out_of_searches_and_taken_in_again(path: str) -> None:
+    assert editing.set_include(path, "library", False).collections["library"].include_by_default is False
+    comment = "    # true is the default; shown for clarity"
+    assert changes(path) == [
+        f"-     includeByDefault: true{comment}",
+        f"+     includeByDefault: false{comment}",
+    ]
+    editing.set_include(path, "library", True)
+    assert text_of(path) == EXAMPLE
+    editing.set_include(path, "diary", False)
+    assert changes(path) == ["+     includeByDefault: false"]
+
+
+@pytest.mark.parametrize("nothing", [None, "", "  "])
+def test_an_update_command_is_set_and_removed(path: str, nothing: str | None) -> None:
+    command = "git pull && echo 'done: #1'"
+    assert editing.set_update_command(path, "diary", command).collections["diary"].update == command
+    assert editing.set_update_command(path, "diary", nothing).collections["diary"].update is None
+    assert text_of(path) == EXAMPLE
+
+
+CHANGES: list[Callable[[str, str], Config]] = [
+    lambda path, name: editing.remove_collection(path, name),
+    lambda path, name: editing.rename_collection(path, name, "new"),
+    lambda path, name: editing.set_context(path, name, "", "text"),
+    lambda path, name: editing.remove_context(path, name, ""),
+    lambda path, name: editing.set_include(path, name, True),
+    lambda path, name: editing.set_update_command(path, name, None),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_unknown_collection_is_an_error_that_names_the_known_ones(
+    path: str, change: Callable[[str, str], Config]
+) -> None:
+    with pytest.raises(CollectionNotFoundError, match="nowhere") as caught:
+        change(path, "nowhere")
+    assert caught.value.hint == (
+        "Known collections: minutes, diary, handbook, engine-docs, suppliers, library"
+    )
+    assert text_of(path) == EXAMPLE
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_broken_file_is_reported_and_never_written(path: str, change: Callable[[str, str], Config]) -> None:
+    Path(path).write_bytes(b"collections:\n  a: [\n")
+    with pytest.raises(ConfigError, match=r"index\.yml:\d+: "):
+        change(path, "a")
+    assert text_of(path) == "collections:\n  a: [\n"
+
+
+def test_a_change_that_changes_nothing_does_not_touch_the_file(path: str) -> None:
+    before = Path(path).stat()
+    editing.set_include(path, "library", True)
+    editing.set_update_command(path, "diary", None)
+    assert Path(path).stat() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (
+            "collections:\n  a: &a {path: /a, ignore: &i [x]}\n  b: {path: /b, ignore: *i}\n",
+            lambda path: editing.remove_collection(path, "a"),
+        ),
+        (
+            "shared: &s {/: all}\ncollections:\n  a:\n    path: /a\n    context: *s\n",
+            lambda path: editing.set_context(path, "a", "", "mine"),
+        ),
+        (
+            "shared: &s mine\ncollections:\n  ? a\n  : path: /a\n    context: *s\n",
+            lambda path: editing.remove_collection(path, "a"),
+        ),
+    ],
+)
+def test_a_layout_that_cannot_be_edited_is_an_error_and_the_file_stays(
+    path: str, text: str, change: Callable[[str], Config]
+) -> None:
+    Path(path).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        change(path)
+    assert caught.value.hint is not None
+    assert "by hand" in caught.value.hint
+    assert text_of(path) == text
+
+
+def test_a_change_to_an_anchor_that_would_change_another_collection_is_refused(path: str) -> None:
+    text = "collections:\n  a: {path: /a, context: &c {/: x}}\n  b: {path: /b, context: *c}\n"
+    Path(path).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="does not allow"):
+        editing.set_context(path, "a", "", "y")
+    assert text_of(path) == text
+
+
+def test_a_linked_configuration_keeps_its_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "qmd.yml"
+    real.parent.mkdir()
+    real.write_text("collections:\n", encoding="utf-8")
+    real.chmod(0o640)
+    link = tmp_path / "conf" / "index.yml"
+    link.parent.mkdir()
+    link.symlink_to("../dotfiles/qmd.yml")
+    editing.add_collection(str(link), Collection("a", "/a"))
+    assert link.is_symlink()
+    assert list(load(str(real)).collections) == ["a"]
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_returned_configuration_is_that_of_the_file(path: str) -> None:
+    config = editing.set_context(path, "diary", "", "New")
+    assert config == load(path)
+    assert config.digest == digest(Path(path).read_bytes())
+
+
+def test_every_error_is_one_line_with_a_way_out(path: str) -> None:
+    for change in CHANGES:
+        with pytest.raises(QmdError) as caught:
+            change(path, "nowhere")
+        assert "\n" not in caught.value.message
+        assert caught.value.hint

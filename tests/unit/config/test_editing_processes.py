@@ -1,0 +1,105 @@
+"""Changes by several processes, and by processes that are stopped or cannot write."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qmd.config import editing
+from qmd.config.files import locked
+from qmd.config.index_yml import load
+from qmd.errors import ConfigError
+from qmd.types import Collection
+
+from .processes import (
+    SPAWN,
+    add_as_nobody,
+    add_when_all_are_there,
+    add_with_a_full_disk,
+    edit_for_ever,
+    in_process,
+)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can reach; the test's own is its user's alone."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_three_collections_added_at_once_are_all_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "conf" / "index.yml")
+    names = ["one", "two", "three"]
+    barrier = SPAWN.Barrier(4)
+    processes = [SPAWN.Process(target=add_when_all_are_there, args=(path, name, barrier)) for name in names]
+    # Nobody can begin before all are there.
+    with locked(path):
+        for process in processes:
+            process.start()
+        barrier.wait()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert sorted(load(path).collections) == sorted(names)
+
+
+def test_the_same_name_added_at_once_is_added_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "index.yml")
+    barrier = SPAWN.Barrier(2)
+    processes = [SPAWN.Process(target=add_when_all_are_there, args=(path, "one", barrier)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert sorted(process.exitcode or 0 for process in processes) == [0, 1]
+    assert list(load(path).collections) == ["one"]
+
+
+def test_a_process_killed_while_it_edits_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
+    path = str(tmp_path / "index.yml")
+    editing.add_collection(path, Collection("notes", "/data/notes"))
+    for _ in range(3):
+        barrier = SPAWN.Barrier(2)
+        process = SPAWN.Process(target=edit_for_ever, args=(path, barrier))
+        process.start()
+        barrier.wait()
+        first = load(path).digest
+        while load(path).digest == first:
+            # A reader meanwhile sees one file or the other, never a part: load would fail.
+            assert process.is_alive()
+        process.kill()
+        process.join()
+        assert list(load(path).collections) == ["notes"]
+        editing.set_context(path, None, "", "after")
+        assert load(path).global_context == "after"
+
+
+def test_a_full_disk_is_an_error_in_one_line_and_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "index.yml"
+    path.write_text("collections:\n  a: {path: /a}\n", encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="cannot be written") as caught:
+        in_process(add_with_a_full_disk, str(path), "b")
+    assert "\n" not in caught.value.message
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_folder_that_may_not_be_written_is_an_error_in_one_line_and_the_file_stays(
+    open_folder: Path,
+) -> None:
+    path = open_folder / "index.yml"
+    path.write_text("collections:\n  a: {path: /a}\n", encoding="utf-8")
+    open_folder.chmod(0o555)
+    with pytest.raises(ConfigError, match="cannot be written: Permission denied") as caught:
+        in_process(add_as_nobody, str(path), "b")
+    assert "\n" not in caught.value.message
+    assert list(load(str(path)).collections) == ["a"]

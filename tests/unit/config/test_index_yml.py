@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qmd.config.index_yml import MAX_BYTES, digest, load, parse, read_bytes
+from qmd.errors import ConfigError
+from qmd.types import Collection, Config, Models
+
+EXAMPLE = Path(__file__).with_name("example-index.yml")
+FILE = "/conf/index.yml"
+
+
+def read(text: str, path: str = FILE) -> Config:
+    return parse(dedent(text).encode(), path)
+
+
+def reason(text: str | bytes) -> str:
+    data = text if isinstance(text, bytes) else dedent(text).encode()
+    with pytest.raises(ConfigError) as caught:
+        parse(data, FILE)
+    assert caught.value.message.startswith(FILE + ":")
+    assert "\n" not in caught.value.message
+    assert caught.value.hint
+    return caught.value.message.removeprefix(FILE + ":")
+
+
+def test_tobis_file_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    data = EXAMPLE.read_bytes()
+    assert parse(data, FILE) == Config(
+        path=FILE,
+        digest=hashlib.sha256(data).hexdigest(),
+        global_context="A name in [[double brackets]] is the title of another note.",
+        collections={
+            "minutes": Collection("minutes", "/home/ada/Texts/Minutes", context={"": "Minutes of the board"}),
+            "diary": Collection(
+                "diary",
+                "/home/ada/Texts/Diary",
+                context={
+                    "": "Private notes",
+                    "days/2024": "Days of 2024",
+                    "days/2025": "Days of 2025",
+                    "kitchen": "What was cooked",
+                },
+            ),
+            "handbook": Collection(
+                "handbook",
+                "/home/ada/reference/handbook",
+                update="git pull --ff-only",
+                context={"": "The handbook — pulled on every update"},
+            ),
+            "engine-docs": Collection(
+                "engine-docs",
+                "/home/ada/work/engine",
+                pattern="**/*.{md,mdx,txt}",
+                ignore=("drafts/**", "*.bak", "old/2023/**"),
+                context={"": "Documents of the engine team", "api": "Endpoints", "howto": "Step by step"},
+            ),
+            "suppliers": Collection(
+                "suppliers",
+                "/home/ada/work/suppliers",
+                include_by_default=False,
+                context={"": "Manuals of suppliers (use -c suppliers)"},
+            ),
+            "library": Collection(
+                "library",
+                "/home/ada/Texts/Library",
+                ignore=("Loans/**",),
+                update="git stash && git pull --rebase --ff-only && git stash pop",
+                context={"": "Thoughts by topic"},
+            ),
+        },
+    )
+
+
+def test_models_editor_ranking_and_encoding_are_read() -> None:
+    config = read(
+        """
+        editor_uri: "vscode://file{path}:{line}"
+        ranking: contract
+        models: {embed: a, rerank: b, generate: c, openai_base_url: "http://127.0.0.1/v1"}
+        collections:
+          old: {path: /old, encoding: big5}
+        """
+    )
+    assert config.editor_uri == "vscode://file{path}:{line}"
+    assert config.ranking == "contract"
+    assert config.models == Models("a", "b", "c")
+    assert config.collections["old"].encoding == "big5"
+
+
+def test_the_longer_name_of_the_editor_template_is_read() -> None:
+    assert read("editor_uri_template: x").editor_uri == "x"
+    assert read("editor_uri_template: x\neditor_uri: y").editor_uri == "y"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "{}", "collections:\n", "~"])
+def test_a_file_that_says_nothing_is_an_empty_configuration(text: str) -> None:
+    assert parse(text.encode(), FILE) == Config(FILE, digest(text.encode()))
+
+
+def test_the_order_of_collections_is_the_files() -> None:
+    assert list(read("collections: {b: {path: /b}, a: {path: /a}}").collections) == ["b", "a"]
+
+
+def test_unknown_keys_are_left_alone() -> None:
+    config = read("future: {a: [1, {b: 2}]}\ncollections: {a: {path: /a, colour: 3}}\nmodels: {x: 1}")
+    assert config.collections == {"a": Collection("a", "/a")}
+
+
+def test_absent_null_and_blank_values_are_the_default() -> None:
+    config = read(
+        """
+        global_context: ""
+        editor_uri:
+        models:
+        ranking: ~
+        collections:
+          a:
+            path: /a
+            pattern:
+            ignore:
+            context:
+            update: ""
+            includeByDefault:
+            encoding:
+          b: {path: /b, ignore: [], context: {"/": }}
+        """
+    )
+    assert config == Config(FILE, config.digest, {"a": Collection("a", "/a"), "b": Collection("b", "/b")})
+
+
+def test_ignore_and_context_may_be_a_single_text() -> None:
+    collection = read("collections: {a: {path: /a, ignore: 'x/**', context: Notes}}").collections["a"]
+    assert (collection.ignore, collection.context) == (("x/**",), {"": "Notes"})
+
+
+def test_context_keys_lose_their_outer_slashes() -> None:
+    text = "collections: {a: {path: /a, context: {'': r, /b/: s, c: t, 'd//e': u, 2024: v}}}"
+    assert read(text).collections["a"].context == {"": "r", "b": "s", "c": "t", "d/e": "u", "2024": "v"}
+
+
+def test_names_of_collections_may_look_like_numbers_and_be_in_any_script() -> None:
+    assert list(read("collections: {2024: {path: /a}, 笔记: {path: /b}}").collections) == ["2024", "笔记"]
+
+
+def test_words_that_were_booleans_in_older_yaml_are_text() -> None:
+    assert read("global_context: yes").global_context == "yes"
+    assert read("global_context: 2024-01-01").global_context == "2024-01-01"
+
+
+def test_the_home_folder_is_expanded_and_variables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    config = read("collections: {a: {path: ~/n}, b: {path: '~'}, c: {path: /x/$HOME}, d: {path: /y/~}}")
+    paths = [collection.path for collection in config.collections.values()]
+    assert paths == ["/home/ada/n", "/home/ada", "/x/$HOME", "/y/~"]
+
+
+def test_a_relative_folder_begins_at_the_files_folder() -> None:
+    text = "collections: {a: {path: docs/}, b: {path: .}, c: {path: ../up}}"
+    paths = [collection.path for collection in read(text).collections.values()]
+    assert paths == ["/conf/docs", "/conf", "/up"]
+
+
+def test_a_projects_relative_folder_begins_at_the_project() -> None:
+    text = "collections: {a: {path: docs}, b: {path: .}}"
+    paths = [collection.path for collection in read(text, "/project/.qmd/index.yml").collections.values()]
+    assert paths == ["/project/docs", "/project"]
+
+
+def test_a_byte_order_mark_and_carriage_returns_are_no_part_of_the_text() -> None:
+    data = b"\xef\xbb\xbfglobal_context: hello\r\ncollections:\r\n  a:\r\n    path: /a\r\n"
+    config = parse(data, FILE)
+    assert (config.global_context, config.collections["a"].path) == ("hello", "/a")
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    config = read("collections:\n  a: {path: /a, ignore: &i [x, y]}\n  b: {path: /b, ignore: *i}\n")
+    assert config.collections["b"].ignore == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [1, 2", "1: "),
+        ("a: 1\n\tb: 2\n", "2: "),
+        ("a: 'open\n", "1: "),
+        ("a: 1\nb: 2\n c: 3\n", "3: "),
+        ("a: 1\n---\nb: 2\n", "2: "),
+        ("a: *nowhere\n", "1: "),
+        ("a: 1\nb: \x07\n", "2: "),
+    ],
+)
+def test_broken_yaml_is_an_error_with_its_line(text: str, expected: str) -> None:
+    assert reason(text).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- a\n- b\n", "1: the file must be a mapping"),
+        ("just text\n", "1: the file must be a mapping"),
+        ("\ncollections: [a]\n", "2: collections must be a mapping"),
+        ("collections: text\n", "1: collections must be a mapping"),
+        ("collections:\n  notes:\n", "2: collections.notes must be a mapping with a path"),
+        ("collections:\n  notes: /n\n", "2: collections.notes must be a mapping with a path"),
+        ("collections:\n  notes:\n    pattern: x\n", "2: collections.notes.path is required"),
+        ("collections:\n  notes:\n    path:\n", "3: collections.notes.path is required"),
+        ("collections:\n  notes:\n    path: ' '\n", "3: collections.notes.path is required"),
+        ("collections:\n  notes:\n    path: [a]\n", "3: collections.notes.path must be text"),
+        ("collections:\n  notes:\n    path: 3\n", "3: collections.notes.path must be text; put it in quotes"),
+        (
+            'collections:\n  notes: {path: "a\\0"}\n',
+            "2: collections.notes.path must not hold a NUL character",
+        ),
+        (
+            "collections: {a: {path: x, pattern: [x]}}",
+            "1: collections.a.pattern must be text",
+        ),
+        (
+            "collections:\n  a:\n    path: x\n    ignore:\n      - ok\n      - {b: c}\n",
+            "6: collections.a.ignore[1] must be text",
+        ),
+        ("collections: {a: {path: x, ignore: ['']}}", "1: collections.a.ignore[0] is empty"),
+        (
+            "collections: {a: {path: x, ignore: {b: c}}}",
+            "1: collections.a.ignore must be a list of texts, or one text",
+        ),
+        (
+            "collections: {a: {path: x, context: [b]}}",
+            "1: collections.a.context must be a mapping of folders to texts, or one text",
+        ),
+        ("collections: {a: {path: x, context: {b: [c]}}}", "1: collections.a.context['b'] must be text"),
+        (
+            "collections: {a: {path: x, context: {b: c, /b/: d}}}",
+            "1: collections.a.context has two texts for '/b'",
+        ),
+        (
+            "collections: {a: {path: x, includeByDefault: no}}",
+            "1: collections.a.includeByDefault must be true or false",
+        ),
+        (
+            "collections: {a: {path: x, includeByDefault: 'false'}}",
+            "1: collections.a.includeByDefault must be true or false",
+        ),
+        (
+            "collections: {a: {path: x, encoding: klingon}}",
+            "1: collections.a.encoding: No charset is called 'klingon'.",
+        ),
+        ("collections: {a/b: {path: x}}", "1: collections: Not a collection name: 'a/b' holds a slash."),
+        ("collections: {.a: {path: x}}", "1: collections: Not a collection name: '.a' begins with a dot."),
+        ("global_context: 7\n", "1: global_context must be text; put it in quotes"),
+        ("global_context: true\n", "1: global_context must be text; put it in quotes"),
+        ("global_context: !mine x\n", "1: global_context must be text; put it in quotes"),
+        ("models: x\n", "1: models must be a mapping"),
+        ("models: {embed: [x]}\n", "1: models.embed must be text"),
+        ("ranking: fast\n", "1: ranking must be contract or tuned"),
+        ("a: 1\nb: 2\na: 3\n", "3: duplicate key 'a', first on line 1"),
+        (
+            "collections:\n  n: {path: x}\n  n: {path: y}\n",
+            "3: duplicate key 'n', first on line 2",
+        ),
+        ("future: {a: 1, a: 2}", "1: duplicate key 'a', first on line 1"),
+        ("collections: {'e\u0301': {path: x}, 'é': {path: y}}", "1: duplicate key 'é'"),
+        ("a: &m {path: x}\ncollections:\n  n:\n    <<: *m\n", "4: merge keys (<<) are not part of YAML 1.2"),
+        ("? [a]\n: b\n", "1: a key must be text"),
+    ],
+)
+def test_a_wrong_shape_is_an_error_that_names_line_and_key(text: str, expected: str) -> None:
+    assert reason(text) == expected
+
+
+def test_what_is_not_utf8_is_an_error_with_its_line() -> None:
+    assert reason("global_context: été\n".encode("latin-1")) == "1: not UTF-8"
+    assert reason(b"a: 1\nb: \xff\n") == "2: not UTF-8"
+
+
+def test_a_few_lines_of_aliases_do_not_unfold_into_gigabytes() -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+    )
+    assert "aliases repeat too much" in reason(bomb)
+
+
+@pytest.mark.parametrize("text", ["&a [*a]", "a: &a {b: *a}\n", "[" * 20_000, "{a: " * 5_000])
+def test_endless_and_very_deep_documents_are_refused(text: str) -> None:
+    reason(text)
+
+
+def test_a_file_beyond_the_size_bound_is_refused_unread() -> None:
+    with pytest.raises(ConfigError, match="larger than 10 MB"):
+        parse(b"#" * (MAX_BYTES + 1), FILE)
+
+
+def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
+    path = str(tmp_path / "no" / "index.yml")
+    assert load(path) == Config(path, digest(b""))
+    assert read_bytes(path) == b""
+
+
+def test_a_file_is_read_with_its_digest(tmp_path: Path) -> None:
+    path = tmp_path / "index.yml"
+    path.write_text("collections: {a: {path: /a}}\n", encoding="utf-8")
+    config = load(str(path))
+    assert config.digest == digest(read_bytes(str(path))) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert list(config.collections) == ["a"]
+
+
+def test_a_link_to_nothing_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
+    link = tmp_path / "index.yml"
+    link.symlink_to(tmp_path / "unplugged" / "index.yml")
+    with pytest.raises(ConfigError, match="links to is missing"):
+        load(str(link))
+
+
+def test_what_cannot_be_read_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(str(tmp_path))
+
+
+CHARACTERS = ": \n-[]{}\"'#>~\\\t\r@1éa!\u2028\ufeff\x85\0"
+PIECES = [
+    "&a ",
+    "*a",
+    "!!int ",
+    "|\n",
+    "? ",
+    "<<",
+    "--- ",
+    "...\n",
+    "%YAML 1.1\n",
+    "%TAG ! x\n",
+    '"\\UFFFFFFFF"',
+]
+KEYS = ["collections:\n", "  x:\n", "    path: ", "    context: ", "ranking: "]
+yaml_like = st.lists(st.sampled_from([*CHARACTERS, *PIECES, *KEYS]), max_size=30).map("".join)
+
+
+@given(yaml_like.map(str.encode) | st.binary(max_size=60))
+@example(b'a: "\\UFFFFFFFF"')
+@example(b"%YAML 9.9\n---\na: 1")
+@example(b"&a {&a }")
+def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> None:
+    try:
+        parse(data, FILE)
+    except ConfigError as error:
+        assert error.message.startswith(FILE + ":")
+        assert "\n" not in error.message
