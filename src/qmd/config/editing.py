@@ -7,7 +7,6 @@ lock for long, and `UsageError` for text that is not Unicode.
 """
 
 # os.path throughout, see `paths`.
-# ruff: noqa: PTH100, PTH119, PTH120
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Changing a file that other processes read and change: a lock beside it, and replacement in one step."""
 
 # os.path throughout, see `paths`.
-# ruff: noqa: PTH101, PTH103, PTH105, PTH108, PTH116, PTH120, PTH123
 
 from __future__ import annotations
 

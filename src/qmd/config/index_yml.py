@@ -1,7 +1,6 @@
 """Reading `index.yml`. Bytes and digest cost little; parser and schema are loaded only to parse."""
 
 # os.path throughout, see `paths`.
-# ruff: noqa: PTH114, PTH123
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Where the configuration, the index and the collections live. On the start-up path of every command."""
 
 # os.path throughout: importing pathlib would cost each command some milliseconds.
-# ruff: noqa: PTH100, PTH111, PTH113, PTH117, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ class Library:
     def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """One document, whole or from a line on.
 
-        `reference`: a display path, a path unique by its end (at a `/`), an absolute path inside a collection,
-        a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`, which win over the arguments.
-        Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
+        `reference`: a display path, a path unique by its end (at a `/`), an absolute path inside a
+        collection, a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`, which win over the
+        arguments. Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
         """
         _check_lines(from_line, max_lines)
         try:
@@ -119,8 +119,8 @@ class Library:
         exact = self._exact(path)
         if exact is not None:
             return exact
-        if os.path.isabs(os.path.expanduser(path)) and not is_uri(reference):  # noqa: PTH111, PTH117
-            inside = self._absolute(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+        if os.path.isabs(os.path.expanduser(path)) and not is_uri(reference):
+            inside = self._absolute(os.path.abspath(os.path.expanduser(path)))
             if inside is not None:
                 return inside
         docid = _DOCID.fullmatch(reference)

@@ -88,8 +88,8 @@ class Index:
     def _beside_foreign(self, locations: Locations) -> Locations:
         if not locations.is_default_index or belongs_to_us(locations.index):
             return locations
-        beside = os.path.join(os.path.dirname(locations.index), _BESIDE)  # noqa: PTH118, PTH120
-        if not os.path.exists(beside):  # noqa: PTH110
+        beside = os.path.join(os.path.dirname(locations.index), _BESIDE)
+        if not os.path.exists(beside):
             self.notes.append(
                 f"{locations.index} belongs to another program and is left alone; using {beside}"
             )
@@ -99,7 +99,7 @@ class Index:
 
     @property
     def config(self) -> Config:
-        """The configuration, read anew where the file has changed. Raises `ConfigError` where it is broken."""
+        """The configuration, read anew where the file has changed. Raises `ConfigError` if it is broken."""
         data = read_bytes(self.locations.config)
         with self._lock:
             if digest(data) != self._config.digest:
@@ -133,13 +133,13 @@ class Index:
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
         `ConflictError` for a name or folder that is taken; then nothing has changed.
         """
-        folder = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
-        if not os.path.isdir(folder):  # noqa: PTH112
-            state = "is not a folder" if os.path.exists(folder) else "does not exist"  # noqa: PTH110
+        folder = os.path.abspath(os.path.expanduser(path))
+        if not os.path.isdir(folder):
+            state = "is not a folder" if os.path.exists(folder) else "does not exist"
             raise SourceError(f"{path} {state}", "give the path of a folder that holds documents")
         if not os.access(folder, os.R_OK | os.X_OK):
             raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
-        chosen = name if name is not None else os.path.basename(folder)  # noqa: PTH119
+        chosen = name if name is not None else os.path.basename(folder)
         collection = Collection(nfc(chosen), folder, pattern, tuple(ignore), encoding=encoding)
         # Refuses a pattern that cannot be read before anything is written.
         indexing.check(collection)
@@ -192,7 +192,7 @@ class Index:
             if collection is not None:
                 self.collection(collection)
             return collection, prefix
-        folder = os.path.realpath(os.path.expanduser(target))  # noqa: PTH111
+        folder = os.path.realpath(os.path.expanduser(target))
         roots = {os.path.realpath(each.path): each.name for each in self.config.collections.values()}
         for root in sorted(roots, key=len, reverse=True):
             if folder == root or folder.startswith(root.rstrip(os.sep) + os.sep):
@@ -422,7 +422,7 @@ class Index:
         scope = Scope(tuple(config.collections))
         total = sum(each.documents for each in collections)
         notes = list(self.notes)
-        if os.path.basename(self.locations.index) == _BESIDE:  # noqa: PTH119
+        if os.path.basename(self.locations.index) == _BESIDE:
             notes.append("the default index file belongs to another program: this one stands beside it")
         models: list[tuple[str, str]] = []
         try:
@@ -482,14 +482,14 @@ def open_index(
     """
     variables = os.environ if environ is None else environ
     if path is not None:
-        file = os.path.abspath(os.fspath(path))  # noqa: PTH100
-        beside = os.path.splitext(file)[0] + ".yml"  # noqa: PTH122
-        chosen = os.path.abspath(os.fspath(config)) if config is not None else beside  # noqa: PTH100
+        file = os.path.abspath(os.fspath(path))
+        beside = os.path.splitext(file)[0] + ".yml"
+        chosen = os.path.abspath(os.fspath(config)) if config is not None else beside
         locations = Locations(file, chosen, is_default_index=False)
     else:
-        locations = locate(name, variables, os.getcwd())  # noqa: PTH109
+        locations = locate(name, variables, os.getcwd())
         if config is not None:
-            locations = replace(locations, config=os.path.abspath(os.fspath(config)))  # noqa: PTH100
+            locations = replace(locations, config=os.path.abspath(os.fspath(config)))
     return Index(locations, environ=variables, progress=progress)
 
 

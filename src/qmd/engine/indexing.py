@@ -133,8 +133,9 @@ def pull(collection: Collection) -> str | None:
     done = _git(collection.path, "pull", "--ff-only")
     if done is None or done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
+        reason = said.splitlines()[-1] if said else "no reason given"
         raise SourceError(
-            f"collection '{collection.name}': git pull failed: {said.splitlines()[-1] if said else 'no reason given'}",
+            f"collection '{collection.name}': git pull failed: {reason}",
             f"run 'git pull' in {collection.path} to see why; the folder was indexed as it is",
         )
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "up to date"

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Roles:
-    """Embedder, reranker and expander as the settings name them. Raises `ModelError` where one cannot be had."""
+    """Embedder, reranker and expander as the settings name them.
+
+    Raises `ModelError`, at its use, for one that cannot be had.
+    """
 
     def __init__(
         self, settings: Settings, cache_dir: str, progress: Callable[[str], None] | None = None
@@ -80,6 +83,11 @@ class Roles:
                 )
                 self._expander_known = True
             return self._expander
+
+    def use_expander(self, expander: Expander | None) -> None:
+        """Put an expander of the caller's own in place of the configured one."""
+        with self._lock:
+            self._expander, self._expander_known = expander, True
 
     @property
     def fingerprint(self) -> str:

@@ -186,7 +186,7 @@ class Searcher:
 
 
 def _calibrated(matches: LexicalMatches, explained: bool) -> list[Found]:
-    """BM25 over its bound (E24); where all-terms-first puts a lower score ahead, those after it follow suit."""
+    """BM25 over its bound (E24). Where all-terms-first puts a lower score ahead, it caps those after it."""
     found: list[Found] = []
     ceiling = 1.0
     for match in matches.matches:

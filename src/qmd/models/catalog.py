@@ -96,7 +96,8 @@ CARDS: tuple[ModelCard, ...] = (
         window=32_768,
         languages="100 languages",
         query_prompt=(
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}"
+            "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
+            "Query:{text}"
         ),
         chunk_tokens=900,
         chunk_overlap=135,

@@ -63,7 +63,7 @@ def load_reranker(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Reranker:
-    """The reranker that `spec` names; as `load_embedder`. The default shares the default embedder's weights."""
+    """The reranker that `spec` names; as `load_embedder`, whose loaded weights the default shares."""
     return cast(Reranker, _load(spec, "rerank", cache_dir, threads, progress))
 
 

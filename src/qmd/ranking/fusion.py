@@ -69,9 +69,9 @@ def reciprocal_rank(lists: Sequence[RankedList], *, k: int = RRF_K, bonus: bool 
 def convex(lists: Sequence[RankedList]) -> list[Fused]:
     """½ minmax(BM25) + ½ minmax(cosine); a document that a list lacks has 0 there.
 
-    Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). Where there are several
-    lists of a kind (variants of the query), the kind's half is shared among them by weight. With one kind
-    only, that kind has the whole.
+    Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). Where there are
+    several lists of a kind (variants of the query), the kind's half is shared among them by weight. With one
+    kind only, that kind has the whole.
     """
     kinds = {ranked.kind for ranked in lists}
     totals = {kind: sum(ranked.weight for ranked in lists if ranked.kind == kind) for kind in kinds}

@@ -22,8 +22,8 @@ COSINE = 0.5
 class Evidence:
     """What is known of a candidate besides its fused score; None where it could not be had.
 
-    `rerank` is the reranker's 0..1, `lexical` BM25 over the best candidate's, `title` the share of the query's
-    rarity that its title holds, `cosine` the query's cosine with its best chunk.
+    `rerank` is the reranker's 0..1, `lexical` BM25 over the best candidate's, `title` the share of the
+    query's rarity that its title holds, `cosine` the query's cosine with its best chunk.
     """
 
     rerank: float | None = None

@@ -1,5 +1,4 @@
 """The files of a collection, found on the disk."""
-# ruff: noqa: PTH100, PTH116
 # Tens of thousands of files a second leave no room for path objects.
 
 from __future__ import annotations

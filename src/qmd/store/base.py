@@ -111,7 +111,7 @@ class Store(Protocol):
 
     # collections
     def sync(self, config: Config) -> None:
-        """Make the store's collections and contexts those of the configuration; gone ones lose their documents."""
+        """Make the collections and contexts those of the configuration; gone ones lose their documents."""
         ...
 
     def collection_stats(self) -> Mapping[str, CollectionStats]: ...

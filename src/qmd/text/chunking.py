@@ -77,8 +77,8 @@ class _Tokens:
         return bisect_left(self.starts, position)
 
     def since(self, position: int) -> int:
-        """The first token that does not end before `position`."""
-        return bisect_right(self.ends, position)
+        """The first token with a part at or after `position`; an empty one has its place as part."""
+        return min(bisect_right(self.ends, position), bisect_left(self.starts, position))
 
 
 class _Cutter:
@@ -153,7 +153,9 @@ class _Cutter:
                 end = self._token_break(limit, cut)
             yield start, end
             cut = end
-            start = self._next_start(tokens.until(cut) - self.overlap, cut, start)
+            # Never so much overlap that the character after the cut, whatever its tokens, has no room.
+            room = bisect_right(tokens.starts, cut) - self.target
+            start = self._next_start(max(tokens.until(cut) - self.overlap, room), cut, start)
 
     def _best_break(self, limit: int, after: int) -> int | None:
         """The break of the highest decayed score in the window before token `limit`; the later of equals."""
@@ -162,7 +164,7 @@ class _Cutter:
         while index and self.positions[index - 1] > after:
             index -= 1
             distance = limit - self.tokens.until(self.positions[index])
-            if distance > self.window:
+            if distance > self.window or distance == self.target:  # or nothing but blanks before it
                 break
             value = self.scores[index] * (1 - (distance / self.window) ** 2 * _DECAY)
             if value > best_value:
@@ -200,14 +202,19 @@ class _Cutter:
         if len(tokens) - last >= self.overlap:
             newline = text.find("\n", max(tokens.starts[first] - 1, previous), cut - 1)
             while newline >= 0:
-                position = newline + 1
-                if tokens.since(position) >= first and self._fence_around(position) is None:
+                blank = _BLANK_LINES.match(text, newline + 1, cut)
+                position = blank.end() if blank else newline + 1
+                if first <= tokens.since(position) < last and self._fence_around(position) is None:
                     return position
                 newline = text.find("\n", position, cut - 1)
-        else:  # a short tail: all of the overlap, so that it is never a chunk of almost nothing
-            fence = self._fence_around(tokens.starts[first])
-            if fence and fence[0] > previous and len(tokens) - tokens.since(fence[0]) <= self.target:
-                return fence[0]
+        else:  # a short tail: no less than the overlap, so that it is never a chunk of almost nothing
+            low = tokens.starts[first]
+            fence = self._fence_around(low)
+            position = fence[0] if fence else text.rfind("\n", previous, low) + 1
+            token = tokens.since(position)
+            near = fence is not None or first - token <= self.overlap
+            if position > previous and near and len(tokens) - token <= self.target:
+                return position
         found = None
         for token in range(first, last):
             position = tokens.starts[token]

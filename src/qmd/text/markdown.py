@@ -25,8 +25,8 @@ _BLOCK = r"""
 _AT_LINE_START = re.compile(_BLOCK, re.X)
 _NEXT_LINE = re.compile(r"\n" + _BLOCK, re.X)  # the leading literal lets `re` skip from line to line
 _FENCE_END = {
-    "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?:\n|\Z)"),
-    "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?:\n|\Z)"),
+    "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
+    "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
 }
 _NOT_A_PARAGRAPH = re.compile(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
@@ -253,7 +253,7 @@ def _fence_end(text: str, marker: str, position: int) -> int:
     """The end of the fence that `marker` opens, its closing line's line feed included."""
     for match in _FENCE_END[marker[0]].finditer(text, position):
         if len(match[1]) >= len(marker):
-            return match.end()
+            return min(match.end() + 1, len(text))
     return len(text)
 
 

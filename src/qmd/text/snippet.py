@@ -19,7 +19,8 @@ class Marker:
         self._exact: dict[str, float] = {}
         self._prefixes: dict[str, float] = {}
         for term in terms:
-            weight = (idf or {}).get(term.tokens, 1.0) / len(term.tokens)
+            # A term of no rarity still marks where it stands.
+            weight = max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens)
             last = len(term.tokens) - 1
             for at, token in enumerate(term.tokens):
                 into = self._prefixes if term.prefix and at == last else self._exact
@@ -27,17 +28,32 @@ class Marker:
             for ending in term.alternatives:
                 self._exact[ending] = max(self._exact.get(ending, 0.0), weight)
 
+        self._starts = tuple(self._prefixes)
+
     def find(self, text: str) -> list[tuple[int, int, str, float]]:
         """Matches in a text, in order: (start, end, term, weight)."""
-        found = []
-        exact, prefixes = self._exact, tuple(self._prefixes)
-        for start, end, token in tokens.spans(text):
-            weight = exact.get(token)
-            if weight is None and prefixes and token.startswith(prefixes):
-                weight = max(value for prefix, value in self._prefixes.items() if token.startswith(prefix))
-            if weight is not None:
-                found.append((start, end, token, weight))
-        return found
+        # Most words of a text match nothing, and most occur more than once: each is looked at once.
+        wanted = {word for word in set(tokens.words(text)) if self._matches(tokens.terms_of(word))}
+        if not wanted:
+            return []
+        return [
+            (start, end, token, weight)
+            for start, end, token in tokens.spans(text, wanted)
+            if (weight := self._weight(token))
+        ]
+
+    def _matches(self, terms: list[str]) -> bool:
+        if not self._exact.keys().isdisjoint(terms):
+            return True
+        return bool(self._prefixes) and any(term.startswith(self._starts) for term in terms)
+
+    def _weight(self, token: str) -> float:
+        """What a term is worth; 0 where the query does not have it."""
+        weight = self._exact.get(token, 0.0)
+        if self._prefixes:
+            begun = (value for prefix, value in self._prefixes.items() if token.startswith(prefix))
+            weight = max(weight, max(begun, default=0.0))
+        return weight
 
     def highlights(self, text: str) -> list[tuple[int, int]]:
         """What to highlight in a text: spans in order, those that touch or overlap made one."""
@@ -53,7 +69,7 @@ class Marker:
 def snippet(
     text: str, marker: Marker, *, within: tuple[int, int] | None = None, width: int = WIDTH
 ) -> Snippet:
-    """The best `width` characters: most of the query's weight, each term counted once, the earliest of equals.
+    """The best `width` characters: most of the query's weight, each term once, the earliest of equals.
 
     `within` limits the search to a passage (characters start, end) found by other means; without any match
     there, its beginning is shown.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 import Stemmer
 
@@ -106,6 +106,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def terms_of(word: str) -> list[str]:
+    """The terms of one word of `words`."""
+    return _terms[word].split(" ")
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text, in order, as the index holds them."""
     return index_form(text).split()
@@ -116,10 +121,16 @@ def index_form(text: str) -> str:
     return " ".join(map(_terms.__getitem__, _WORD.findall(text)))
 
 
-def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Every term of a text with the characters it covers: (start, end, term)."""
+def spans(text: str, among: Container[str] | None = None) -> Iterator[tuple[int, int, str]]:
+    """Every term of a text with the characters it covers: (start, end, term).
+
+    `among` limits it to these words (as `words` gives them), which is several times faster.
+    """
     for match in _WORD.finditer(text):
-        word, start, end = match.group(), match.start(), match.end()
+        word = match.group()
+        if among is not None and word not in among:
+            continue
+        start, end = match.start(), match.end()
         parts = _terms[word].split()
         if not _UNSPACED_RUN.match(word):
             for part in parts:

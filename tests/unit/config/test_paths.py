@@ -54,7 +54,7 @@ def test_an_empty_own_variable_counts_as_not_set() -> None:
 
 
 def test_without_a_home_variable_the_user_database_is_asked() -> None:
-    assert config_dir({}) == os.path.join(os.path.expanduser("~"), ".config", "qmd")  # noqa: PTH111, PTH118
+    assert config_dir({}) == os.path.join(os.path.expanduser("~"), ".config", "qmd")
 
 
 def test_the_index_without_a_name_is_the_default_one() -> None:

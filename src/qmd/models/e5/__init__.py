@@ -1,4 +1,4 @@
-"""The models that need no download: multilingual-e5-small as embedder and, by its token vectors, as reranker."""
+"""The models that need no download: multilingual-e5-small embeds and, by its token vectors, reranks."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class E5Embedder:
     """
 
     def __init__(self, model: E5Model) -> None:
-        self._model = model
+        self.model = model
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class E5Embedder:
         Raises ModelError for a text longer than the window, CancelledError once `cancelled` is true.
         """
         ids = [self.token_ids(text) for text in texts]
-        room = self._model.room("document")
+        room = self.model.room("document")
         for index, row in enumerate(ids):
             if len(row) > room:
                 raise ModelError(
@@ -80,12 +80,12 @@ class E5Embedder:
         Of a query that does not fit (`query_fits`) the tokens that do are read. Raises CancelledError once
         `cancelled` is true.
         """
-        room = self._model.room("query")
+        room = self.model.room("query")
         return self._embed([self.token_ids(text)[:room] for text in texts], "query", cancelled)
 
     def query_fits(self, text: str) -> bool:
         """Whether `embed_queries` reads all of `text`."""
-        return len(self.token_ids(text)) <= self._model.room("query")
+        return len(self.token_ids(text)) <= self.model.room("query")
 
     def encode_tokens(
         self, texts: Sequence[str], kind: Kind, *, cancelled: Cancelled | None = None
@@ -99,14 +99,14 @@ class E5Embedder:
         import numpy as np
 
         ids = [self.token_ids(text) for text in texts]
-        room, skip = self._model.room(kind), len(self._model.prompt_ids(kind))
+        room, skip = self.model.room(kind), len(self.model.prompt_ids(kind))
         owners, windows = [], []
         for index, row in enumerate(ids):
             for start in range(0, len(row), room):
                 owners.append(index)
                 windows.append(row[start : start + room])
         parts: list[NDArray[np.float32] | None] = [None] * len(windows)
-        for window, states in self._model.hidden_states(windows, kind, cancelled):
+        for window, states in self.model.hidden_states(windows, kind, cancelled):
             parts[window] = states[skip:-1]
         vectors: list[list[NDArray[np.float32]]] = [[] for _ in texts]
         for owner, part in zip(owners, parts, strict=True):
@@ -118,11 +118,11 @@ class E5Embedder:
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character span (start, end) of every token, in order; together they cover all but white space."""
-        return self._model.tokenizer.offsets(text)
+        return self.model.tokenizer.offsets(text)
 
     def token_ids(self, text: str) -> list[int]:
         """The ids of the tokens of `text`, special and prompt tokens left out."""
-        return self._model.tokenizer.ids(text)
+        return self.model.tokenizer.ids(text)
 
     def _embed(
         self, ids: Sequence[Sequence[int]], kind: Kind, cancelled: Cancelled | None
@@ -131,7 +131,7 @@ class E5Embedder:
 
         vectors = np.empty((len(ids), CARD.dimension), np.float32)
         done = 0
-        for index, states in self._model.hidden_states(ids, kind, cancelled):
+        for index, states in self.model.hidden_states(ids, kind, cancelled):
             pooled = states.mean(axis=0)
             vectors[index] = pooled / np.linalg.norm(pooled)
             done += 1

@@ -26,7 +26,7 @@ _FLOAT_ATTRIBUTE, _INT_ATTRIBUTE, _INTS_ATTRIBUTE = 1, 2, 7
 
 
 class Graph:
-    """A graph under construction. Values are named by their producer; `add` returns the name of the output."""
+    """A graph under construction. A value goes by its name, which `constant` and `add` return."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -80,7 +80,7 @@ class Graph:
         inputs: Sequence[tuple[str, int, Sequence[int | str]]],
         outputs: Sequence[tuple[str, int, Sequence[int | str]]],
     ) -> pb.Pieces:
-        """The finished file. Inputs and outputs are (name, data type, shape); a string is a free dimension."""
+        """The finished file. Inputs and outputs are (name, data type, shape); a string is a free size."""
         graph = pb.message(
             7,
             *self._parts,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from qmd.models.base import Cancelled
     from qmd.models.e5.embedder import E5Embedder
+    from qmd.models.e5.model import E5Model
 
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 
@@ -44,6 +45,15 @@ class LateInteractionReranker:
     @property
     def name(self) -> str:
         return CARD.name
+
+    @property
+    def model(self) -> E5Model:
+        """The loaded weights, the embedder's own."""
+        return self._embedder.model
+
+    def token_ids(self, text: str) -> list[int]:
+        """The ids that `frequencies` is asked about: those of the embedder."""
+        return self._embedder.token_ids(text)
 
     def score(
         self,
@@ -87,15 +97,15 @@ class LateInteractionReranker:
         if cancelled and cancelled():
             raise CancelledError
         keys = [hashlib.blake2b(_bytes(passage), digest_size=16).digest() for passage in passages]
-        known = {key: self._cache.get(key) for key in keys}
-        missing = {key: text for key, text in zip(keys, passages, strict=True) if known[key] is None}
+        known = {key: vectors for key in keys if (vectors := self._cache.get(key)) is not None}
+        missing = {key: text for key, text in zip(keys, passages, strict=True) if key not in known}
         if missing:
             _, document_mean = centroids.load()
             states, _ = self._embedder.encode_tokens([*missing.values()], "document", cancelled=cancelled)
             for key, rows in zip(missing, states, strict=True):
                 known[key] = vectors = _directions(rows, document_mean).astype(np.float16)
                 self._cache.put(key, vectors)
-        return [vectors for key in keys if (vectors := known[key]) is not None]
+        return [known[key] for key in keys]
 
 
 class _PassageCache:
@@ -135,7 +145,8 @@ def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.
     weights = np.log1p(total / (1 + np.asarray(counts, np.float64)))
     if not weights.sum() > 0:
         return np.full(len(ids), 1 / len(ids), np.float32)
-    return (weights / weights.sum()).astype(np.float32)
+    shares: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
+    return shares
 
 
 def _directions(states: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:

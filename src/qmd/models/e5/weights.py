@@ -13,6 +13,7 @@ import importlib.util
 import mmap
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A 4-bit matrix: `nibbles` uint8 of shape (rows, columns / 32, 32), 0..15; `scales` float32 (rows, columns / 32)."""
+    """A 4-bit matrix: (nibbles − 8) × scales, in blocks of 32 along a row.
+
+    `nibbles`: uint8 0..15, shape (rows, blocks, 32). `scales`: float32, shape (rows, blocks).
+    """
 
     nibbles: NDArray[np.uint8]
     scales: NDArray[np.float32]
@@ -116,8 +120,7 @@ class Weights:
         scores = np.frombuffer(self._data, "<f4", count, at + 4 * (count + 1)).copy()
         start = at + 4 * (2 * count + 1)
         blob = self._data[start : start + self._pieces_size]
-        ends = zip(offsets, offsets[1:], strict=False)
-        return [blob[begin:end].decode("utf-8", "replace") for begin, end in ends], scores
+        return [blob[begin:end].decode("utf-8", "replace") for begin, end in pairwise(offsets)], scores
 
     def vector(self, name: str) -> NDArray[np.float32]:
         """A float32 tensor, flat."""

@@ -1,7 +1,7 @@
 """Blocks of int8 vectors: which chunks a collection has, laid out to be scanned whole.
 
-A block holds up to `SLOTS` vectors of one embedder and one collection, as three blobs: chunk ids (int64, 0 for
-a slot that was emptied), scales (float32) and codes (int8, `SLOTS × dimension`). code · scale ≈ the vector.
+A block holds up to `SLOTS` vectors of one embedder and one collection, as three blobs: chunk ids (int64, 0
+for a slot that was emptied), scales (float32) and codes (int8, `SLOTS × dimension`); code · scale ≈ vector.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def append(
         block, old_ids, old_scales, old_codes = row
         at = min(len(ids), SLOTS - len(old_ids) // 8)
         db.execute(
-            "UPDATE vectors_vec SET slots = ?, version = version + 1, ids = ?, scales = ?, codes = ? WHERE id = ?",
+            "UPDATE vectors_vec SET slots = ?, version = version + 1, ids = ?, scales = ?, codes = ? "
+            "WHERE id = ?",
             (
                 len(old_ids) // 8 + at,
                 old_ids + array("q", ids[:at]).tobytes(),

@@ -99,7 +99,8 @@ class CollectionsPart(Part):
             (count,) = db.execute("SELECT count(*) FROM llm_cache").fetchone() or (0,)
             if count > CACHE_ROWS:
                 db.execute(
-                    "DELETE FROM llm_cache WHERE key IN (SELECT key FROM llm_cache ORDER BY created_at LIMIT ?)",
+                    "DELETE FROM llm_cache WHERE key IN "
+                    "(SELECT key FROM llm_cache ORDER BY created_at LIMIT ?)",
                     (count - CACHE_ROWS * 3 // 4,),
                 )
 

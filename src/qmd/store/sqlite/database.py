@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+# os.path throughout: importing pathlib would cost every command some milliseconds.
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -48,7 +50,7 @@ class Database:
                 "name another index with --index NAME, or move that file away",
             )
         try:
-            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)  # noqa: PTH103
+            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
         with self.errors():
@@ -138,17 +140,31 @@ class Database:
                 f"{self.path} was written by a newer qmd (format {version}; this one knows {VERSION})",
                 "upgrade qmd-python, or name another index with --index NAME",
             )
-        connection.execute("PRAGMA journal_mode=WAL")
+        # The very first write, so that no other process ever meets a file of ours without our mark.
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        self._write_ahead(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have done it while this one waited.
             for step in range(_version(connection), VERSION):
                 MIGRATIONS[step](connection)
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION}")
+            connection.execute(f"PRAGMA user_version={VERSION}")
         except BaseException:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+    def _write_ahead(self, connection: apsw.Connection) -> None:
+        """Switch to the write-ahead log. SQLite does not wait here for other processes, so this does."""
+        due = time.monotonic() + self._busy_timeout_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except apsw.BusyError:
+                if time.monotonic() >= due:
+                    raise
+                time.sleep(0.01)
 
 
 def _version(connection: apsw.Connection) -> int:

@@ -174,7 +174,8 @@ class _Writer:
         if row is not None:
             identity, title, previous = row
             self._db.execute(
-                "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ? WHERE id = ?",
+                "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ? "
+                "WHERE id = ?",
                 (source.title, content, *stamp, identity),
             )
             if (title, previous) == (source.title, content):

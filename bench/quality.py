@@ -1,0 +1,240 @@
+"""Retrieval quality of collections in BEIR layout, through the public API.
+
+    python bench/quality.py FOLDER... [--modes search,vsearch,query] [--ranking tuned|contract]
+                            [--no-rerank] [--work DIR] [--json OUT]
+
+Each collection becomes a folder of Markdown files and an index in `--work`. Both are used again while the
+corpus is the same, so that its vectors, which take minutes, are made once; the terms are indexed anew when
+the code that makes them has changed. nDCG@10, R@100 and RR@10 are those of `ir-measures`; a query that fails
+counts as nothing found, and is reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import qmd
+from common import (
+    SOURCE,
+    EvalCollection,
+    percentile,
+    read_collection,
+    say,
+    table,
+    write_files,
+    write_json,
+)
+from qmd.types import Ranking
+
+MODES = ("search", "vsearch", "query")
+LIMIT = 100
+#: What the indexed terms depend on.
+_INDEXING = ("text/tokens.py", "text/variants.py", "text/markdown.py", "sources", "store/sqlite")
+
+
+@dataclass(slots=True)
+class Result:
+    """One collection in one mode. Latencies in milliseconds; `measures` are means over all judged queries."""
+
+    collection: str
+    mode: str
+    documents: int
+    queries: int
+    measures: dict[str, float]
+    p50: float
+    p95: float
+    errors: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, int] = field(default_factory=dict)
+    per_query: dict[str, float] = field(default_factory=dict)
+
+
+def main() -> None:
+    options = _options()
+    results: list[Result] = []
+    for folder in options.folders:
+        collection = read_collection(folder)
+        work = options.work / collection.name
+        with prepared(collection, work, vectors=options.modes != ["search"]) as index:
+            names = json.loads((work / "names.json").read_text(encoding="utf-8"))
+            for mode in options.modes:
+                result = measure(index, collection, names, mode, options)
+                results.append(result)
+                say(f"{result.collection} {mode}: {result.measures['nDCG@10']:.4f}")
+                for query, reason in result.errors.items():
+                    say(f"  query {query} failed: {reason}")
+    print(_report(results))
+    setting = {
+        "ranking": options.ranking,
+        "rerank": options.rerank,
+        "candidates": options.candidates,
+        "limit": LIMIT,
+    }
+    write_json(options.json, {"setting": setting, "results": [asdict(result) for result in results]})
+
+
+def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.Index:
+    """The collection's index, made or brought up to date."""
+    stamp = work / "corpus"
+    if work.exists() and (not stamp.exists() or stamp.read_text() != collection.digest):
+        shutil.rmtree(work)
+    if not work.exists():
+        names = write_files(collection.documents, work / "files")
+        (work / "names.json").write_text(json.dumps(names), encoding="utf-8")
+        stamp.write_text(collection.digest)
+    index = qmd.open_index(work / "index.sqlite", progress=say)
+    terms = work / "terms"
+    if not terms.exists() or terms.read_text() != _terms_digest():
+        # Dropping a collection keeps its texts and their vectors: only the terms are made again.
+        if index.config.collections:
+            index.remove_collection("eval")
+        started = time.perf_counter()
+        report = index.add_collection(str(work / "files"), "eval")
+        say(f"{collection.name}: {report.added} documents in {time.perf_counter() - started:.1f} s")
+        for path, reason in report.problems:
+            say(f"  {path}: {reason}")
+        terms.write_text(_terms_digest())
+    if vectors and index.status().needs_embedding:
+        embedded = index.embed(on_progress=_Progress(collection.name))
+        say(f"{collection.name}: {embedded.chunks} chunks in {embedded.seconds:.0f} s ({embedded.model})")
+    return index
+
+
+def measure(
+    index: qmd.Index,
+    collection: EvalCollection,
+    names: dict[str, str],
+    mode: str,
+    options: argparse.Namespace,
+) -> Result:
+    """Ask every query, and judge the answers."""
+    import ir_measures
+    from ir_measures import RR, R, Success, nDCG
+
+    if mode == "query":
+        _forget_answers(index)
+    run: list[Any] = []
+    times: list[float] = []
+    result = Result(collection.name, mode, len(collection.documents), len(collection.queries), {}, 0.0, 0.0)
+    for number, (query, text) in enumerate(collection.queries.items()):
+        started = time.perf_counter()
+        try:
+            response = _ask(index, mode, text, options)
+        except qmd.QmdError as error:
+            result.errors[query] = str(error)
+            continue
+        if number:  # the first one loads the models
+            times.append(1000 * (time.perf_counter() - started))
+        for stage in response.stages:
+            if stage.status in ("failed", "timed_out"):
+                name = f"{stage.stage} {stage.status}"
+                result.stages[name] = result.stages.get(name, 0) + 1
+        run.extend(
+            ir_measures.ScoredDoc(query, names[hit.path], float(-rank))
+            for rank, hit in enumerate(response.hits)
+        )
+    qrels = [
+        ir_measures.Qrel(query, document, grade)
+        for query, grades in collection.qrels.items()
+        if query in collection.queries
+        for document, grade in grades.items()
+    ]
+    wanted = [nDCG @ 10, R @ 100, RR @ 10, Success @ 3]
+    sums = {str(each): 0.0 for each in wanted}
+    for metric in ir_measures.iter_calc(wanted, qrels, run):
+        sums[str(metric.measure)] += metric.value
+        if str(metric.measure) == "nDCG@10" and options.per_query:
+            result.per_query[metric.query_id] = round(metric.value, 5)
+    result.measures = {name: round(total / len(collection.queries), 5) for name, total in sums.items()}
+    result.p50, result.p95 = (round(percentile(times, share), 3) for share in (0.5, 0.95))
+    return result
+
+
+def _ask(index: qmd.Index, mode: str, text: str, options: argparse.Namespace) -> qmd.SearchResponse:
+    match mode:
+        case "search":
+            return index.search(text, limit=LIMIT)
+        case "vsearch":
+            return index.vsearch(text, limit=LIMIT, min_score=0.0, timeout=None)
+        case _:
+            return index.query(
+                text,
+                limit=LIMIT,
+                ranking=cast(Ranking | None, options.ranking),
+                rerank=options.rerank,
+                candidate_limit=options.candidates,
+                timeout=None,
+            )
+
+
+def _forget_answers(index: qmd.Index) -> None:
+    """Empty the cache of rerank scores, so that what is measured is this code."""
+    import apsw
+
+    db = apsw.Connection(index.locations.index)
+    db.set_busy_timeout(10_000)
+    db.execute("DELETE FROM llm_cache")
+    db.close()
+
+
+def _terms_digest() -> str:
+    digest = hashlib.sha256()
+    for name in _INDEXING:
+        path = SOURCE / "qmd" / name
+        for file in [path] if path.is_file() else sorted(path.glob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class _Progress:
+    """Says how far embedding is, every thirty seconds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._next = time.monotonic()
+
+    def __call__(self, progress: qmd.EmbedProgress) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 30
+            left = "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
+            say(f"{self._name}: embedded {progress.texts_done}/{progress.texts_total}{left}")
+
+
+def _report(results: list[Result]) -> str:
+    rows = []
+    for result in results:
+        measures = result.measures
+        row = [result.collection, result.mode, result.documents, result.queries]
+        row += [f"{measures[name]:.4f}" for name in ("nDCG@10", "R@100", "RR@10", "Success@3")]
+        row += [f"{result.p50:.2f}", f"{result.p95:.2f}", len(result.errors)]
+        row.append(", ".join(f"{name}: {count}" for name, count in result.stages.items()) or "-")
+        rows.append(row)
+    heads = ["collection", "mode", "docs", "queries", "nDCG@10", "R@100", "RR@10", "Hit@3"]
+    return table([*heads, "p50 ms", "p95 ms", "errors", "stages not run"], rows)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Retrieval quality of collections in BEIR layout.")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--modes", default="search", type=lambda value: value.split(","))
+    parser.add_argument("--ranking", choices=("tuned", "contract"))
+    parser.add_argument("--no-rerank", dest="rerank", action="store_false")
+    parser.add_argument("--candidates", type=int, default=30, help="how many are reranked (30)")
+    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="where indexes are kept")
+    parser.add_argument("--json", type=Path, help="where the result is kept")
+    parser.add_argument("--per-query", action="store_true", help="keep each query's nDCG@10")
+    options = parser.parse_args()
+    unknown = [mode for mode in options.modes if mode not in MODES]
+    if unknown:
+        parser.error(f"unknown mode {unknown[0]}; one of {', '.join(MODES)}")
+    return options
+
+
+if __name__ == "__main__":
+    main()

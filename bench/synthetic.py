@@ -1,0 +1,232 @@
+"""Lexical search in an index of 100,000 documents, about 250 MB.
+
+    python bench/synthetic.py --english FOLDER... --cjk FOLDER [--documents 100000] [--work DIR] [--json OUT]
+
+The documents are made of words drawn as often as the collections' corpora have them (which is Zipf's law), a
+fifth of them Chinese; so are the queries. They go through the store, as files would, but never touch the disk
+as files. Everything is seeded. Two kinds of queries: *selective*, one to three of the rarer words, and
+*questions*, four to eight words of which at least half are very common, between question words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import median, percentile, read_collection, say, table, word_counts, write_json
+
+SEED = 20261122
+#: Bytes of a document, about.
+SIZE = 2_500
+_BATCH = 400
+_QUESTIONS = (
+    "what is the {}", "how do {} affect {}", "why does {} with {} in {}", "which {} can {} the {}",
+    "is there a {} for {} and {}", "how can I {} the {} of {}", "when should {} be {} by {}",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Words with how often they occur, most frequent first."""
+
+    words: list[str]
+    counts: list[int]
+
+    @classmethod
+    def of(cls, counts: Counter[str]) -> Vocabulary:
+        ranked = counts.most_common()
+        return cls([word for word, _ in ranked], [count for _, count in ranked])
+
+    def sampler(self, chance: random.Random) -> Callable[[int], list[str]]:
+        """Draws words by frequency."""
+        cumulated = list(itertools.accumulate(self.counts))
+        return lambda count: chance.choices(self.words, cum_weights=cumulated, k=count)
+
+
+def main() -> None:
+    options = _options()
+    import qmd
+
+    english = Vocabulary.of(word_counts(options.english))
+    cjk = Vocabulary.of(chinese_counts(options.cjk))
+    options.work.mkdir(parents=True, exist_ok=True)
+    location = options.work / f"synthetic-{options.documents}.sqlite"
+    result: dict[str, Any] = {"documents": options.documents}
+    if options.fresh:
+        location.unlink(missing_ok=True)
+    if not location.exists():
+        result["build"] = build(location, english, cjk, options.documents)
+        say(f"built: {result['build']}")
+    rows = []
+    with qmd.open_index(location) as index:
+        for kind, queries in (
+            ("selective", selective(english, cjk, options.queries)),
+            ("questions", questions(english, options.queries)),
+        ):
+            rows += [latencies(index, kind, queries, limit) for limit in options.limits]
+    result["search"] = rows
+    heads = ["queries", "limit", "n", "p50 ms", "p95 ms", "max ms", "of it: store p50", "store p95"]
+    print(table(heads, [list(row.values())[: len(heads)] for row in rows]))
+    for row in rows:
+        print(f"slowest {row['queries']}: {row['slowest']}")
+    write_json(options.json, result)
+
+
+def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) -> dict[str, Any]:
+    """Put the documents into an index through its store; returns seconds, bytes of text, bytes on disk."""
+    import qmd
+    from qmd.config import editing
+    from qmd.store.sqlite.store import SqliteStore
+    from qmd.types import Collection
+
+    part = location.with_suffix(".part")
+    for leftover in location.parent.glob(part.name + "*"):
+        leftover.unlink()
+    root = location.parent / "synthetic"
+    root.mkdir(exist_ok=True)
+    config = location.with_suffix(".yml")
+    config.unlink(missing_ok=True)
+    parsed = editing.add_collection(str(config), Collection("synthetic", str(root)))
+    began = time.perf_counter()
+    spent_making = size = 0.0
+    store = SqliteStore(str(part))
+    store.sync(parsed)
+    source = _documents(english, cjk, documents)
+    while True:
+        making = time.perf_counter()
+        batch = list(itertools.islice(source, _BATCH))
+        spent_making += time.perf_counter() - making
+        if not batch:
+            break
+        size += sum(len(item.source.text.encode()) for item in batch)
+        store.apply("synthetic", batch, [], [])
+    store.refresh_statistics()
+    store.close()
+    part.rename(location)
+    seconds = time.perf_counter() - began - spent_making
+    assert qmd.open_index(location).status().total_documents == documents
+    return {
+        "seconds": round(seconds, 1),
+        "text_mb": round(size / 1e6, 1),
+        "index_mb": round(location.stat().st_size / 1e6, 1),
+    }
+
+
+def selective(english: Vocabulary, cjk: Vocabulary, count: int) -> list[str]:
+    """One to three words of middling to low frequency, a fifth of the queries Chinese."""
+    chance = random.Random(SEED + 1)
+    rare = [word for word, n in zip(english.words, english.counts, strict=True) if 3 <= n <= 60]
+    runs = [word for word, n in zip(cjk.words, cjk.counts, strict=True) if len(word) > 2 and 2 <= n <= 20]
+    return [
+        " ".join(chance.sample(runs if number % 5 == 4 else rare, chance.randint(1, 3)))
+        for number in range(count)
+    ]
+
+
+def questions(english: Vocabulary, count: int) -> list[str]:
+    """Questions of very common words and some content words."""
+    chance = random.Random(SEED + 2)
+    words = [word for word in english.words if len(word) > 3]
+    common, content = words[:150], words[150:5_000]
+    found: list[str] = []
+    for number in range(count):
+        pattern = _QUESTIONS[number % len(_QUESTIONS)]
+        picked: list[str] = []
+        for slot in range(pattern.count("{}")):
+            some = chance.sample(common, chance.randint(1, 2))
+            picked.append(" ".join([*some, chance.choice(content)] if slot % 2 == 0 else some))
+        found.append(pattern.format(*picked))
+    return found
+
+
+def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict[str, Any]:
+    """Milliseconds of `search`, and of the store's part in it, each query once after a few others."""
+    from qmd.store.base import Scope
+    from qmd.text.query import parse
+
+    for query in queries[:5]:
+        index.search(query, limit=limit)
+    times = [(_timed(lambda query=query: index.search(query, limit=limit)), query) for query in queries[5:]]
+    scope = Scope(("synthetic",))
+    stored = [
+        _timed(lambda query=query: index._store.lexical(parse(query), scope, limit)) for query in queries[5:]
+    ]
+    whole = [spent for spent, _ in times]
+    return {
+        "queries": kind,
+        "limit": limit,
+        "n": len(times),
+        "p50": round(median(whole), 2),
+        "p95": round(percentile(whole, 0.95), 2),
+        "max": round(max(whole), 2),
+        "store_p50": round(median(stored), 2),
+        "store_p95": round(percentile(stored, 0.95), 2),
+        "slowest": [f"{query} ({spent:.0f} ms)" for spent, query in sorted(times, reverse=True)[:5]],
+    }
+
+
+def chinese_counts(folder: Path) -> Counter[str]:
+    """How often each run of Chinese characters stands in a collection, runs cut at punctuation."""
+    runs = re.compile(r"[\u4e00-\u9fff]{1,12}")
+    counts: Counter[str] = Counter()
+    for document in read_collection(folder).documents:
+        counts.update(runs.findall(document.markdown))
+    return counts
+
+
+def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any]:
+    from qmd.store.base import Changed
+    from qmd.types import Fingerprint, SourceText
+
+    chance = random.Random(SEED)
+    words, runs = english.sampler(chance), cjk.sampler(chance)
+    length = sum(len(word) * n for word, n in zip(english.words, english.counts, strict=True))
+    per_word = length / sum(english.counts) + 1
+    characters = sum(len(run) * n for run, n in zip(cjk.words, cjk.counts, strict=True))
+    per_run = 3 * (characters / sum(cjk.counts) + 1)
+    for number in range(count):
+        size = chance.gauss(1.0, 0.25)
+        if number % 5 == 4:
+            parts, joint = runs(max(30, int(SIZE * size / per_run))), "，"
+        else:
+            parts, joint = words(max(40, int(SIZE * size / per_word))), " "
+        paragraphs = [joint.join(parts[at : at + 80]) for at in range(0, len(parts), 80)]
+        title = joint.join(parts[:4])
+        text = f"# {title}\n\n" + "\n\n".join(paragraphs) + "\n"
+        path = f"{number // 1000:03d}/{number:06d}.md"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        yield Changed(path, Fingerprint(len(text), number, number), SourceText(text, digest, title))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - began)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Lexical search in a large synthetic index.")
+    parser.add_argument(
+        "--english", type=Path, nargs="+", required=True, help="collections whose words are used"
+    )
+    parser.add_argument("--cjk", type=Path, required=True, help="a Chinese collection")
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=205, help="of each kind; the first five only warm up")
+    parser.add_argument("--limits", type=int, nargs="+", default=[10], help="how many hits are asked for")
+    parser.add_argument("--fresh", action="store_true", help="build the index anew")
+    parser.add_argument("--work", type=Path, default=Path("bench-work"))
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

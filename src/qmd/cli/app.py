@@ -1,0 +1,125 @@
+"""The `qmd` command: which commands there are, and how a run begins and ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from qmd._version import __version__
+from qmd.cli.command import CONTEXT_SETTINGS, Group, Table, help_alone
+from qmd.cli.session import Session
+from qmd.cli.terminal import finish, prepare, say
+
+COMMANDS: Table = (
+    (
+        "Search",
+        (
+            ("search", "qmd.cli.search:search", "Find documents by words (BM25); fast."),
+            ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
+            ("query", "qmd.cli.search:query", "Find by words and meaning, reranked; best."),
+        ),
+    ),
+    (
+        "Read",
+        (
+            ("get", "qmd.cli.documents:get", "Print a document, or some lines of it."),
+            ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
+            ("ls", "qmd.cli.documents:ls", "List collections, or the files of one."),
+        ),
+    ),
+    (
+        "Collections",
+        (
+            ("collection", "qmd.cli.collections:collection", "Add, list, show, remove, rename folders."),
+            ("context", "qmd.cli.contexts:context", "Say what folders are about."),
+        ),
+    ),
+    (
+        "Index",
+        (
+            ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
+            ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
+            ("embed", "qmd.cli.indexing:embed", "Make the vectors that are missing."),
+            ("status", "qmd.cli.status:status", "Show what is indexed, and with which models."),
+        ),
+    ),
+)
+ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
+
+
+class App(Group):
+    """The program: runs a command, shows its errors, ends with its exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
+        if "_QMD_COMPLETE" in os.environ:
+            super().main(args, prog_name="qmd")
+        sys.exit(run(self, sys.argv[1:] if args is None else args))
+
+
+def run(app: click.Group, args: Sequence[str]) -> int:
+    """Run one command; returns its exit code, and shows its error."""
+    session = Session()
+    prepare()
+    try:
+        with app.make_context("qmd", list(args), obj=session) as ctx:
+            app.invoke(ctx)
+        return 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing is above to show it
+        from qmd.cli.errors import show
+
+        if isinstance(error, KeyboardInterrupt):
+            session.abandoned = True
+        return show(error, debug=session.debug)
+    finally:
+        session.close()
+        finish()
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        say(f"qmd {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=App,
+    table=COMMANDS,
+    aliases=ALIASES,
+    context_settings=CONTEXT_SETTINGS,
+)
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version.",
+)
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Local search for folders of Markdown: by words, by meaning, or both.
+
+    \b
+    qmd collection add ~/notes         index a folder
+    qmd embed                          make it findable by meaning
+    qmd query "how do I deploy this"   search it
+    qmd get notes/deploy.md            read what was found
+    """
+    help_alone(ctx)
+
+
+def main() -> int:
+    """The console script's run; returns the exit code."""
+    code = run(app, sys.argv[1:])
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
+        # What was given up (a deadline, Ctrl-C) would be waited for.
+        os._exit(code)
+    return code

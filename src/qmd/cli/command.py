@@ -1,0 +1,160 @@
+"""What every command shares: global options, help, and errors that suggest what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, NoReturn, TypeAlias, cast
+
+import click
+
+from qmd.cli.session import Session
+from qmd.cli.terminal import say
+
+#: (section of the help, ((name, "module:object", what it does), ...)), ...
+Table: TypeAlias = tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Note a global option, wherever among the arguments it stood."""
+    if value and param.name:
+        setattr(ctx.ensure_object(Session), param.name, value)
+
+
+#: Accepted before and after a command's name.
+GLOBAL_OPTIONS: tuple[click.Option, ...] = (
+    click.Option(
+        ["--index", "index_name"],
+        metavar="NAME",
+        expose_value=False,
+        callback=_keep,
+        help="Use the index of this name.",
+    ),
+    click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Leave out notes, hints and progress.",
+    ),
+    click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Show where an error comes from.",
+    ),
+)
+
+
+class Command(click.Command):
+    """A command that takes the global options too.
+
+    `usage_hint` is said where an option is unknown or an argument missing.
+    """
+
+    def __init__(self, *args: Any, usage_hint: str | None = None, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.usage_hint = usage_hint
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return _with_globals(super().get_params(ctx))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_options(self, ctx, formatter)
+
+
+class Group(click.Group):
+    """A group of commands, some under a second name, that are loaded when they are called.
+
+    Commands added in the usual way are listed after those of the table.
+    """
+
+    command_class = Command
+
+    def __init__(
+        self, *args: Any, table: Table = (), aliases: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
+        attributes.setdefault("invoke_without_command", True)
+        attributes.setdefault("subcommand_metavar", "COMMAND ...")
+        super().__init__(*args, **attributes)
+        self.table = table
+        self.aliases = aliases or {}
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return _with_globals(super().get_params(ctx))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for _, rows in self.table for name, _, _ in rows] + list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = self.aliases.get(cmd_name, cmd_name)
+        for _, rows in self.table:
+            for known, target, _ in rows:
+                if known == name:
+                    module, _, attribute = target.partition(":")
+                    return cast(click.Command, getattr(import_module(module), attribute))
+        return super().get_command(ctx, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            known = [*self.list_commands(ctx), *self.aliases]
+            raise click.UsageError(f"no such command '{args[0]}'.{did_you_mean(args[0], known)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        _write_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = [(title, [(name, what) for name, _, what in rows]) for title, rows in self.table]
+        if self.commands:
+            own = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+            sections.append(("Commands", own))
+        widest = max(len(name) for _, rows in sections for name, _ in rows)
+        for title, rows in sections:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), what) for name, what in rows])
+
+
+def help_alone(ctx: click.Context) -> None:
+    """A group's callback: called without a command, it shows what there is."""
+    if ctx.invoked_subcommand is None:
+        say(ctx.get_help())
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?`, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(given, list(known), n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def fail(message: str) -> NoReturn:
+    """Refuse what the user typed: exit code 2."""
+    raise click.UsageError(message, click.get_current_context())
+
+
+def _with_globals(params: list[click.Parameter]) -> list[click.Parameter]:
+    # Help comes last in the list that click gives; the global options stand before it.
+    return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
+
+
+def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    own = [record for param in options if (record := param.get_help_record(ctx)) is not None]
+    if own:
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+    shared: list[click.Parameter] = [*GLOBAL_OPTIONS]
+    help_option = command.get_help_option(ctx)
+    if help_option is not None:
+        shared.append(help_option)
+    rows = [record for param in shared if (record := param.get_help_record(ctx)) is not None]
+    with formatter.section("Global options"):
+        formatter.write_dl(rows)

@@ -1,0 +1,87 @@
+"""`context ...`: what folders are about, shown with every result from them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from qmd.cli.command import CONTEXT_SETTINGS, Group, fail, help_alone
+from qmd.cli.options import json_option
+from qmd.cli.session import Session, pass_session
+from qmd.cli.terminal import BOLD, clean, has_colours, one_line, say, styled, write
+
+
+@click.group(cls=Group, aliases={"remove": "rm"}, context_settings=CONTEXT_SETTINGS)
+@click.pass_context
+def context(ctx: click.Context) -> None:
+    """Say what collections and folders are about; searches show it with what they find there.
+
+    A place is / (everything), qmd://collection/folder, or a folder on disk inside a collection.
+
+    \b
+    Examples:
+      qmd context add qmd://notes "Personal notes and ideas"
+      qmd context list
+    """
+    help_alone(ctx)
+
+
+@context.command()
+@click.argument("arguments", nargs=-1, required=True, metavar="[PATH] TEXT")
+@pass_session
+def add(session: Session, arguments: tuple[str, ...]) -> None:
+    """Describe a place; without PATH, the current folder. A text that is there is replaced.
+
+    \b
+    Examples:
+      qmd context add / "Everything about the shop"
+      qmd context add qmd://notes/work "Meetings with suppliers"
+      cd ~/notes/recipes && qmd context add "Recipes, tried and untried"
+    """
+    if len(arguments) > 2:
+        fail("one PATH and one TEXT are wanted: put the text in quotes")
+    path, text = arguments if len(arguments) == 2 else (".", arguments[0])
+    if len(arguments) == 1 and (text == "/" or text.startswith("qmd://")):
+        fail(f"the text that describes {text} is missing")
+    place = session.index.add_context(path, text)
+    say(f"Added context for {clean(place)}")
+
+
+@context.command("list")
+@json_option
+@pass_session
+def list_(session: Session, as_json: bool) -> None:
+    """List the places that are described, with their texts.
+
+    \b
+    Example:
+      qmd context list
+    """
+    found = session.index.contexts()
+    if as_json:
+        from qmd.cli.render.json import dumps
+
+        write(dumps([{"path": place, "context": text} for place, text in found]))
+        return
+    if not found:
+        say('No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"')
+    colours = has_colours(sys.stdout)
+    for place, text in found:
+        say(styled(clean(place), BOLD) if colours else clean(place))
+        for line in text.splitlines():
+            say(f"  {one_line(line)}".rstrip())
+
+
+@context.command("rm")
+@click.argument("path")
+@pass_session
+def remove(session: Session, path: str) -> None:
+    """Forget what was said of a place.
+
+    \b
+    Example:
+      qmd context rm qmd://notes/work
+    """
+    place = session.index.remove_context(path)
+    say(f"Removed context for {clean(place)}")

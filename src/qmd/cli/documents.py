@@ -1,0 +1,194 @@
+"""`get`, `multi-get` and `ls`: reading what is indexed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qmd.cli.command import Command, fail
+from qmd.cli.options import (
+    FORMATS,
+    chosen_format,
+    format_options,
+    full_path_option,
+    json_option,
+    line_numbers_option,
+    max_lines_option,
+    whole,
+)
+from qmd.cli.session import Session, pass_session
+from qmd.cli.sizes import counted, human_size
+from qmd.cli.terminal import clean, columns, note, say, write
+
+if TYPE_CHECKING:
+    from qmd.types import Document
+
+_MAX_BYTES = 10 * 1024
+_USAGE_HINT = "quote a docid, '#abc123', or leave its # out"
+
+
+@click.command(cls=Command, usage_hint=_USAGE_HINT)
+@click.argument("reference", metavar="REF[:FROM[:COUNT]]")
+@max_lines_option
+@click.option("--from", "from_line", type=whole(1), metavar="N", help="Begin at line N.")
+@line_numbers_option
+@full_path_option
+@click.option("--full", is_flag=True, help="The whole document, as by default.")
+@format_options(*FORMATS)
+@pass_session
+def get(
+    session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
+) -> None:
+    """Print a document, or some lines of it.
+
+    REF is a path as the searches print it, the end of one, a file on disk, a qmd:// address, or a docid; with
+    :FROM or :FROM:COUNT it names lines. A pipe gets the text alone.
+
+    \b
+    Examples:
+      qmd get notes/meeting.md
+      qmd get meeting.md:120:20
+      qmd get '#a1b2c3' --line-numbers
+    """
+    from qmd.cli.render import cli
+    from qmd.cli.show import view_for
+
+    page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
+    view = view_for(session, sys.stdout, None, options)
+    match chosen_format():
+        case "cli":
+            text = view.page(page)
+            if view.terminal:
+                write(cli.heading(page.document, page.context, view))
+                text = clean(text)
+            # A whole document goes into a pipe as it is, whether or not its last line is ended.
+            exact = not view.terminal and not view.line_numbers and page.first_line == 1 and not page.more
+            write(text if exact or text.endswith("\n") else text + "\n")
+        case "json":
+            from qmd.cli.render import json
+
+            write(json.page(page, view))
+        case name:
+            from qmd.cli.render.formats import render_pages
+
+            write(render_pages(name, [page], view))
+
+
+@click.command("multi-get", cls=Command, usage_hint=_USAGE_HINT)
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@max_lines_option
+@click.option(
+    "--max-bytes",
+    type=whole(1),
+    metavar="N",
+    help=f"Skip larger documents.  [default: {_MAX_BYTES}]",
+)
+@click.option("--full", is_flag=True, help="Skip none, however large.")
+@line_numbers_option
+@full_path_option
+@format_options(*FORMATS)
+@pass_session
+def multi_get(
+    session: Session,
+    /,
+    patterns: tuple[str, ...],
+    max_lines: int | None,
+    max_bytes: int | None,
+    **options: Any,
+) -> None:
+    """Print the documents of a glob, or of a list with commas.
+
+    A glob is matched with whole paths, with or without the collection's name; a list holds anything that get
+    takes. What is not found is said on stderr.
+
+    \b
+    Examples:
+      qmd multi-get 'journals/2026-05*.md'
+      qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
+      qmd multi-get 'docs/**' --max-bytes 20480 -l 50
+    """
+    from qmd.cli.render.formats import render_pages
+    from qmd.cli.show import view_for
+
+    if options["full"] and max_bytes is not None:
+        fail("--full and --max-bytes contradict each other")
+    most = None if options["full"] else max_bytes or _MAX_BYTES
+    found = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=most)
+    for error in found.errors:
+        note(error)
+    view = view_for(session, sys.stdout, None, options)
+    write(render_pages(chosen_format(), found.items, view))
+
+
+@click.command(cls=Command)
+@click.argument("target", required=False, metavar="[COLLECTION[/PATH]]")
+@json_option
+@full_path_option
+@pass_session
+def ls(session: Session, target: str | None, as_json: bool, full_path: bool) -> None:
+    """List the collections, or the files of one with their sizes and dates.
+
+    \b
+    Examples:
+      qmd ls
+      qmd ls notes
+      qmd ls notes/2026 --json
+    """
+    if target is None:
+        _list_collections(session, as_json)
+        return
+    from qmd.cli.show import view_for
+
+    found = session.index.documents(target)
+    view = view_for(session, sys.stdout, None, {"line_numbers": False, "full_path": full_path})
+    if as_json:
+        from qmd.cli.render.json import dumps
+
+        rows = [_as_json(each, view.address(each)) for each in found]
+        write(dumps(rows))
+        return
+    if not found:
+        say("No files yet.")
+        return
+    cells = ((human_size(each.size), _local(each.modified_ns), clean(view.file(each))) for each in found)
+    lines = columns(cells, right=frozenset({0}))
+    write("\n".join(lines) + "\n")
+
+
+def _list_collections(session: Session, as_json: bool) -> None:
+    found = session.index.status().collections
+    if as_json:
+        from qmd.cli.render.json import dumps
+
+        rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
+        write(dumps(rows))
+        return
+    if not found:
+        say("No collections yet. Add one with: qmd collection add PATH")
+        return
+    lines = [(clean(each.name), counted(each.documents, "file"), human_size(each.bytes)) for each in found]
+    write("\n".join(columns(lines, right=frozenset({1, 2}))) + "\n")
+
+
+def _as_json(document: Document, file: str) -> dict[str, Any]:
+    return {
+        "file": file,
+        "docid": document.docid,
+        "title": document.title,
+        "bytes": document.size,
+        "modified": _utc(document.modified_ns),
+    }
+
+
+def _local(modified_ns: int) -> str:
+    from time import localtime, strftime
+
+    return strftime("%Y-%m-%d %H:%M", localtime(modified_ns / 1e9))
+
+
+def _utc(modified_ns: int) -> str:
+    from time import gmtime, strftime
+
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(modified_ns / 1e9))

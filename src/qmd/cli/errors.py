@@ -1,0 +1,99 @@
+"""How an error is shown: a line, a hint, an exit code; never a traceback unless asked for."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from qmd.cli.command import did_you_mean
+from qmd.cli.terminal import BOLD, DIM, RED, clean, has_colours, one_line, styled, write
+from qmd.errors import DocumentNotFoundError, QmdError
+
+INTERRUPTED = 130
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a word on what that means for the work."""
+
+
+def show(error: BaseException, *, debug: bool) -> int:
+    """Show an error on stderr; returns the exit code."""
+    if debug:
+        import traceback
+
+        write("".join(traceback.format_exception(error)), sys.stderr)
+    match error:
+        case KeyboardInterrupt():
+            write((str(error) or "Interrupted.") + "\n", sys.stderr)
+            return INTERRUPTED
+        case QmdError():
+            show_error(error)
+            return error.exit_code
+        case click.UsageError():
+            _print(usage_message(error), usage_hint(error))
+            return error.exit_code
+        case click.ClickException():
+            _print(error.format_message(), None)
+            return error.exit_code
+        case OSError() if error.strerror and error.filename is not None:
+            _print(f"{error.filename}: {error.strerror}", None)
+            return 1
+    hint = None if debug else "run the command again with --debug to see where"
+    _print(f"internal error: {type(error).__name__}: {error}", hint)
+    return 1
+
+
+def show_error(error: QmdError) -> None:
+    """Show a failure and its hint on stderr."""
+    suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
+    _print(error.message, error.hint, suggestions)
+
+
+def usage_message(error: click.UsageError) -> str:
+    """What is wrong with the arguments, in a line."""
+    match error:
+        case click.NoSuchOption():
+            known = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
+            return f"no such option '{error.option_name}'.{did_you_mean(error.option_name, known)}"
+        case click.MissingParameter():
+            param = error.param
+            name = param.make_metavar(error.ctx) if param and error.ctx else "argument"
+            return f"missing {name.strip('[]')}"
+        case click.BadParameter() if error.param is not None:
+            name = max(error.param.opts, key=len) if error.param.opts else str(error.param.name)
+            separator = " " if error.message.startswith("must ") else ": "
+            return f"{name}{separator}{error.message}"
+    message = error.format_message()
+    return message[:1].lower() + message[1:]
+
+
+def usage_hint(error: click.UsageError) -> str | None:
+    """What to do about wrong arguments."""
+    if error.ctx is None:
+        return None
+    command = error.ctx.command
+    own = getattr(command, "usage_hint", None)
+    where = f"see '{error.ctx.command_path} --help'"
+    if isinstance(own, str) and isinstance(error, click.NoSuchOption | click.MissingParameter):
+        return f"{own}; {where}"
+    if isinstance(command, click.Group) and isinstance(error, click.NoSuchOption):
+        return f"a command's options come after its name; {where}"
+    return where
+
+
+def _params(error: click.UsageError) -> list[click.Parameter]:
+    return error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+
+
+def _print(message: str, hint: str | None, suggestions: tuple[str, ...] = ()) -> None:
+    colours = has_colours(sys.stderr)
+    label = styled("Error:", BOLD, RED) if colours else "Error:"
+    lines = [f"{label} {one_line(message)}"]
+    if suggestions:
+        lines.append("Did you mean one of these?")
+        lines += [f"  - {clean(path)}" for path in suggestions]
+    if hint:
+        line = f"Hint: {one_line(hint)}"
+        lines.append(styled(line, DIM) if colours else line)
+    write("\n".join(lines) + "\n", sys.stderr)

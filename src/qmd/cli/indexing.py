@@ -1,0 +1,165 @@
+"""`index`, `update` and `embed`: bringing the index up to date."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.command import Command
+from qmd.cli.errors import Interrupted, show_error
+from qmd.cli.options import collection_option
+from qmd.cli.progress import Bar
+from qmd.cli.session import Session, pass_session
+from qmd.cli.sizes import counted, duration, time_left
+from qmd.cli.terminal import clean, is_terminal, one_line, say, write
+from qmd.errors import BusyError, QmdError
+
+if TYPE_CHECKING:
+    from qmd.engine.embedding import EmbedProgress
+    from qmd.engine.indexing import ScanReport
+
+#: Problems shown of one collection; of the others only the number.
+_PROBLEMS = 10
+
+
+@click.command(cls=Command)
+@collection_option("Scan only this collection (may be repeated).")
+@pass_session
+def index(session: Session, collections: tuple[str, ...]) -> None:
+    """Scan all collections for new, changed and deleted files.
+
+    \b
+    Examples:
+      qmd index
+      qmd index -c notes
+    """
+    _scan(session, collections, pull=False, commands=False)
+
+
+@click.command(cls=Command)
+@click.option("--pull", is_flag=True, help="First run 'git pull --ff-only' where it applies.")
+@collection_option("Update only this collection (may be repeated).")
+@pass_session
+def update(session: Session, pull: bool, collections: tuple[str, ...]) -> None:
+    """Run the collections' update commands, then scan for new, changed and deleted files.
+
+    \b
+    Examples:
+      qmd update
+      qmd update --pull
+      qmd update -c notes
+    """
+    _scan(session, collections, pull=pull, commands=True)
+
+
+@click.command(cls=Command)
+@click.option("-f", "--force", is_flag=True, help="Make all vectors anew.")
+@collection_option("Embed only this collection (may be repeated).")
+@pass_session
+def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
+    """Make the vectors that vsearch and query need, for texts that have none.
+
+    It can be interrupted: what was embedded is kept, and the next run goes on from there.
+
+    \b
+    Examples:
+      qmd embed
+      qmd embed -c notes
+      qmd embed --force
+    """
+    try:
+        with Bar("Embedding", quiet=session.quiet) as bar:
+
+            def on_progress(progress: EmbedProgress) -> None:
+                bar.update(progress.texts_done, progress.texts_total, time_left(progress.seconds_left))
+
+            report = session.index.embed(collections, force=force, on_progress=on_progress)
+    except BusyError as error:
+        show_error(error)
+        return
+    except KeyboardInterrupt as error:
+        raise Interrupted("Interrupted. What was embedded is kept; run 'qmd embed' to go on.") from error
+    if report.texts:
+        say(
+            f"Embedded {counted(report.texts, 'text')} ({counted(report.chunks, 'chunk')}) "
+            f"in {duration(report.seconds)} with {report.model}."
+        )
+    else:
+        say("Nothing to embed: every text has its vectors.")
+
+
+def report_lines(report: ScanReport) -> list[str]:
+    """What a scan did, in a line, and what it could not read."""
+    counts = [
+        f"{number:,} {word}"
+        for number, word in (
+            (report.added, "new"),
+            (report.updated, "updated"),
+            (report.unchanged, "unchanged"),
+            (report.removed, "removed"),
+        )
+        if number
+    ]
+    name = clean(report.collection)
+    lines = [f"{name}: {one_line(notice)}" for notice in report.notices]
+    if not (report.error and not counts):
+        lines.append(f"{name}: {', '.join(counts) if counts else 'no files'}")
+    return lines
+
+
+def problem_lines(report: ScanReport) -> list[str]:
+    """What a scan could not read, the first ten, and how many more."""
+    lines = []
+    for path, reason in report.problems[:_PROBLEMS]:
+        shown = clean(path)
+        text = one_line(reason)
+        lines.append(f"{report.collection}: {text if shown in text else f'{shown}: {text}'}")
+    more = len(report.problems) - _PROBLEMS
+    if more > 0:
+        lines.append(f"{report.collection}: ... and {more:,} more that could not be read")
+    return lines
+
+
+def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, commands: bool) -> None:
+    failed = changed = False
+    with Bar("Scanning", quiet=session.quiet) as bar:
+
+        def on_progress(name: str, done: int, total: int) -> None:
+            if done < total:
+                bar.update(done, total, label=name)
+
+        def on_report(report: ScanReport) -> None:
+            nonlocal failed, changed
+            bar.close()
+            changed = changed or bool(report.added or report.updated)
+            for line in report_lines(report):
+                say(line)
+            for line in problem_lines(report):
+                write(line + "\n", sys.stderr)
+            if report.error is not None:
+                failed = True
+                show_error(report.error)
+
+        reports = session.index.update(
+            collections, pull=pull, commands=commands, on_progress=on_progress, on_report=on_report
+        )
+    if not reports:
+        say("There are no collections yet. Add one with: qmd collection add PATH")
+    if changed:
+        hint_to_embed(session)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def hint_to_embed(session: Session) -> None:
+    """Say to a person that new texts are not found by meaning yet."""
+    if session.quiet or not is_terminal(sys.stderr):
+        return
+    try:
+        waiting = session.index.status().needs_embedding
+    except QmdError:
+        return
+    if waiting:
+        session.note(f"{counted(waiting, 'text')} not found by meaning yet: run 'qmd embed'")

@@ -1,0 +1,80 @@
+"""Progress on stderr: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from qmd.cli.terminal import is_terminal, one_line, write
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+#: Seconds between two lines where there is no terminal.
+_EVERY = 10.0
+
+
+class Bar:
+    """Says how far work is. Nothing is imported or drawn before the first `update`, or at all where quiet."""
+
+    def __init__(self, label: str, *, quiet: bool) -> None:
+        self._label = label
+        self._quiet = quiet
+        self._terminal = is_terminal(sys.stderr)
+        self._said = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def update(self, done: int, total: int | None, detail: str = "", label: str | None = None) -> None:
+        """So much is done, of `total` where that is known."""
+        if self._quiet:
+            return
+        shown = one_line(label or self._label)
+        if self._terminal:
+            self._draw(shown, done, total, detail)
+        elif time.monotonic() - self._said >= _EVERY:
+            self._said = time.monotonic()
+            of = f" of {total:,}" if total is not None else ""
+            write(f"{shown}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _draw(self, label: str, done: int, total: int | None, detail: str) -> None:
+        from rich.text import Text
+
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=None),
+                TextColumn("{task.fields[count]}", markup=False),
+                TextColumn("{task.fields[detail]}", markup=False),
+                console=Console(stderr=True, highlight=False),
+                transient=True,
+                expand=True,
+            )
+            self._task = self._bar.add_task(label, total=total, count="", detail="")
+            self._bar.start()
+        count = f"{done:,}/{total:,}" if total is not None else ""
+        if self._task is not None:
+            short = Text(label)
+            short.truncate(24, overflow="ellipsis")
+            self._bar.update(
+                self._task, description=short.plain, completed=done, total=total, count=count, detail=detail
+            )

@@ -1,0 +1,76 @@
+"""CSV as RFC 4180 quotes it, rows ended by line feeds; and `files`, names alone in the same manner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qmd.cli.render.view import View, skipped_because
+from qmd.cli.terminal import one_line
+
+if TYPE_CHECKING:
+    from qmd.engine.documents import Page, Skipped
+    from qmd.types import Hit
+
+_SPECIAL = frozenset(',"\n\r')
+
+
+def hits(found: Sequence[Hit], view: View) -> str:
+    rows = ["docid,score,file,title,context,line,snippet\n"]
+    for hit in found:
+        score, context = f"{hit.score:.4f}", hit.context or ""
+        cells = [hit.docid, score, view.address(hit), hit.title, context, str(hit.line), view.text(hit)]
+        rows.append(_row(cells))
+    return "".join(rows)
+
+
+def pages(items: Sequence[Page | Skipped], view: View) -> str:
+    from qmd.engine.documents import Skipped
+
+    rows = ["docid,file,title,context,skipped,body\n"]
+    for item in items:
+        document = item.document
+        names = [document.docid, view.address(document), document.title]
+        if isinstance(item, Skipped):
+            rows.append(_row([*names, "", "true", skipped_because(item)]))
+        else:
+            rows.append(_row([*names, item.context or "", "false", view.page(item)]))
+    return "".join(rows)
+
+
+def files_of_hits(found: Sequence[Hit], view: View) -> str:
+    return "".join(
+        f"{hit.docid},{hit.score:.2f},{cell(view.address(hit))}{_context(hit.context)}\n" for hit in found
+    )
+
+
+def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
+    from qmd.engine.documents import Skipped
+
+    rows = []
+    for item in items:
+        skipped = isinstance(item, Skipped)
+        context = "" if isinstance(item, Skipped) else _context(item.context)
+        name = cell(view.address(item.document))
+        rows.append(f"{item.document.docid},{name}{context}{',[SKIPPED]' if skipped else ''}\n")
+    return "".join(rows)
+
+
+def cell(text: str) -> str:
+    """A field, quoted where it must be."""
+    if _SPECIAL.isdisjoint(text) and text == text.strip():
+        return text
+    return _quoted(text)
+
+
+def _context(context: str | None) -> str:
+    # Always quoted, and on one line: a line is a document.
+    return f",{_quoted(one_line(context))}" if context else ""
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _row(cells: Sequence[str]) -> str:
+    return ",".join(map(cell, cells)) + "\n"

@@ -1,0 +1,41 @@
+"""Markdown: a section a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qmd.cli.render.view import View, skipped_because
+from qmd.cli.terminal import one_line
+
+if TYPE_CHECKING:
+    from qmd.engine.documents import Page, Skipped
+    from qmd.types import Document, Hit
+
+
+def hits(found: Sequence[Hit], view: View) -> str:
+    return "\n".join(
+        _section(hit.title, view.address(hit), hit.docid, hit.context, view.text(hit)) for hit in found
+    )
+
+
+def pages(items: Sequence[Page | Skipped], view: View) -> str:
+    return "\n".join(_item(item, view) for item in items)
+
+
+def _item(item: Page | Skipped, view: View) -> str:
+    from qmd.engine.documents import Skipped
+
+    document: Document = item.document
+    if isinstance(item, Skipped):
+        context, text = None, f"*{skipped_because(item)}*"
+    else:
+        context, text = item.context, view.page(item)
+    return _section(document.title, view.address(document), document.docid, context, text)
+
+
+def _section(title: str, file: str, docid: str, context: str | None, text: str) -> str:
+    lines = ["---", f"# {one_line(title)}", f"**file:** {one_line(file)}", f"**docid:** {docid}"]
+    if context:
+        lines.append(f"**context:** {one_line(context)}")
+    return "\n".join([*lines, "", text.rstrip("\n"), ""])

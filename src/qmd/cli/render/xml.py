@@ -1,0 +1,70 @@
+"""XML: one root, everything escaped, only characters that XML 1.0 has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qmd.cli.render.view import View, skipped_because
+
+if TYPE_CHECKING:
+    from qmd.engine.documents import Page, Skipped
+    from qmd.types import Hit
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+# A parser makes blanks of bare line feeds and tabs in attributes.
+_IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
+
+
+def hits(found: Sequence[Hit], view: View) -> str:
+    return _document(
+        "results",
+        [
+            _element(
+                {
+                    "docid": hit.docid,
+                    "name": view.address(hit),
+                    "title": hit.title,
+                    "context": hit.context,
+                    "score": f"{hit.score:.2f}",
+                    "line": str(hit.line),
+                },
+                view.text(hit),
+            )
+            for hit in found
+        ],
+    )
+
+
+def pages(items: Sequence[Page | Skipped], view: View) -> str:
+    return _document("documents", [_item(item, view) for item in items])
+
+
+def _item(item: Page | Skipped, view: View) -> str:
+    from qmd.engine.documents import Skipped
+
+    document = item.document
+    names = {"docid": document.docid, "name": view.address(document), "title": document.title}
+    if isinstance(item, Skipped):
+        return _element(names | {"skipped": "true"}, skipped_because(item))
+    return _element(names | {"context": item.context}, view.page(item))
+
+
+def _document(root: str, elements: Sequence[str]) -> str:
+    inside = "".join(elements)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}>\n{inside}</{root}>\n'
+
+
+def _element(attributes: dict[str, str | None] | dict[str, str], text: str) -> str:
+    given = "".join(
+        f' {name}="{_allowed(value).translate(_IN_ATTRIBUTE)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return f"<file{given}>\n{_allowed(text).translate(_IN_TEXT)}\n</file>\n"
+
+
+def _allowed(text: str) -> str:
+    return _FORBIDDEN.sub("", text)

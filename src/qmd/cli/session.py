@@ -1,0 +1,63 @@
+"""One run of the program: the global options, and the index once a command needs it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.terminal import note
+from qmd.errors import SourceError
+
+if TYPE_CHECKING:
+    from qmd.engine.index import Index
+
+
+class Session:
+    """Holds what the global options said, and opens the index at its first use."""
+
+    def __init__(self) -> None:
+        self.index_name: str | None = None
+        self.quiet: bool = False
+        self.debug: bool = False
+        #: Work that was given up still runs in a thread: leave without waiting for it.
+        self.abandoned: bool = False
+        self._index: Index | None = None
+        self._told = 0
+
+    @property
+    def index(self) -> Index:
+        """The index; what it has to say is told once, on stderr."""
+        if self._index is None:
+            from qmd.engine.index import open_index
+
+            try:
+                os.getcwd()
+            except FileNotFoundError as error:
+                raise SourceError("the current folder has been deleted", "go to another one") from error
+            self._index = open_index(name=self.index_name, progress=self.note)
+            self._tell_notes()
+        return self._index
+
+    def note(self, message: str) -> None:
+        """Say something on stderr that is no part of the answer."""
+        if not self.quiet:
+            note(message)
+
+    def close(self) -> None:
+        """Let go of the index."""
+        if self._index is not None:
+            self._tell_notes()
+            if not self.abandoned:
+                self._index.close()
+            self._index = None
+
+    def _tell_notes(self) -> None:
+        if self._index is not None:
+            for message in self._index.notes[self._told :]:
+                self.note(message)
+            self._told = len(self._index.notes)
+
+
+pass_session = click.make_pass_decorator(Session, ensure=True)

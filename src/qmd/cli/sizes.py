@@ -1,0 +1,45 @@
+"""Numbers, sizes and times as people write them."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def human_size(size: int) -> str:
+    """Bytes in a unit that keeps the number short."""
+    if size < 1024:
+        return f"{size} B"
+    value, units = size / 1024, ["KB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{value:.1f} {units[0]}" if value < 9.95 else f"{value:.0f} {units[0]}"
+
+
+def local_time(moment: str) -> str:
+    """An ISO 8601 time as the clock here shows it, to the minute."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def time_left(seconds: float | None) -> str:
+    """An estimate in words: `about 3 min left`."""
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"about {max(1, round(seconds))} s left"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} min left"
+    return f"about {seconds / 3600:.1f} h left"
+
+
+def duration(seconds: float) -> str:
+    """How long something took."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

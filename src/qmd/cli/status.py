@@ -1,0 +1,88 @@
+"""`status`: what is indexed, where it lies, and which models it uses."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qmd.cli.command import Command
+from qmd.cli.options import json_option
+from qmd.cli.session import Session, pass_session
+from qmd.cli.sizes import counted, human_size, local_time
+from qmd.cli.terminal import BOLD, clean, columns, has_colours, say, styled, write
+
+if TYPE_CHECKING:
+    from qmd.engine.status import CollectionStatus, Status
+
+
+@click.command(cls=Command)
+@json_option
+@pass_session
+def status(session: Session, as_json: bool) -> None:
+    """Show what is indexed, where the files are, and which models are used.
+
+    \b
+    Examples:
+      qmd status
+      qmd status --json
+    """
+    found = session.index.status()
+    if as_json:
+        from qmd.cli.render.json import dumps
+
+        write(dumps(_as_json(found)))
+        return
+    for line in columns(_summary(found)):
+        say(line)
+    colours = has_colours(sys.stdout)
+    say()
+    say(f"Collections ({len(found.collections)}):" if found.collections else "No collections yet.")
+    if not found.collections:
+        say("Add one with: qmd collection add PATH")
+    for each in found.collections:
+        name = clean(each.name)
+        note = "" if each.include_by_default else "  [searched only when named]"
+        say(f"\n  {styled(name, BOLD) if colours else name}  qmd://{name}/{note}")
+        for line in columns(_collection(each)):
+            say(f"    {line}")
+
+
+def _summary(found: Status) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("Index:", f"{clean(found.index)} ({human_size(found.size)})"),
+        ("Config:", clean(found.config)),
+        ("Documents:", f"{found.total_documents:,}"),
+    ]
+    used = [each for each in found.vectors if each.current]
+    vectors = "; ".join(f"{counted(each.chunks, 'chunk')} by {each.model}" for each in used) or "none"
+    rows.append(("Vectors:", vectors))
+    stale = sum(each.chunks for each in found.vectors if not each.current)
+    if stale:
+        rows.append(("", f"{counted(stale, 'chunk')} by another model, not used"))
+    if found.needs_embedding:
+        pending = counted(found.needs_embedding, "text")
+        rows.append(("Pending:", f"{pending} without vectors: run 'qmd embed'"))
+    for at, (role, name) in enumerate(found.models):
+        rows.append(("Models:" if at == 0 else "", f"{role}: {clean(name)}"))
+    rows.append(("Ranking:", found.ranking))
+    return rows
+
+
+def _collection(each: CollectionStatus) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("Path:", clean(each.path)),
+        ("Pattern:", clean(each.pattern)),
+        ("Files:", f"{each.documents:,} ({human_size(each.bytes)})"),
+        ("Updated:", local_time(each.last_updated) if each.last_updated else "never"),
+    ]
+    if each.contexts:
+        rows.append(("Contexts:", str(each.contexts)))
+    return rows
+
+
+def _as_json(found: Status) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(found) | {"models": dict(found.models)}

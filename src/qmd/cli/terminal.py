@@ -1,0 +1,130 @@
+"""What can be shown where: terminals, colours, widths; and writing to stdout and stderr."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from typing import IO, Any
+
+RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
+BOLD, DIM = "1", "2"
+
+# Everything that moves the cursor or changes the terminal, in documents as in file names.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_BREAKS = re.compile(r"\s*[\r\n]+\s*")
+
+
+def is_terminal(stream: IO[Any]) -> bool:
+    """Whether a person reads it."""
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def has_colours(stream: IO[Any]) -> bool:
+    """Whether escape sequences are welcome: on a terminal, unless NO_COLOR is set."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, *codes: str) -> str:
+    """The text in bold, a colour and so on."""
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
+
+
+def link(text: str, address: str) -> str:
+    """The text as a hyperlink (OSC 8)."""
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def clean(text: str) -> str:
+    """The text without control characters, each replaced, so that positions stay what they are."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and control characters."""
+    return clean(_BREAKS.sub(" ", text.strip()))
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(
+        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def padded(text: str, width: int) -> str:
+    """The text, filled with blanks to a width in columns."""
+    return text + " " * max(0, width - width_of(text))
+
+
+def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
+    """Rows as aligned lines; `right` names columns that are aligned to the right. The last is not filled."""
+    table = list(rows)
+    if not table:
+        return []
+    widths = [max(width_of(row[at]) for row in table) for at in range(len(table[0]))]
+    lines = []
+    for row in table:
+        cells = [
+            " " * (widths[at] - width_of(cell)) + cell if at in right else padded(cell, widths[at])
+            for at, cell in enumerate(row)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def write(text: str, stream: IO[str] | None = None) -> None:
+    """Write to stdout, or to `stream`. A reader that went away stops no work."""
+    target = sys.stdout if stream is None else stream
+    try:
+        target.write(text)
+    except BrokenPipeError:
+        discard(target)
+
+
+def say(text: str = "") -> None:
+    """Write a line to stdout."""
+    write(text + "\n")
+
+
+def note(text: str) -> None:
+    """Write a dim line to stderr."""
+    line = f"note: {one_line(text)}"
+    write((styled(line, DIM) if has_colours(sys.stderr) else line) + "\n", sys.stderr)
+
+
+def prepare() -> None:
+    """Let no character that the terminal's charset lacks stop the program."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """Write out what is buffered."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            discard(stream)
+        except ValueError:  # closed
+            pass
+
+
+def discard(stream: IO[str]) -> None:
+    """Send to nowhere what a stream still holds and gets: its reader has gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, stream.fileno())
+    finally:
+        os.close(nowhere)

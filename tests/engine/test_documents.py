@@ -1,0 +1,102 @@
+"""Fetching documents by what they are called (M20–M33)."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    numbered = "".join(f"line {n}\n" for n in range(1, 101))
+    folder = notes(
+        {
+            "TAX.md": "tax",
+            "SYNTAX.md": "syntax",
+            "facade": "no ending",
+            "deep/readme.md": numbered,
+            "other/readme.md": "another",
+            "colon:12.md": "named with a colon",
+            "at:7": "ends like a line",
+            "comma, name.md": "a comma",
+            "big.md": "x" * 20_000,
+        }
+    )
+    index.add_collection(str(folder), "notes", pattern="**/*")
+    return index
+
+
+def test_a_path_is_matched_by_its_end_only_at_a_slash(library: qmd.Index) -> None:
+    assert library.get("TAX.md").text == "tax"
+    assert library.get("deep/readme.md").document.path == "deep/readme.md"
+
+
+def test_an_ambiguous_end_lists_the_candidates(library: qmd.Index) -> None:
+    with pytest.raises(qmd.AmbiguousReferenceError) as caught:
+        library.get("readme.md")
+    assert caught.value.candidates == ("notes/deep/readme.md", "notes/other/readme.md")
+
+
+def test_lines_are_taken_from_the_reference_or_the_arguments(library: qmd.Index) -> None:
+    page = library.get("deep/readme.md", from_line=20, max_lines=3)
+    assert (page.text, page.first_line, page.more) == ("line 20\nline 21\nline 22", 20, 78)
+    assert library.get("deep/readme.md:99").text == "line 99\nline 100"
+    assert library.get("deep/readme.md:5:2", from_line=50).text == "line 5\nline 6"
+
+
+def test_a_line_past_the_end_is_an_error(library: qmd.Index) -> None:
+    with pytest.raises(qmd.UsageError, match="100 lines"):
+        library.get("deep/readme.md:101")
+
+
+def test_names_that_look_like_something_else_are_found_first(library: qmd.Index) -> None:
+    assert library.get("facade").text == "no ending"
+    assert library.get("colon:12.md").text == "named with a colon"
+    assert library.get("notes/at:7").text == "ends like a line"
+    assert library.multi_get("comma, name.md").items[0].document.path == "comma, name.md"
+
+
+def test_a_docid_an_address_and_an_absolute_path_all_work(library: qmd.Index) -> None:
+    page = library.get("TAX.md")
+    root = library.config.collections["notes"].path
+    for reference in (page.document.docid, page.document.hash[:8], "qmd://notes/TAX.md", f"{root}/TAX.md"):
+        assert library.get(reference).document.path == "TAX.md"
+    assert library.get("qmd://notes/comma%2C%20name.md").text == "a comma"
+
+
+@pytest.mark.parametrize(
+    "reference", ["../../etc/passwd", "/etc/passwd", "qmd://../../etc/passwd", "a\x00b", "%2e%2e"]
+)
+def test_nothing_outside_the_collections_is_ever_read(library: qmd.Index, reference: str) -> None:
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.get(reference)
+
+
+def test_similar_names_are_suggested_and_absurd_ones_are_not(library: qmd.Index) -> None:
+    with pytest.raises(qmd.DocumentNotFoundError) as caught:
+        library.get("notes/SYNTX.md")
+    assert "notes/SYNTAX.md" in caught.value.suggestions
+    with pytest.raises(qmd.DocumentNotFoundError) as caught:
+        library.get("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq")
+    assert caught.value.suggestions == ()
+
+
+def test_a_glob_matches_with_or_without_the_collection(library: qmd.Index) -> None:
+    for pattern in ("notes/**/readme.md", "{deep,other}/readme.md"):
+        pages = library.multi_get(pattern)
+        assert [item.document.path for item in pages.items] == ["deep/readme.md", "other/readme.md"]
+
+
+def test_a_list_names_what_it_could_not_find_and_skips_what_is_too_large(library: qmd.Index) -> None:
+    pages = library.multi_get("TAX.md, nope.md, big.md, readme.md")
+    assert [item.document.path for item in pages.items] == ["TAX.md", "big.md"]
+    assert isinstance(pages.items[1], qmd.Skipped)
+    assert pages.errors[0] == "Document not found: nope.md"
+    assert "could be any of" in pages.errors[1]
+
+
+def test_a_pattern_without_a_match_is_an_error(library: qmd.Index) -> None:
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.multi_get("*.rst")

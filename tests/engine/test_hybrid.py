@@ -1,0 +1,212 @@
+"""Vector and hybrid search with the real default models (E10–E13, E30, E40–E47)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.models.base import Variant
+from qmd.types import TypedSearch
+from tests.conftest import Notes
+
+TEXTS = {
+    "deploy.md": "# Releasing\n\nTo ship a new version, tag the commit and push; the pipeline rolls it out.",
+    "backup.md": "# 数据库备份\n\n每天凌晨两点备份数据库，保留三十天。",
+    "bread.md": "# Sourdough\n\nFeed the starter, mix flour and water, and bake at 240 degrees.",
+    "login.md": "# ログイン\n\nパスワードを忘れた場合は再設定してください。",
+    "garden.md": "# Garden\n\nTomatoes want sun; water them in the morning.",
+}
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    index.embed()
+    return index
+
+
+def stage(response: qmd.SearchResponse, name: str) -> qmd.Stage:
+    found = response.stage(name)
+    assert found is not None, response.stages
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how do I publish the software", "deploy.md"),
+        ("how often is the database saved", "backup.md"),
+        ("忘记密码怎么办", "login.md"),
+        ("baking at home", "bread.md"),
+    ],
+)
+def test_meaning_finds_what_no_word_of_the_question_does(
+    library: qmd.Index, question: str, expected: str
+) -> None:
+    assert library.vsearch(question).hits[0].path == expected
+    assert library.query(question).hits[0].path == expected
+
+
+def test_vsearch_before_embed_says_what_to_do(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    with pytest.raises(qmd.VectorIndexMissingError) as caught:
+        index.vsearch("anything")
+    assert str(caught.value) == "Vector index not found. Run 'qmd embed' first to create embeddings."
+
+
+def test_query_without_vectors_answers_from_words_and_says_so(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    response = index.query("sourdough starter", rerank=False)
+    assert response.hits[0].path == "bread.md"
+    assert stage(response, "vector").status == "skipped"
+    assert "qmd embed" in (stage(response, "vector").reason or "")
+
+
+def test_every_stage_of_a_query_is_accounted_for(library: qmd.Index) -> None:
+    response = library.query("tomatoes")
+    assert response.ranking == "tuned"
+    assert {entry.stage: entry.status for entry in response.stages} == {
+        "lexical": "ran",
+        "expand": "skipped",
+        "vector": "ran",
+        "fuse": "ran",
+        "rerank": "ran",
+    }
+
+
+@pytest.mark.parametrize("ranking", ["tuned", "contract"])
+def test_scores_are_between_0_and_1_and_fall(library: qmd.Index, ranking: str) -> None:
+    response = library.query("water in the morning", ranking=ranking, explain=True)  # type: ignore[arg-type]
+    scores = [hit.score for hit in response.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    explained = response.hits[0].explain
+    assert explained is not None
+    assert explained["ranking"] == ranking
+    assert {"fused", "lists", "rerank", "blend"} <= explained.keys()
+
+
+def test_documents_without_vectors_are_named_until_they_are_embedded(
+    library: qmd.Index, notes: Notes
+) -> None:
+    notes({"new.md": "# Kites\n\nFlying kites on the beach."})
+    library.update()
+    assert "1 document" in (stage(library.query("kites"), "embedding").reason or "")
+    assert library.status().needs_embedding == 1
+    report = library.embed()
+    assert (report.texts, library.status().needs_embedding) == (1, 0)
+    assert library.query("kites").stage("embedding") is None
+
+
+def test_renames_and_moves_cost_no_embedding(library: qmd.Index, tmp_path: Path, notes: Notes) -> None:
+    folder = tmp_path / "notes"
+    (folder / "bread.md").rename(folder / "loaf.md")
+    other = notes({}, "other")
+    library.add_collection(str(other), "other")
+    (folder / "garden.md").rename(other / "garden.md")
+    library.update()
+    assert library.status().needs_embedding == 0
+    assert library.vsearch("baking at home").hits[0].path == "loaf.md"
+    assert library.vsearch("growing vegetables", collections=["other"]).hits[0].file == "other/garden.md"
+    assert all(hit.path != "garden.md" for hit in library.vsearch("tomatoes", collections=["notes"]).hits)
+
+
+def test_deleted_documents_leave_vector_search_at_once(library: qmd.Index, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "bread.md").unlink()
+    library.update()
+    assert all(hit.path != "bread.md" for hit in library.vsearch("baking at home").hits)
+
+
+def test_a_collection_is_searched_by_meaning_on_its_own(library: qmd.Index, notes: Notes) -> None:
+    library.add_collection(str(notes({"x.md": "# Sky\n\nClouds pass over the hills."}, "few")), "few")
+    library.embed()
+    hits = library.vsearch("baking bread", collections=["few"], min_score=0.0).hits
+    assert [hit.file for hit in hits] == ["few/x.md"]
+
+
+def test_embedding_again_with_force_gives_the_same_answers(library: qmd.Index) -> None:
+    before = [(hit.path, round(hit.score, 3)) for hit in library.vsearch("baking at home").hits]
+    assert library.embed().texts == 0
+    assert library.embed(force=True).texts == len(TEXTS)
+    assert [(hit.path, round(hit.score, 3)) for hit in library.vsearch("baking at home").hits] == before
+
+
+def test_a_long_document_is_found_by_a_passage_deep_inside(index: qmd.Index, notes: Notes) -> None:
+    filler = "".join(f"Paragraph {n} speaks about accounting rules and invoices.\n\n" for n in range(200))
+    text = f"# Handbook\n\n{filler}## Pets\n\nDogs may come to the office on Fridays.\n\n{filler}"
+    index.add_collection(str(notes({"book.md": text, **TEXTS})), "notes")
+    index.embed()
+    hit = index.vsearch("can I bring my puppy to work").hits[0]
+    assert hit.path == "book.md"
+    assert "Dogs may come" in hit.snippet.text or "Pets" in hit.snippet.text
+    assert abs(text[: text.index("## Pets")].count("\n") + 1 - hit.snippet.first_line) < 25
+
+
+def test_a_query_document_searches_what_its_lines_say(library: qmd.Index) -> None:
+    response = library.query("lex: sourdough\nvec: watering plants\nintent: cooking")
+    assert {"bread.md", "garden.md"} <= {hit.path for hit in response.hits}
+    assert stage(response, "expand").reason == "searches were given"
+    only_words = library.query(searches=[TypedSearch("lex", "sourdough")])
+    assert [hit.path for hit in only_words.hits] == ["bread.md"]
+    assert stage(only_words, "vector").status == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        ("lex: a\nplain words", "line 2"),
+        ("intent: x", "line 1"),
+        ("lex: a\nintent: x\nintent: y", "line 3"),
+        ("lex: a\nexpand: b", "line 2"),
+        ("vec:", "line 1"),
+    ],
+)
+def test_a_malformed_query_document_names_the_line(library: qmd.Index, document: str, line: str) -> None:
+    with pytest.raises(qmd.QueryError, match=line):
+        library.query(document)
+
+
+def test_a_deadline_returns_what_is_ready_and_names_the_rest(library: qmd.Index) -> None:
+    response = library.query("tomatoes want sun", timeout=1e-6)
+    assert any(entry.status == "timed_out" for entry in response.stages)
+
+
+class Synonyms:
+    """An expander that knows one word; what a plug-in for the role looks like."""
+
+    name = "synonyms"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def expand(self, query: str, *, intent: str | None = None) -> list[Variant]:
+        self.asked += 1
+        return [Variant("lex", "tomatoes"), Variant("vec", "growing vegetables"), Variant(None, "garden")]
+
+
+@pytest.fixture
+def expander(library: qmd.Index) -> Iterator[Synonyms]:
+    synonyms = Synonyms()
+    library.roles.use_expander(synonyms)
+    yield synonyms
+
+
+def test_variants_are_searched_cached_and_explained(library: qmd.Index, expander: Synonyms) -> None:
+    first = library.query("pommes d'amour", explain=True, rerank=False)
+    assert first.hits[0].path == "garden.md"
+    explained = first.hits[0].explain
+    assert explained is not None
+    names = {share["list"] for share in explained["lists"]}
+    assert {"lexical:variant 1", "vector:variant 2", "lexical:variant 3", "vector:variant 3"} <= names
+    second = library.query("pommes d'amour", rerank=False)
+    assert stage(second, "expand").reason == "from the cache"
+    assert expander.asked == 1
+
+
+def test_a_strong_keyword_match_asks_for_no_variants(library: qmd.Index, expander: Synonyms) -> None:
+    library.query("sourdough", rerank=False)
+    reason = stage(library.query("sourdough", rerank=False), "expand").reason or ""
+    assert "keywords" in reason or expander.asked == 1

@@ -1,0 +1,231 @@
+"""Scans: what enters the index, what leaves it, and what must never happen to it (E1–E8)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import apsw
+import pytest
+
+import qmd
+from qmd.store.sqlite.schema import VERSION
+from tests.conftest import Notes
+
+
+def files(index: qmd.Index) -> list[str]:
+    return [document.file for document in index.documents()]
+
+
+def test_a_folder_becomes_a_collection_that_is_searched_at_once(index: qmd.Index, notes: Notes) -> None:
+    report = index.add_collection(str(notes({"a.md": "# A\n\nalpha", "sub/b.md": "# B\n\nbeta"})))
+    assert (report.added, report.problems) == (2, [])
+    assert files(index) == ["notes/a.md", "notes/sub/b.md"]
+    assert index.search("beta").hits[0].title == "B"
+
+
+def test_a_second_scan_reads_nothing(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.md": "beta"})
+    index.add_collection(str(folder))
+    (folder / "a.md").chmod(0o000)  # an unchanged file is not opened
+    (report,) = index.update()
+    assert (report.unchanged, report.added, report.updated, report.removed) == (2, 0, 0, 0)
+    assert report.problems == []
+
+
+def test_edits_renames_and_deletions_are_followed(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.md": "beta", "c.md": "gamma"})
+    index.add_collection(str(folder))
+    (folder / "a.md").write_text("delta and more", encoding="utf-8")
+    (folder / "b.md").rename(folder / "moved.md")
+    (folder / "c.md").unlink()
+    (report,) = index.update()
+    assert (report.added, report.updated, report.removed) == (1, 1, 2)
+    assert files(index) == ["notes/a.md", "notes/moved.md"]
+    assert index.search("gamma").hits == ()
+    assert index.search("alpha").hits == ()
+    assert index.search("delta").hits[0].path == "a.md"
+
+
+def test_a_file_that_became_empty_leaves(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.md": "beta"})
+    index.add_collection(str(folder))
+    (folder / "a.md").write_text("  \n", encoding="utf-8")
+    index.update()
+    assert files(index) == ["notes/b.md"]
+
+
+def test_a_vanished_folder_changes_nothing_and_is_an_error(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha"})
+    index.add_collection(str(folder))
+    folder.rename(folder.with_name("elsewhere"))
+    (report,) = index.update()
+    assert report.error is not None
+    assert index.search("alpha").hits
+
+
+def test_a_missing_folder_is_refused_and_nothing_is_written(index: qmd.Index, tmp_path: Path) -> None:
+    with pytest.raises(qmd.SourceError):
+        index.add_collection(str(tmp_path / "nope"), "notes")
+    assert not index.config.collections
+
+
+def test_a_file_that_is_not_text_is_reported_and_the_others_are_indexed(
+    index: qmd.Index, notes: Notes
+) -> None:
+    folder = notes({"a.md": "alpha"})
+    (folder / "picture.md").write_bytes(b"\x89PNG\x00\x00\x01\x02" * 100)
+    report = index.add_collection(str(folder))
+    assert report.added == 1
+    assert [path for path, _ in report.problems] == ["picture.md"]
+
+
+NAMES = [
+    "with space.md",
+    "hash#tag.md",
+    "100%20.md",
+    "🙂.md",
+    "日記.md",
+    'it\'s "q".md',
+    "[x](y).md",
+    "a:12.md",
+    "a,b.md",
+]
+
+
+def test_odd_file_names_are_found_and_fetched(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({name: f"# T{at}\n\nword{at}here" for at, name in enumerate(NAMES)})))
+    for at, name in enumerate(NAMES):
+        hit = index.search(f"word{at}here").hits[0]
+        assert hit.path == name
+        assert index.get(hit.file).document.path == name
+        assert index.get(f"{hit.file}:3").text == f"word{at}here"
+
+
+def test_the_same_text_in_two_places_is_stored_once(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "same text", "b.md": "same text"})))
+    assert len({hit.docid for hit in index.search("same text").hits}) == 1
+    assert len(index.search("same text").hits) == 2
+    assert index.status().needs_embedding == 1
+
+
+def test_removing_a_collection_takes_its_documents_only(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "alpha"}, "one")), "one")
+    index.add_collection(str(notes({"b.md": "alpha beta"}, "two")), "two")
+    assert index.remove_collection("one") == 1
+    assert files(index) == ["two/b.md"]
+    assert [hit.file for hit in index.search("alpha").hits] == ["two/b.md"]
+
+
+def test_a_renamed_collection_answers_under_its_new_name(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "# 数据库\n\n数据库备份"})), "old")
+    index.rename_collection("old", "new")
+    assert [hit.file for hit in index.search("数据库").hits] == ["new/a.md"]
+    index.update()
+    assert files(index) == ["new/a.md"]
+
+
+def test_a_collection_taken_out_of_the_file_by_hand_is_gone(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "alpha"}, "one")), "one")
+    index.add_collection(str(notes({"b.md": "alpha"}, "two")), "two")
+    path = Path(index.locations.config)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index("  two:")], encoding="utf-8")
+    assert [hit.file for hit in index.search("alpha").hits] == ["one/a.md"]
+    index.update()
+    assert files(index) == ["one/a.md"]
+
+
+def test_a_broken_configuration_is_an_error_with_its_line(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "alpha"})))
+    Path(index.locations.config).write_text("collections:\n  a: [unclosed\n", encoding="utf-8")
+    with pytest.raises(qmd.ConfigError, match=r":\d+"):
+        index.search("alpha")
+
+
+def test_an_index_of_another_program_is_refused_and_left_alone(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(qmd.ForeignIndexError):
+        qmd.open_index(path, environ=environ)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+    path = tmp_path / "notes.sqlite"
+    path.write_text("just text", encoding="utf-8")
+    with pytest.raises(qmd.ForeignIndexError):
+        qmd.open_index(path, environ=environ)
+    assert path.read_text(encoding="utf-8") == "just text"
+
+
+def test_the_default_index_stands_beside_another_programs(tmp_path: Path, environ: dict[str, str]) -> None:
+    environ |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    folder = tmp_path / "cache" / "qmd"
+    folder.mkdir(parents=True)
+    with sqlite3.connect(folder / "index.sqlite") as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    with qmd.open_index(environ=environ) as index:
+        assert index.locations.index == str(folder / "index-python.sqlite")
+        assert index.notes
+    with qmd.open_index(environ=environ) as index:
+        assert index.notes == []
+        assert any("another program" in note for note in index.status().notes)
+
+
+def test_an_index_of_a_newer_version_is_refused(index: qmd.Index, environ: dict[str, str]) -> None:
+    path = index.locations.index
+    index.close()
+    connection = apsw.Connection(path)
+    connection.execute(f"PRAGMA user_version={VERSION + 1}")
+    connection.close()
+    with pytest.raises(qmd.ForeignIndexError, match="newer"):
+        qmd.open_index(path, environ=environ)
+
+
+def test_the_tables_have_their_documented_names(index: qmd.Index) -> None:
+    connection = apsw.Connection(index.locations.index)
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    connection.close()
+    assert {
+        "collections",
+        "path_contexts",
+        "documents",
+        "documents_fts",
+        "content_vectors",
+        "vectors_vec",
+        "llm_cache",
+    } <= names
+
+
+def test_a_context_belongs_to_its_folder_and_all_below_it(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"talk/a.md": "alpha", "talks/b.md": "alpha"})
+    index.add_collection(str(folder), "notes")
+    index.add_context("/", "Everything")
+    index.add_context("qmd://notes", "Notes")
+    assert index.add_context(str(folder / "talk"), "Talks") == "qmd://notes/talk"
+    by_path = {hit.path: hit.context for hit in index.search("alpha").hits}
+    assert by_path == {"talk/a.md": "Everything\n\nNotes\n\nTalks", "talks/b.md": "Everything\n\nNotes"}
+    index.remove_context("qmd://notes/talk")
+    with pytest.raises(qmd.NotFoundError):
+        index.remove_context("qmd://notes/talk")
+
+
+def test_a_read_only_folder_of_the_index_is_a_clear_error(tmp_path: Path, environ: dict[str, str]) -> None:
+    if os.geteuid() == 0:
+        blocker = tmp_path / "file"
+        blocker.write_text("", encoding="utf-8")
+        target = blocker / "index.sqlite"
+    else:
+        folder = tmp_path / "locked"
+        folder.mkdir(mode=0o500)
+        target = folder / "index.sqlite"
+    with pytest.raises((qmd.StoreError, qmd.ConfigError)):
+        qmd.open_index(target, environ=environ)

