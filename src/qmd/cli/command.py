@@ -52,12 +52,15 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
 class Command(click.Command):
     """A command that takes the global options too.
 
-    `usage_hint` is said where an option is unknown or an argument missing.
+    `if_unknown` is a hint for where an option is unknown, `if_missing` for where an argument is missing.
     """
 
-    def __init__(self, *args: Any, usage_hint: str | None = None, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, if_unknown: str | None = None, if_missing: str | None = None, **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
-        self.usage_hint = usage_hint
+        self.if_unknown = if_unknown
+        self.if_missing = if_missing
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return _with_globals(super().get_params(ctx))

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from qmd.types import Document
 
 _MAX_BYTES = 10 * 1024
-_USAGE_HINT = "quote a docid, '#abc123', or leave its # out"
+_IF_MISSING = "quote a docid, '#abc123', or leave its # out"
 
 
-@click.command(cls=Command, usage_hint=_USAGE_HINT)
+@click.command(cls=Command, if_missing=_IF_MISSING)
 @click.argument("reference", metavar="REF[:FROM[:COUNT]]")
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Begin at line N.")
@@ -76,7 +76,7 @@ def get(
             write(render_pages(name, [page], view))
 
 
-@click.command("multi-get", cls=Command, usage_hint=_USAGE_HINT)
+@click.command("multi-get", cls=Command, if_missing=_IF_MISSING)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
 @max_lines_option
 @click.option(

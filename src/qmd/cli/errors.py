@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from qmd.cli.command import did_you_mean
+from qmd.cli.command import Command, did_you_mean
 from qmd.cli.terminal import BOLD, DIM, RED, clean, has_colours, one_line, styled, write
 from qmd.errors import DocumentNotFoundError, QmdError
 
@@ -73,13 +73,16 @@ def usage_hint(error: click.UsageError) -> str | None:
     if error.ctx is None:
         return None
     command = error.ctx.command
-    own = getattr(command, "usage_hint", None)
     where = f"see '{error.ctx.command_path} --help'"
-    if isinstance(own, str) and isinstance(error, click.NoSuchOption | click.MissingParameter):
-        return f"{own}; {where}"
-    if isinstance(command, click.Group) and isinstance(error, click.NoSuchOption):
-        return f"a command's options come after its name; {where}"
-    return where
+    own = None
+    match error, command:
+        case click.NoSuchOption(), Command():
+            own = command.if_unknown
+        case click.NoSuchOption(), click.Group():
+            own = "a command's options come after its name"
+        case click.MissingParameter(), Command():
+            own = command.if_missing
+    return f"{own}; {where}" if own else where
 
 
 def _params(error: click.UsageError) -> list[click.Parameter]:

@@ -32,7 +32,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _LIMIT, _LONG_LIMIT = 5, 20
 _MAX_LIMIT = 1_000_000
 _DAY = 86_400.0
-_USAGE_HINT = "text that begins with '-' goes after '--'"
+_IF_UNKNOWN = "text that begins with '-' goes after '--'"
 
 
 def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
@@ -91,7 +91,7 @@ def _all_of(decorators: list[Callable[[Any], Any]]) -> Callable[[Decorated], Dec
     return decorate
 
 
-@click.command(cls=Command, usage_hint=_USAGE_HINT)
+@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
 @search_options(0.0)
 def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
     """Find documents by their words (BM25): fast, and nothing else is needed.
@@ -108,7 +108,7 @@ def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
     _run(session, "search", text, options)
 
 
-@click.command(cls=Command, usage_hint=_USAGE_HINT)
+@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
 @search_options(0.3)
 @model_options()
 def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
@@ -122,7 +122,7 @@ def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
     _run(session, "vsearch", text, options)
 
 
-@click.command(cls=Command, usage_hint=_USAGE_HINT)
+@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
 @search_options(0.0)
 @model_options()
 @click.option("--no-rerank", is_flag=True, help="Leave the order as the lists give it; faster.")

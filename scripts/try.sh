@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs qmd into .venv and searches the sample notes: by keyword, by meaning, and by both.
+# The index is a file of its own under .venv; nothing outside this folder is written but the prepared model.
+set -eu
+cd "$(dirname "$0")/.."
+venv="${QMD_VENV:-.venv}"
+[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
+echo "Installing qmd into $venv ..."
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check .
+rm -rf "$venv/try"
+export QMD_INDEX_PATH="$PWD/$venv/try/index.sqlite" QMD_CONFIG_DIR="$PWD/$venv/try"
+mkdir -p "$venv/try"
+qmd() { echo; echo "\$ qmd $*"; "$venv/bin/qmd" "$@"; }
+qmd collection add examples/notes --name notes
+qmd embed
+qmd search "restore backup" -n 2
+qmd vsearch "how do I get into my account again" -n 2
+qmd query "数据丢了怎么恢复" -n 2

@@ -1,0 +1,81 @@
+"""Fusion and blending keep their promises for any lists."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.ranking import bm25, rerank
+from qmd.ranking.fusion import RankedList, best_of, convex, reciprocal_rank
+
+
+@st.composite
+def ranked_lists(draw: st.DrawFn) -> list[RankedList]:
+    found = []
+    for number in range(draw(st.integers(1, 4))):
+        documents = draw(st.lists(st.integers(1, 30), unique=True, max_size=20))
+        scores = sorted((draw(st.floats(0, 50)) for _ in documents), reverse=True)
+        kind = draw(st.sampled_from(["lexical", "dense"]))
+        weight = draw(st.sampled_from([1.0, 2.0]))
+        found.append(RankedList(str(number), kind, list(zip(documents, scores, strict=True)), weight))
+    return found
+
+
+@given(lists=ranked_lists())
+def test_every_document_is_fused_once_with_a_score_from_0_to_1_that_falls(lists: list[RankedList]) -> None:
+    everything = {document for ranked in lists for document, _ in ranked.items}
+    for fused in (reciprocal_rank(lists), convex([ranked for ranked in lists if ranked.items])):
+        assert {entry.document for entry in fused} == everything
+        assert len(fused) == len(everything)
+        scores = [entry.score for entry in fused]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0.0 <= score <= 1.0 for score in scores)
+
+
+def test_reciprocal_rank_fusion_is_the_sum_that_the_contract_gives() -> None:
+    lists = [
+        RankedList("original", "lexical", [(1, 9.0), (2, 8.0)], 2.0),
+        RankedList("variant", "dense", [(2, 0.9), (3, 0.8), (4, 0.7), (5, 0.6)], 1.0),
+    ]
+    fused = {entry.document: entry for entry in reciprocal_rank(lists)}
+    assert fused[1].raw == 2 / 61 + 0.05
+    assert fused[2].raw == 2 / 62 + 1 / 61 + 0.05
+    assert fused[3].raw == 1 / 62 + 0.02
+    assert fused[5].raw == 1 / 64
+
+
+@given(lists=ranked_lists(), scores=st.dictionaries(st.integers(1, 30), st.floats(0, 1)))
+def test_both_rankings_keep_every_document_and_their_scores_fall(
+    lists: list[RankedList], scores: dict[int, float]
+) -> None:
+    fused = convex([ranked for ranked in lists if ranked.items])
+    evidence = {document: rerank.Evidence(score, 0.5, 0.1, 0.8) for document, score in scores.items()}
+    for ranked in (rerank.contract(fused, scores), rerank.tuned(fused, evidence)):
+        assert {item.document for item in ranked} == {entry.document for entry in fused}
+        values = [item.score for item in ranked]
+        assert all(0.0 <= value <= 1.0 for value in values)
+        assert all(first >= second - 1e-12 for first, second in zip(values, values[1:], strict=False))
+
+
+def test_the_contracts_blend_depends_on_the_fused_rank() -> None:
+    items = [(document, 20.0 - document) for document in range(1, 13)]
+    fused = reciprocal_rank([RankedList("a", "lexical", items, 2.0)])
+    blends = {
+        item.document: item.explain["blend"]["fused"]
+        for item in rerank.contract(fused, {document: 0.5 for document, _ in items})
+    }
+    assert [blends[document] for document in range(1, 13)] == [0.75] * 3 + [0.60] * 7 + [0.40] * 2
+
+
+@given(lists=ranked_lists())
+def test_merging_keeps_each_documents_best_score(lists: list[RankedList]) -> None:
+    merged = dict(best_of(lists))
+    for ranked in lists:
+        for document, score in ranked.items:
+            assert merged[document] >= score
+
+
+@given(frequency=st.floats(0.5, 1e6), length=st.floats(1, 1e6), weight=st.floats(0.01, 20))
+def test_no_document_scores_above_the_bound(frequency: float, length: float, weight: float) -> None:
+    score = bm25.term_score(weight, frequency, bm25.length_norm(length, 100.0))
+    assert 0.0 < score <= bm25.bound([weight])

@@ -1,0 +1,94 @@
+"""The lexical grammar and the tokenizer on anything that can be typed."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmd.errors import QueryError
+from qmd.store.sqlite.lexical import expression
+from qmd.text import tokens
+from qmd.text.query import longer_words, parse, parse_document
+from qmd.text.variants import SIMPLIFIED, VARIANTS
+
+ANYTHING = st.text(max_size=200)
+TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½", max_size=60)
+
+
+@pytest.fixture(scope="module")
+def fts() -> apsw.Connection:
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='ascii')")
+    return connection
+
+
+@settings(max_examples=300)
+@given(text=ANYTHING | TYPED)
+def test_whatever_is_typed_is_a_valid_full_text_query(fts: apsw.Connection, text: str) -> None:
+    query = parse(text)
+    longer = [term for term in map(longer_words, query.terms) if term is not None]
+    for term in (*query.terms, *query.negative, *longer):
+        fts.execute("SELECT count(*) FROM f WHERE f MATCH ?", (expression(term),)).fetchall()
+
+
+@settings(max_examples=300)
+@given(text=ANYTHING | TYPED)
+def test_a_term_holds_nothing_that_the_index_would_split_at(text: str) -> None:
+    for term in tokens.terms(text):
+        assert term
+        assert all(not character.isascii() or character.isalnum() for character in term), term
+        assert not any(character.isspace() for character in term)
+
+
+@settings(max_examples=300)
+@given(text=ANYTHING | TYPED)
+def test_spans_cover_the_words_they_come_from(text: str) -> None:
+    spans = list(tokens.spans(text))
+    assert [term for _, _, term in spans] == tokens.terms(text)
+    for start, end, _ in spans:
+        assert 0 <= start < end <= len(text)
+
+
+@given(text=st.text(alphabet="abc数据库検索한국 -/", min_size=1, max_size=30))
+def test_a_text_is_found_by_itself_in_quotes(text: str) -> None:
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='ascii')")
+    connection.execute("INSERT INTO f VALUES (?)", (tokens.index_form(f"before {text} after"),))
+    (term, *_) = parse(f'"{text}"').terms or (None,)
+    if term is not None:
+        found = connection.execute("SELECT count(*) FROM f WHERE f MATCH ?", (expression(term),)).fetchall()
+        assert found == [(1,)]
+
+
+@settings(max_examples=300)
+@given(text=ANYTHING | TYPED)
+def test_a_query_document_is_read_or_refused_with_a_reason(text: str) -> None:
+    try:
+        document = parse_document(text)
+    except QueryError as error:
+        assert error.message
+        assert "\n" not in error.message
+    else:
+        assert document.expand or document.searches
+
+
+def test_folding_a_variant_twice_is_folding_it_once() -> None:
+    table = dict(zip(VARIANTS, SIMPLIFIED, strict=True))
+    assert [value for value in SIMPLIFIED if value in table] == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("café", "cafe\u0301"),
+        ("資料庫", "资料库"),
+        ("検索", "檢索"),
+        ("ＡＰＩ", "api"),
+        ("ｶﾞｷﾞ", "ガギ"),
+        ("Straße", "STRASSE"),
+    ],
+)
+def test_two_ways_of_writing_a_word_are_one_term(one: str, other: str) -> None:
+    assert tokens.terms(one) == tokens.terms(other)
