@@ -13,11 +13,13 @@ Names are imported when they are first used: `import qmd` alone costs nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from qmd._version import __version__
 
+# As in `typing`, whose import would double the time of `qmd --version`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from qmd.engine.documents import Page, Pages, Skipped
     from qmd.engine.embedding import EmbedProgress, EmbedReport
     from qmd.engine.index import Index, open_index

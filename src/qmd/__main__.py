@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from qmd._version import __version__
@@ -11,7 +12,10 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     if sys.argv[1:] in (["--version"], ["-v"]):
         # Asked by every installer and script: answered without importing anything.
-        sys.stdout.write(f"qmd {__version__}\n")
+        try:
+            os.write(1, f"qmd {__version__}\n".encode())
+        except OSError:
+            return 1
         return 0
     from qmd.cli.app import main as run
 

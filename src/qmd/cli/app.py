@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
@@ -67,6 +68,7 @@ def run(app: click.Group, args: Sequence[str]) -> int:
     try:
         with app.make_context("qmd", list(args), obj=session) as ctx:
             app.invoke(ctx)
+        finish()
         return 0
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -78,7 +80,8 @@ def run(app: click.Group, args: Sequence[str]) -> int:
         return show(error, debug=session.debug)
     finally:
         session.close()
-        finish()
+        with suppress(OSError):
+            finish()
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

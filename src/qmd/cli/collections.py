@@ -11,7 +11,7 @@ from qmd.cli.command import CONTEXT_SETTINGS, Group, help_alone
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, local_time
-from qmd.cli.terminal import BOLD, clean, columns, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def add(
             path, name, pattern=pattern, ignore=ignore, encoding=encoding, on_progress=on_progress
         )
     added = session.index.collection(report.collection)
-    say(f"Added collection '{clean(added.name)}': {clean(added.path)} ({clean(added.pattern)})")
+    say(
+        f"Added collection '{clean_name(added.name)}': {clean_name(added.path)} ({clean_name(added.pattern)})"
+    )
     for line in report_lines(report):
         say(line)
     for line in problem_lines(report):
@@ -133,7 +135,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
     for line in _described(found, state):
         say(line)
     for prefix, text in found.context.items():
-        say(f"  Context of {clean(prefix) or 'all of it'}: {one_line(text)}")
+        say(f"  Context of {clean_name(prefix) or 'all of it'}: {one_line(text)}")
 
 
 @collection.command()
@@ -149,7 +151,7 @@ def remove(session: Session, name: str) -> None:
     path = session.index.collection(name).path
     removed = session.index.remove_collection(name)
     documents = counted(removed, "document")
-    say(f"Removed collection '{clean(name)}' ({documents}); the files in {clean(path)} stay.")
+    say(f"Removed collection '{clean_name(name)}' ({documents}); the files in {clean_name(path)} stay.")
 
 
 @collection.command()
@@ -164,7 +166,9 @@ def rename(session: Session, old: str, new: str) -> None:
       qmd collection rename notes diary
     """
     session.index.rename_collection(old, new)
-    say(f"Renamed collection '{clean(old)}' to '{clean(new)}': its addresses are qmd://{clean(new)}/...")
+    say(
+        f"Renamed collection '{clean_name(old)}' to '{clean_name(new)}': its addresses are qmd://{clean_name(new)}/..."
+    )
 
 
 def _next_steps(session: Session, name: str) -> None:
@@ -184,11 +188,11 @@ def _next_steps(session: Session, name: str) -> None:
 
 
 def _described(found: Collection, state: CollectionStatus) -> list[str]:
-    name = clean(found.name)
+    name = clean_name(found.name)
     title = styled(name, BOLD) if has_colours(sys.stdout) else name
-    rows = [("Path:", clean(found.path)), ("Pattern:", clean(found.pattern))]
+    rows = [("Path:", clean_name(found.path)), ("Pattern:", clean_name(found.pattern))]
     if found.ignore:
-        rows.append(("Ignore:", clean(", ".join(found.ignore))))
+        rows.append(("Ignore:", clean_name(", ".join(found.ignore))))
     if found.encoding:
         rows.append(("Encoding:", found.encoding))
     if found.update:

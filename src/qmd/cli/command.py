@@ -106,7 +106,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None:
             known = [*self.list_commands(ctx), *self.aliases]
-            raise click.UsageError(f"no such command '{args[0]}'.{did_you_mean(args[0], known)}", ctx)
+            raise click.UsageError(f"no such command '{args[0]}'{did_you_mean(args[0], known)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -131,11 +131,11 @@ def help_alone(ctx: click.Context) -> None:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?`, or nothing."""
+    """`. Did you mean 'x'?`, or nothing."""
     from difflib import get_close_matches
 
     close = get_close_matches(given, list(known), n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    return f". Did you mean '{close[0]}'?" if close else ""
 
 
 def fail(message: str) -> NoReturn:

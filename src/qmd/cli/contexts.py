@@ -9,7 +9,7 @@ import click
 from qmd.cli.command import CONTEXT_SETTINGS, Group, fail, help_alone
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import BOLD, clean, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled, write
 
 
 @click.group(cls=Group, aliases={"remove": "rm"}, context_settings=CONTEXT_SETTINGS)
@@ -45,7 +45,7 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
     if len(arguments) == 1 and (text == "/" or text.startswith("qmd://")):
         fail(f"the text that describes {text} is missing")
     place = session.index.add_context(path, text)
-    say(f"Added context for {clean(place)}")
+    say(f"Added context for {_named(place)}")
 
 
 @context.command("list")
@@ -68,7 +68,7 @@ def list_(session: Session, as_json: bool) -> None:
         say('No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"')
     colours = has_colours(sys.stdout)
     for place, text in found:
-        say(styled(clean(place), BOLD) if colours else clean(place))
+        say(styled(clean_name(place), BOLD) if colours else clean_name(place))
         for line in text.splitlines():
             say(f"  {one_line(line)}".rstrip())
 
@@ -84,4 +84,8 @@ def remove(session: Session, path: str) -> None:
       qmd context rm qmd://notes/work
     """
     place = session.index.remove_context(path)
-    say(f"Removed context for {clean(place)}")
+    say(f"Removed context for {_named(place)}")
+
+
+def _named(place: str) -> str:
+    return f"everything ({place})" if place == "qmd://" else clean_name(place)

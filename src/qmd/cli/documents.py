@@ -20,7 +20,7 @@ from qmd.cli.options import (
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import clean, columns, note, say, write
+from qmd.cli.terminal import clean, clean_name, columns, one_line, say, write
 
 if TYPE_CHECKING:
     from qmd.types import Document
@@ -117,7 +117,7 @@ def multi_get(
     most = None if options["full"] else max_bytes or _MAX_BYTES
     found = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=most)
     for error in found.errors:
-        note(error)
+        write(one_line(error) + "\n", sys.stderr)
     view = view_for(session, sys.stdout, None, options)
     write(render_pages(chosen_format(), found.items, view))
 
@@ -152,7 +152,7 @@ def ls(session: Session, target: str | None, as_json: bool, full_path: bool) -> 
     if not found:
         say("No files yet.")
         return
-    cells = ((human_size(each.size), _local(each.modified_ns), clean(view.file(each))) for each in found)
+    cells = ((human_size(each.size), _local(each.modified_ns), clean_name(view.file(each))) for each in found)
     lines = columns(cells, right=frozenset({0}))
     write("\n".join(lines) + "\n")
 

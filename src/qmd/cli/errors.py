@@ -7,7 +7,7 @@ import sys
 import click
 
 from qmd.cli.command import Command, did_you_mean
-from qmd.cli.terminal import BOLD, DIM, RED, clean, has_colours, one_line, styled, write
+from qmd.cli.terminal import BOLD, DIM, RED, clean_name, has_colours, one_line, styled, write
 from qmd.errors import DocumentNotFoundError, QmdError
 
 INTERRUPTED = 130
@@ -36,8 +36,8 @@ def show(error: BaseException, *, debug: bool) -> int:
         case click.ClickException():
             _print(error.format_message(), None)
             return error.exit_code
-        case OSError() if error.strerror and error.filename is not None:
-            _print(f"{error.filename}: {error.strerror}", None)
+        case OSError() if error.strerror:
+            _print(f"{error.filename}: {error.strerror}" if error.filename else error.strerror, None)
             return 1
     hint = None if debug else "run the command again with --debug to see where"
     _print(f"internal error: {type(error).__name__}: {error}", hint)
@@ -55,11 +55,10 @@ def usage_message(error: click.UsageError) -> str:
     match error:
         case click.NoSuchOption():
             known = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
-            return f"no such option '{error.option_name}'.{did_you_mean(error.option_name, known)}"
+            return f"no such option '{error.option_name}'{did_you_mean(error.option_name, known)}"
         case click.MissingParameter():
             param = error.param
-            name = param.make_metavar(error.ctx) if param and error.ctx else "argument"
-            return f"missing {name.strip('[]')}"
+            return f"missing {(param.metavar or param.human_readable_name) if param else 'argument'}"
         case click.BadParameter() if error.param is not None:
             name = max(error.param.opts, key=len) if error.param.opts else str(error.param.name)
             separator = " " if error.message.startswith("must ") else ": "
@@ -76,7 +75,7 @@ def usage_hint(error: click.UsageError) -> str | None:
     where = f"see '{error.ctx.command_path} --help'"
     own = None
     match error, command:
-        case click.NoSuchOption(), Command():
+        case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
             own = command.if_unknown
         case click.NoSuchOption(), click.Group():
             own = "a command's options come after its name"
@@ -95,7 +94,7 @@ def _print(message: str, hint: str | None, suggestions: tuple[str, ...] = ()) ->
     lines = [f"{label} {one_line(message)}"]
     if suggestions:
         lines.append("Did you mean one of these?")
-        lines += [f"  - {clean(path)}" for path in suggestions]
+        lines += [f"  - {clean_name(path)}" for path in suggestions]
     if hint:
         line = f"Hint: {one_line(hint)}"
         lines.append(styled(line, DIM) if colours else line)

@@ -13,7 +13,7 @@ from qmd.cli.options import collection_option
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, duration, time_left
-from qmd.cli.terminal import clean, is_terminal, one_line, say, write
+from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
 from qmd.errors import BusyError, QmdError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
     """
     try:
         with Bar("Embedding", quiet=session.quiet) as bar:
+            bar.update(0, None)
 
             def on_progress(progress: EmbedProgress) -> None:
                 bar.update(progress.texts_done, progress.texts_total, time_left(progress.seconds_left))
@@ -102,7 +103,7 @@ def report_lines(report: ScanReport) -> list[str]:
         )
         if number
     ]
-    name = clean(report.collection)
+    name = clean_name(report.collection)
     lines = [f"{name}: {one_line(notice)}" for notice in report.notices]
     if not (report.error and not counts):
         lines.append(f"{name}: {', '.join(counts) if counts else 'no files'}")
@@ -113,7 +114,7 @@ def problem_lines(report: ScanReport) -> list[str]:
     """What a scan could not read, the first ten, and how many more."""
     lines = []
     for path, reason in report.problems[:_PROBLEMS]:
-        shown = clean(path)
+        shown = clean_name(path)
         text = one_line(reason)
         lines.append(f"{report.collection}: {text if shown in text else f'{shown}: {text}'}")
     more = len(report.problems) - _PROBLEMS

@@ -62,12 +62,11 @@ class Bar:
 
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=None),
+                BarColumn(bar_width=30),
                 TextColumn("{task.fields[count]}", markup=False),
                 TextColumn("{task.fields[detail]}", markup=False),
                 console=Console(stderr=True, highlight=False),
                 transient=True,
-                expand=True,
             )
             self._task = self._bar.add_task(label, total=total, count="", detail="")
             self._bar.start()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from qmd.cli.render.view import Highlights, View, on_disk
 from qmd.cli.session import Session
-from qmd.cli.terminal import has_colours, is_terminal
+from qmd.cli.terminal import has_colours, is_terminal, terminal_width
 from qmd.errors import QueryError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def view_for(session: Session, stream: IO[str], query: str | None, options: Mapp
         explain=bool(options.get("explain")),
         roots=roots if options["full_path"] else None,
         terminal=terminal,
-        width=shutil.get_terminal_size().columns if terminal else 80,
+        width=terminal_width() if terminal else 80,
         colours=colours,
         highlights=_highlights(query) if colours and query is not None else None,
         editor=editor if colours and query is not None else None,

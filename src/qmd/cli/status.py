@@ -11,7 +11,7 @@ from qmd.cli.command import Command
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size, local_time
-from qmd.cli.terminal import BOLD, clean, columns, has_colours, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, say, styled, write
 
 if TYPE_CHECKING:
     from qmd.engine.status import CollectionStatus, Status
@@ -42,7 +42,7 @@ def status(session: Session, as_json: bool) -> None:
     if not found.collections:
         say("Add one with: qmd collection add PATH")
     for each in found.collections:
-        name = clean(each.name)
+        name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
         say(f"\n  {styled(name, BOLD) if colours else name}  qmd://{name}/{note}")
         for line in columns(_collection(each)):
@@ -51,8 +51,8 @@ def status(session: Session, as_json: bool) -> None:
 
 def _summary(found: Status) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Index:", f"{clean(found.index)} ({human_size(found.size)})"),
-        ("Config:", clean(found.config)),
+        ("Index:", f"{clean_name(found.index)} ({human_size(found.size)})"),
+        ("Config:", clean_name(found.config)),
         ("Documents:", f"{found.total_documents:,}"),
     ]
     used = [each for each in found.vectors if each.current]
@@ -65,15 +65,15 @@ def _summary(found: Status) -> list[tuple[str, ...]]:
         pending = counted(found.needs_embedding, "text")
         rows.append(("Pending:", f"{pending} without vectors: run 'qmd embed'"))
     for at, (role, name) in enumerate(found.models):
-        rows.append(("Models:" if at == 0 else "", f"{role}: {clean(name)}"))
+        rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", found.ranking))
     return rows
 
 
 def _collection(each: CollectionStatus) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Path:", clean(each.path)),
-        ("Pattern:", clean(each.pattern)),
+        ("Path:", clean_name(each.path)),
+        ("Pattern:", clean_name(each.pattern)),
         ("Files:", f"{each.documents:,} ({human_size(each.bytes)})"),
         ("Updated:", local_time(each.last_updated) if each.last_updated else "never"),
     ]

@@ -29,6 +29,13 @@ def has_colours(stream: IO[Any]) -> bool:
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def terminal_width() -> int:
+    """Columns of the terminal."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
 def styled(text: str, *codes: str) -> str:
     """The text in bold, a colour and so on."""
     return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
@@ -42,6 +49,11 @@ def link(text: str, address: str) -> str:
 def clean(text: str) -> str:
     """The text without control characters, each replaced, so that positions stay what they are."""
     return _CONTROLS.sub("\ufffd", text)
+
+
+def clean_name(name: str) -> str:
+    """A file's name or path as one line, without control characters."""
+    return clean(name.translate({9: "\ufffd", 10: "\ufffd"}))
 
 
 def one_line(text: str) -> str:
@@ -89,6 +101,9 @@ def write(text: str, stream: IO[str] | None = None) -> None:
         target.write(text)
     except BrokenPipeError:
         discard(target)
+    except OSError:
+        discard(target)
+        raise
 
 
 def say(text: str = "") -> None:
@@ -103,7 +118,11 @@ def note(text: str) -> None:
 
 
 def prepare() -> None:
-    """Let no character that the terminal's charset lacks stop the program."""
+    """Let neither a closed stream nor a character that the terminal's charset lacks stop the program."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the whole run
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - likewise
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -111,14 +130,15 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Write out what is buffered."""
+    """Write out what is buffered. Raises OSError where that fails for another reason than a reader gone."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
             discard(stream)
-        except ValueError:  # closed
-            pass
+        except OSError:
+            discard(stream)
+            raise
 
 
 def discard(stream: IO[str]) -> None:

@@ -7,14 +7,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from qmd.config import contexts, editing
+from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.names import nfc
 from qmd.config.paths import Locations, cache_dir, locate
 from qmd.config.settings import Settings, resolve
-from qmd.engine import embedding, indexing
 from qmd.engine.documents import DEFAULT_MAX_BYTES, Library, Page, Pages
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
@@ -26,7 +25,6 @@ from qmd.engine.requests import (
 )
 from qmd.engine.roles import Roles
 from qmd.engine.searching import Searcher
-from qmd.engine.status import CollectionStatus, Status, VectorsStatus
 from qmd.errors import CollectionNotFoundError, ForeignIndexError, ModelError, NotFoundError, SourceError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.database import belongs_to_us
@@ -40,6 +38,11 @@ from qmd.types import (
     SearchResponse,
     TypedSearch,
 )
+
+if TYPE_CHECKING:
+    # Imported on use: searching and reading need none of them.
+    from qmd.engine import embedding, indexing
+    from qmd.engine.status import Status
 
 #: The default index where another program keeps its own at the same place (E1).
 _BESIDE = "index-python.sqlite"
@@ -133,6 +136,9 @@ class Index:
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
         `ConflictError` for a name or folder that is taken; then nothing has changed.
         """
+        from qmd.config import editing
+        from qmd.engine import indexing
+
         folder = os.path.abspath(os.path.expanduser(path))
         if not os.path.isdir(folder):
             state = "is not a folder" if os.path.exists(folder) else "does not exist"
@@ -151,6 +157,8 @@ class Index:
 
     def remove_collection(self, name: str) -> int:
         """Forget a collection; its files stay. Returns how many documents left the index."""
+        from qmd.config import editing
+
         self.collection(name)
         config = self._adopt(editing.remove_collection(self.locations.config, name))
         removed = self._store.remove_collection(name)
@@ -159,6 +167,8 @@ class Index:
 
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name. Raises `ConflictError` where that is taken."""
+        from qmd.config import editing
+
         self.collection(old)
         config = self._adopt(editing.rename_collection(self.locations.config, old, nfc(new)))
         self._store.rename_collection(old, nfc(new))
@@ -169,12 +179,16 @@ class Index:
 
         `target` is `/`, `qmd://collection/path`, or a folder or file on disk inside a collection.
         """
+        from qmd.config import editing
+
         collection, prefix = self._context_place(target)
         self._write_contexts(editing.set_context(self.locations.config, collection, prefix, text))
         return contexts.context_uri(collection, prefix)
 
     def remove_context(self, target: str) -> str:
         """Forget a description. Raises `NotFoundError` where there is none."""
+        from qmd.config import editing
+
         collection, prefix = self._context_place(target)
         self._write_contexts(editing.remove_context(self.locations.config, collection, prefix))
         return contexts.context_uri(collection, prefix)
@@ -219,6 +233,8 @@ class Index:
         collections' own update commands. A folder that is missing is an `error` in its report, and its
         documents stay.
         """
+        from qmd.engine import indexing
+
         config = self.config
         for name in collections:
             self.collection(name)
@@ -259,6 +275,8 @@ class Index:
 
         Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
         """
+        from qmd.engine import embedding
+
         scope = self._scope(collections)
         with embedding.embedding_lock(self._store.location):
             embedder = self.roles.embedder
@@ -402,6 +420,8 @@ class Index:
 
     def status(self) -> Status:
         """What there is. Reads only."""
+        from qmd.engine.status import CollectionStatus, Status, VectorsStatus
+
         config = self.config
         stats = self._store.collection_stats()
         collections = []

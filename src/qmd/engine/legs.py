@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +15,8 @@ from qmd.text.query import parse
 from qmd.types import Chunk, Stage
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -105,7 +105,7 @@ class Legs:
         future, watch = started
         try:
             answer = future.result(timeout=self._deadline.remaining())
-        except FutureTimeout:
+        except TimeoutError:
             future.cancel()
             self.late(name)
             return None

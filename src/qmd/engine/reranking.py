@@ -14,14 +14,16 @@ from qmd.models.base import Reranker
 from qmd.ranking.rerank import Evidence
 from qmd.store.base import LexicalMatches, Store
 from qmd.text.query import LexicalQuery
-from qmd.text.snippet import Marker, snippet
+from qmd.text.snippet import Marker, window
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Stage
 
 #: Token ids to (chunks in the index, how many contain each).
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
-#: The passage of a candidate that has no vectors, in characters.
-_PASSAGE = 600
+#: The reranker's cost is the tokens it reads: of a longer chunk it is given the part with most of the query.
+PASSAGE_TOKENS = 160
+#: Characters to a token of the default tokenizer, about: in spaced and in unspaced scripts.
+_SPACED, _UNSPACED = 4.0, 1.6
 
 
 @dataclass(slots=True)
@@ -138,10 +140,16 @@ def _passages(store: Store, documents: Sequence[int], candidates: Candidates) ->
         if text is None:
             continue
         chunk = candidates.chunk(document)
-        passages[document] = (
-            text[chunk.start : chunk.end] if chunk else snippet(text, marker, width=_PASSAGE).text
-        )
+        span = (chunk.start, min(chunk.end, len(text))) if chunk else (0, len(text))
+        low, high = window(text, marker, span, _width(text[span[0] : span[0] + 400]))
+        passages[document] = text[low:high]
     return passages
+
+
+def _width(sample: str) -> int:
+    """About how many characters of a text like this are `PASSAGE_TOKENS`."""
+    unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
+    return int(PASSAGE_TOKENS * (_SPACED + (_UNSPACED - _SPACED) * unspaced))
 
 
 def _frequencies(store: Store, fingerprint: str | None) -> Frequencies | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from qmd.config.settings import Settings
-from qmd.text import chunking
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
@@ -92,6 +91,8 @@ class Roles:
     @property
     def fingerprint(self) -> str:
         """What vectors are made with: the embedder and how texts are cut for it (E12)."""
+        from qmd.text import chunking
+
         embedder = self.embedder
         recipe = (
             embedder.fingerprint,

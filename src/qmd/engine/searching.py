@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.expanding import expand
@@ -22,6 +23,9 @@ from qmd.text.query import parse, parse_document
 from qmd.text.snippet import Marker
 from qmd.types import Config, Ranking, SearchResponse, Stage, TypedSearch
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
 #: How far each list goes before fusion.
 LIST_LENGTH = 100
 #: With `limit` None, how many documents a vector list goes through.
@@ -36,11 +40,23 @@ class Searcher:
         self._config = config
         self._roles = roles
         self._ranking: Ranking = ranking or "tuned"
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    @property
+    def _pool(self) -> ThreadPoolExecutor:
+        """Where legs run; keywords alone never need it."""
+        with self._lock:
+            if self._threads is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
+            return self._threads
 
     def close(self) -> None:
         """Let no further leg start."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
 
     def lexical(self, request: SearchRequest) -> SearchResponse:
         """BM25 alone."""

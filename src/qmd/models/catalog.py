@@ -49,8 +49,8 @@ MULTILINGUAL_E5_SMALL = ModelCard(
     languages="100 languages",
     query_prompt="query: {text}",
     document_prompt="passage: {text}",
-    chunk_tokens=160,
-    chunk_overlap=32,
+    chunk_tokens=450,
+    chunk_overlap=64,
 )
 
 LATE_INTERACTION = ModelCard(

@@ -85,6 +85,19 @@ def snippet(
     return _cut(text, low, high, first, width)
 
 
+def window(text: str, marker: Marker, span: tuple[int, int], width: int) -> tuple[int, int]:
+    """The `width` characters of a span with most of the query's weight; its beginning where nothing matches."""
+    start, end = span
+    if end - start <= width:
+        return span
+    found = marker.find(text[start:end])
+    if not found:
+        return start, _word_end(text, start + width, start)
+    low, high, _ = _best(found, width)
+    begin = max(start, min(start + low - (width - (high - low)) // 2, end - width))
+    return _word_start(text, begin, start + low) if begin > start else start, min(end, begin + width)
+
+
 def _best(found: list[tuple[int, int, str, float]], width: int) -> tuple[int, int, int]:
     """(start, end, first match) of the window with the most weight."""
     best_weight, best = -1.0, (0, 0)

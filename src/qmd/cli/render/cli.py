@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.view import View, skipped_because
-from qmd.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, clean, link, one_line, styled
+from qmd.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, clean, clean_name, link, one_line, styled
 
 if TYPE_CHECKING:
     from qmd.engine.documents import Page, Skipped
@@ -28,7 +28,9 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 def heading(document: Document, context: str | None, view: View) -> str:
     """What stands above a document on a terminal."""
-    lines = [f"{_style(clean(view.file(document)), view, BOLD, CYAN)}  {_style(document.docid, view, DIM)}"]
+    lines = [
+        f"{_style(clean_name(view.file(document)), view, BOLD, CYAN)}  {_style(document.docid, view, DIM)}"
+    ]
     lines += _context(context)
     return "\n".join(lines) + "\n\n"
 
@@ -39,7 +41,7 @@ def percent(score: float) -> int:
 
 
 def _hit(hit: Hit, view: View) -> str:
-    place = _style(clean(view.file(hit)), view, BOLD, CYAN) + _style(f":{hit.line}", view, DIM)
+    place = _style(clean_name(view.file(hit)), view, BOLD, CYAN) + _style(f":{hit.line}", view, DIM)
     if view.editor is not None:
         place = link(place, view.editor(hit))
     value = percent(hit.score)
@@ -93,7 +95,7 @@ def _item(item: Page | Skipped, view: View) -> str:
     from qmd.engine.documents import Skipped
 
     rule = "=" * min(60, view.width)
-    name = _style(clean(view.file(item.document)), view, BOLD, CYAN)
+    name = _style(clean_name(view.file(item.document)), view, BOLD, CYAN)
     top = f"{rule}\nFile: {name} {_style(item.document.docid, view, DIM)}\n{rule}\n\n"
     if isinstance(item, Skipped):
         return f"{top}[SKIPPED: {skipped_because(item)}]\n"

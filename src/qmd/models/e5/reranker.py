@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 
-#: Passages encoded between two looks at `cancelled`: enough to sort by length, a third of the usual thirty.
-_GROUP = 10
+#: Passages sorted by length and encoded together: two batches of the usual size. Those before it are done.
+_GROUP = 12
 _CACHED_PASSAGES = 512
 
 
