@@ -11,6 +11,7 @@ from qmd.errors import QueryError
 from qmd.store.sqlite.lexical import expression
 from qmd.text import tokens
 from qmd.text.query import longer_words, parse, parse_document
+from qmd.text.snippet import Marker
 from qmd.text.variants import SIMPLIFIED, VARIANTS
 
 ANYTHING = st.text(max_size=200)
@@ -49,6 +50,14 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
     assert [term for _, _, term in spans] == tokens.terms(text)
     for start, end, _ in spans:
         assert 0 <= start < end <= len(text)
+
+
+@settings(max_examples=300)
+@given(text=TYPED | ANYTHING, query=TYPED)
+def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, query: str) -> None:
+    marker = Marker(parse(query).terms)
+    every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]
+    assert marker.find(text) == sorted(every)
 
 
 @given(text=st.text(alphabet="abc数据库検索한국 -/", min_size=1, max_size=30))

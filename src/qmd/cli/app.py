@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from qmd._version import __version__
-from qmd.cli.command import CONTEXT_SETTINGS, Group, Table, help_alone
+from qmd.cli.command import Group, Table, help_alone
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish, prepare, say
 
@@ -66,7 +66,9 @@ def run(app: click.Group, args: Sequence[str]) -> int:
     session = Session()
     prepare()
     try:
-        with app.make_context("qmd", list(args), obj=session) as ctx:
+        # Bytes that are no text come as lone surrogates, which neither an index nor a terminal takes.
+        texts = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
+        with app.make_context("qmd", texts, obj=session) as ctx:
             app.invoke(ctx)
         finish()
         return 0
@@ -90,12 +92,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(
-    cls=App,
-    table=COMMANDS,
-    aliases=ALIASES,
-    context_settings=CONTEXT_SETTINGS,
-)
+@click.group(cls=App, table=COMMANDS, aliases=ALIASES)
 @click.option(
     "-v",
     "--version",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import CONTEXT_SETTINGS, Group, help_alone
+from qmd.cli.command import Group, help_alone
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, local_time
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show"}
 
 
-@click.group(cls=Group, aliases=ALIASES, context_settings=CONTEXT_SETTINGS)
+@click.group(cls=Group, aliases=ALIASES)
 @click.pass_context
 def collection(ctx: click.Context) -> None:
     """Add, list, show, remove and rename collections: the folders that are indexed.

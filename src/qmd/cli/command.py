@@ -14,7 +14,9 @@ from qmd.cli.terminal import say
 #: (section of the help, ((name, "module:object", what it does), ...)), ...
 Table: TypeAlias = tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
 
-CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CONTEXT: dict[str, Any] = {
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+}
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -58,7 +60,7 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, if_unknown: str | None = None, if_missing: str | None = None, **attributes: Any
     ) -> None:
-        super().__init__(*args, **attributes)
+        super().__init__(*args, **_CONTEXT | attributes)
         self.if_unknown = if_unknown
         self.if_missing = if_missing
 
@@ -82,7 +84,7 @@ class Group(click.Group):
     ) -> None:
         attributes.setdefault("invoke_without_command", True)
         attributes.setdefault("subcommand_metavar", "COMMAND ...")
-        super().__init__(*args, **attributes)
+        super().__init__(*args, **_CONTEXT | attributes)
         self.table = table
         self.aliases = aliases or {}
 

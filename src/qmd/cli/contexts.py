@@ -6,13 +6,13 @@ import sys
 
 import click
 
-from qmd.cli.command import CONTEXT_SETTINGS, Group, fail, help_alone
+from qmd.cli.command import Group, fail, help_alone
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled, write
 
 
-@click.group(cls=Group, aliases={"remove": "rm"}, context_settings=CONTEXT_SETTINGS)
+@click.group(cls=Group, aliases={"remove": "rm"})
 @click.pass_context
 def context(ctx: click.Context) -> None:
     """Say what collections and folders are about; searches show it with what they find there.

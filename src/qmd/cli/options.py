@@ -112,8 +112,7 @@ def words(parts: tuple[str, ...]) -> str:
     """What the arguments say together; `-` reads it from stdin."""
     if parts == ("-",):
         return _read_stdin()
-    # Bytes that are not UTF-8 come as lone surrogates, which no index has.
-    return " ".join(parts).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return " ".join(parts)
 
 
 def _read_stdin() -> str:

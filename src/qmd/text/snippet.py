@@ -29,30 +29,69 @@ class Marker:
                 self._exact[ending] = max(self._exact.get(ending, 0.0), weight)
 
         self._starts = tuple(self._prefixes)
+        self._known: dict[str, bool] = {}
+        self._needles = {
+            needle for term in (*self._exact, *self._prefixes) for needle in tokens.beginnings(term)
+        }
 
     def find(self, text: str) -> list[tuple[int, int, str, float]]:
         """Matches in a text, in order: (start, end, term, weight)."""
-        # Most words of a text match nothing, and most occur more than once: each is looked at once.
-        wanted = {word for word in set(tokens.words(text)) if self._matches(tokens.terms_of(word))}
-        if not wanted:
-            return []
-        return [
-            (start, end, token, weight)
-            for start, end, token in tokens.spans(text, wanted)
-            if (weight := self._weight(token))
-        ]
+        starts = self._starts_ascii(text) if text.isascii() else self._starts_any(text)
+        found: list[tuple[int, int, str, float]] = []
+        for start, word in starts:
+            found.extend(
+                (start + at, start + to, term, weight)
+                for at, to, term in tokens.spans(word)
+                if (weight := self.weight(term))
+            )
+        found.sort()
+        return found
 
-    def _matches(self, terms: list[str]) -> bool:
-        if not self._exact.keys().isdisjoint(terms):
-            return True
-        return bool(self._prefixes) and any(term.startswith(self._starts) for term in terms)
+    def _starts_ascii(self, text: str) -> set[tuple[int, str]]:
+        """Where words that may match begin. A stem's beginning is found many times faster than words are."""
+        lowered = text.lower()
+        starts: set[tuple[int, str]] = set()
+        for needle in self._needles:
+            at = lowered.find(needle)
+            while at >= 0:
+                word = tokens.word_at(text, at)
+                if word:
+                    starts.add((at, word))
+                at = lowered.find(needle, at + 1)
+        # A contraction's term is not how it begins: i'll is "ill".
+        at = text.find("'")
+        while at >= 0:
+            begin = at
+            while begin > 0 and text[begin - 1].isalnum():
+                begin -= 1
+            word = tokens.word_at(text, begin) if begin < at else ""
+            if word:
+                starts.add((begin, word))
+            at = text.find("'", at + 1)
+        return starts
 
-    def _weight(self, token: str) -> float:
+    def _starts_any(self, text: str) -> set[tuple[int, str]]:
+        """Where words that match begin: found among the distinct words, then looked for as they are written."""
+        known = self._known
+        starts: set[tuple[int, str]] = set()
+        for word in set(tokens.words(text)):
+            matches = known.get(word)
+            if matches is None:
+                matches = known[word] = any(map(self.weight, tokens.terms_of(word)))
+            if matches:
+                at = text.find(word)
+                while at >= 0:
+                    if tokens.word_at(text, at) == word:
+                        starts.add((at, word))
+                    at = text.find(word, at + 1)
+        return starts
+
+    def weight(self, term: str) -> float:
         """What a term is worth; 0 where the query does not have it."""
-        weight = self._exact.get(token, 0.0)
-        if self._prefixes:
-            begun = (value for prefix, value in self._prefixes.items() if token.startswith(prefix))
-            weight = max(weight, max(begun, default=0.0))
+        weight = self._exact.get(term, 0.0)
+        if self._starts and term.startswith(self._starts):
+            begun = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
+            weight = max(weight, *begun)
         return weight
 
     def highlights(self, text: str) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 
 import Stemmer
 
@@ -41,6 +41,9 @@ _WORD = re.compile(
     # An English contraction or possessive stays with its word; `l'école` is two words.
     rf"|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
 )
+#: What makes the character before a word's first a part of the same word.
+_INSIDE = re.compile(rf"{_LETTER}|[{_MARKS}]")
+_CONTRACTED = re.compile(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 _JOINED = re.compile(r"[-_./@:]+\Z")
@@ -121,16 +124,42 @@ def index_form(text: str) -> str:
     return " ".join(map(_terms.__getitem__, _WORD.findall(text)))
 
 
-def spans(text: str, among: Container[str] | None = None) -> Iterator[tuple[int, int, str]]:
-    """Every term of a text with the characters it covers: (start, end, term).
+def word_at(text: str, start: int) -> str:
+    """The word, as `words` gives it, that begins at a place; empty where none does."""
+    match = _WORD.match(text, start)
+    if match is None:
+        return ""
+    if start:
+        before = text[start - 1]
+        if is_unspaced(text[start]):
+            inside = is_unspaced(before)
+        elif before in "'’":
+            inside = (
+                _CONTRACTED.fullmatch(match.group()) is not None
+                and _INSIDE.match(text, start - 2) is not None
+            )
+        else:
+            inside = _INSIDE.match(before) is not None
+        if inside:
+            return ""
+    return match.group()
 
-    `among` limits it to these words (as `words` gives them), which is several times faster.
+
+def beginnings(term: str) -> tuple[str, ...]:
+    """What every plain ASCII word of this term begins with, in lower case: one or more alternatives.
+
+    Snowball's English rules change at most the last letter of what they leave (happy → happi), but for three
+    words (dying → die).
     """
+    if len(term) < 2:
+        return (term,)
+    return (term[:-1], "dy", "ly", "ty") if term in ("die", "lie", "tie") else (term[:-1],)
+
+
+def spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every term of a text with the characters it covers: (start, end, term)."""
     for match in _WORD.finditer(text):
-        word = match.group()
-        if among is not None and word not in among:
-            continue
-        start, end = match.start(), match.end()
+        word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
         if not _UNSPACED_RUN.match(word):
             for part in parts:

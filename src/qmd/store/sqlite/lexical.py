@@ -23,9 +23,9 @@ from qmd.text.query import LexicalQuery, Term, longer_words
 COMMON_SHARE = 0.02
 COMMON_FROM = 4_000
 #: Terms that select are enough candidates' source when they hold this share of the query's idf.
-_SELECTING = 0.35
-#: The fewest candidates that are scored exactly.
-_POOL = 200
+_SELECTING = 0.25
+#: The fewest candidates that are scored exactly, and how many for each document asked for.
+_POOL, _POOL_FACTOR = 100, 3
 #: With more terms than this, having all of them by chance is a sign of length, not of relevance: documents
 #: with all terms are then sure to be candidates, but are ranked by BM25 among the others.
 _ALL_FIRST = 6
@@ -100,7 +100,7 @@ class Lexical:
         within: Ranges,
         limit: int,
     ) -> list[LexicalMatch]:
-        pool = max(_POOL, 2 * limit)
+        pool = max(_POOL, _POOL_FACTOR * limit)
         selecting, common = _split(known, documents)
         required = [entry for entry in weighted if not entry.term.part]
         has_all: set[int] = set()
@@ -233,11 +233,11 @@ class Lexical:
     def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
         """BM25 of the row at hand; called by SQLite."""
         norm = bm25.length_norm(api.column_size(-1), self._average)
-        weights, owners = bm25.FIELD_WEIGHTS, self._owner
+        title, body, path = bm25.FIELD_WEIGHTS
         frequencies = [0.0] * len(self._idf)
-        for at in range(len(owners)):
-            for column in api.phrase_columns(at):
-                frequencies[owners[at]] += weights[column] * len(api.phrase_column_offsets(at, column))
+        for at, owner in enumerate(self._owner):
+            titles, bodies, paths = api.phrase_locations(at)
+            frequencies[owner] += title * len(titles) + body * len(bodies) + path * len(paths)
         return sum(
             bm25.term_score(weight, frequency, norm)
             for weight, frequency in zip(self._idf, frequencies, strict=True)

@@ -33,9 +33,7 @@ class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart):
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""
         return sum(
-            os.path.getsize(path)
-            for path in (self.location, self.location + "-wal")
-            if os.path.exists(path)
+            os.path.getsize(path) for path in (self.location, self.location + "-wal") if os.path.exists(path)
         )
 
     def lexical(self, query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches:

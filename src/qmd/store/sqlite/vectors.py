@@ -229,16 +229,17 @@ class VectorsPart(Part):
 
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
-        all_ids: list[NDArray[np.int64]] = []
-        all_scores: list[NDArray[np.float32]] = []
-        for key in list(self._block_rows(embedder, scope)):
-            ids, scales, codes = self._block(db, key)
-            products = np.asarray(simsimd.cdist(query, codes, metric="dot"), dtype=np.float32)[0]
-            all_ids.append(ids)
-            all_scores.append(np.where(ids > 0, products * scales, -np.inf).astype(np.float32))
-        if not all_ids:
+        blocks = [self._block(db, key) for key in list(self._block_rows(embedder, scope))]
+        blocks = [block for block in blocks if len(block[0])]
+        if not blocks:
             return [], 0
-        ids, scores = np.concatenate(all_ids), np.concatenate(all_scores)
+        ids = np.concatenate([block[0] for block in blocks])
+        scores = np.empty(len(ids), np.float32)
+        at = 0
+        for slots, scales, codes in blocks:
+            products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
+            np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
+            at += len(slots)
         count = min(wanted, len(scores))
         best = np.argpartition(-scores, count - 1)[:count]
         return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
@@ -260,7 +261,8 @@ class VectorsPart(Part):
         ids = np.frombuffer(row[0], dtype=np.int64)
         block = (
             ids,
-            np.frombuffer(row[1], dtype=np.float32),
+            # An emptied slot scores NaN, which sorts behind every number.
+            np.where(ids > 0, np.frombuffer(row[1], dtype=np.float32), np.float32(np.nan)),
             np.frombuffer(row[2], dtype=np.int8).reshape(len(ids), -1),
         )
         size = sum(len(blob) for blob in row)

@@ -1,0 +1,227 @@
+"""Errors: a line and a hint on stderr, nothing on stdout, the right exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from qmd.cli.app import App, run
+from qmd.cli.errors import Interrupted
+from qmd.errors import QueryError
+from tests.edge.cli.conftest import User
+
+USAGE = {
+    "serach x": "no such command 'serach'. Did you mean 'search'?",
+    "zzz": "no such command 'zzz'",
+    "collection ad x": "no such command 'ad'. Did you mean 'add'?",
+    "search --jsno x": "no such option '--jsno'. Did you mean '--json'?",
+    "search x --bogus": "no such option '--bogus'",
+    "search -Z x": "no such option '-Z'",
+    "--bogus": "no such option '--bogus'",
+    "-n 5 search x": "no such option '-n'",
+    "search": "missing QUERY...",
+    "get": "missing REF[:FROM[:COUNT]]",
+    "search --json --csv x": "two formats at once: json and csv",
+    "search --format json --md x": "two formats at once: json and md",
+    "search --format yaml x": "--format must be one of cli, json, csv, md, xml, files, not 'yaml'",
+    "search -n 0 x": "-n must be a whole number from 1 to 1000000, not '0'",
+    "search -n -1 x": "-n must be a whole number from 1 to 1000000, not '-1'",
+    "search -n abc x": "-n must be a whole number from 1 to 1000000, not 'abc'",
+    "search -n 1.5 x": "-n must be a whole number from 1 to 1000000, not '1.5'",
+    "search -n ٣ x": "-n must be a whole number from 1 to 1000000, not '٣'",
+    "search -n 5 --all x": "-n and --all contradict each other",
+    "search --min-score 1.5 x": "--min-score must be a number from 0 to 1, not '1.5'",
+    "search --min-score nan x": "--min-score must be a number from 0 to 1, not 'nan'",
+    "query --timeout 0 x": "--timeout must be a number from 0.001 to 86400, not '0'",
+    "query --timeout inf x": "--timeout must be a number from 0.001 to 86400, not 'inf'",
+    "query -C 0 x": "--candidate-limit must be a whole number from 1 to 1000, not '0'",
+    "query --ranking best x": "--ranking must be one of contract, tuned, not 'best'",
+    "get a.md -l 0": "--max-lines must be a whole number from 1 to 1000000000, not '0'",
+    "get a.md --from 0": "--from must be a whole number from 1 to 1000000000, not '0'",
+    "multi-get a.md --max-bytes -5": "--max-bytes must be a whole number from 1 to 1000000000, not '-5'",
+    "multi-get a.md --full --max-bytes 5": "--full and --max-bytes contradict each other",
+    "context add a b c": "one PATH and one TEXT are wanted: put the text in quotes",
+    "context add qmd://notes": "the text that describes qmd://notes is missing",
+    "update notes": "got unexpected extra argument (notes)",
+    "search --timeout 3 x": "no such option '--timeout'",
+    "search --no-rerank x": "no such option '--no-rerank'",
+    "vsearch --no-rerank x": "no such option '--no-rerank'",
+    "vsearch --ranking tuned x": "no such option '--ranking'",
+}
+
+
+@pytest.mark.parametrize("line", USAGE)
+def test_what_cannot_be_meant_is_refused_in_one_line_with_a_hint(user: User, line: str) -> None:
+    result = user.invoke(*line.split())
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    error, hint = result.stderr.splitlines()
+    assert error.startswith(f"Error: {USAGE[line]}")
+    assert hint.startswith("Hint: ")
+    assert "--help'" in hint
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("get", "nowhere.md"),
+        ("collection", "add", "/no/such/folder"),
+        ("collection", "show", "nope"),
+        ("collection", "remove", "nope"),
+        ("collection", "rename", "nope", "other"),
+        ("search", "x", "-c", "nope"),
+        ("context", "rm", "/"),
+        ("context", "add", "some text"),
+        ("update", "-c", "nope"),
+        ("embed", "-c", "nope"),
+        ("ls", "nope"),
+        ("vsearch", "x"),
+        ("multi-get", "*.nothing"),
+        ("query", "intent: alone"),
+        ("query", "lex: a\nno type"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_exit_code_one(user: User, args: tuple[str, ...]) -> None:
+    result = user.invoke(*args)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) <= 3
+
+
+def test_a_broken_configuration_is_told_with_file_and_line(user: User) -> None:
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text("collections:\n  notes:\n    path: [unclosed\n", encoding="utf-8")
+    for args in (["status"], ["search", "x"], ["collection", "list"], ["update"]):
+        found = user.run(*args)
+        assert found.returncode == 1
+        assert found.stderr.startswith(f"Error: {config}:")
+        assert "Traceback" not in found.stderr
+        assert len(found.stderr.splitlines()) <= 2
+
+
+def test_an_unknown_option_of_one_letter_is_explained_as_text(user: User) -> None:
+    result = user.invoke("search", "performance", "-sports")
+    assert "text that begins with '-' goes after '--'" in result.stderr
+
+
+def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> None:
+    assert "quote a docid" in user.invoke("get").stderr
+
+
+def test_debug_shows_where_an_error_comes_from(user: User) -> None:
+    plain, debug = user.run("get", "x.md"), user.run("get", "x.md", "--debug")
+    assert "Traceback" not in plain.stderr
+    assert "Traceback" in debug.stderr
+    assert "Error: Document not found: x.md" in debug.stderr
+    assert user.run("--debug", "get", "x.md").stderr == debug.stderr
+
+
+def failing(error: BaseException) -> App:
+    group = App("qmd")
+
+    @group.command()
+    def work() -> None:
+        """Fail."""
+        raise error
+
+    return group
+
+
+def test_a_bug_is_one_line_and_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(ZeroDivisionError("by\nzero")), ["work"]) == 1
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "Error: internal error: ZeroDivisionError: by zero"
+    assert "--debug" in hint
+
+
+def test_an_error_names_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(QueryError("line 2: what", "a hint")), ["work"]) == 1
+    assert capsys.readouterr().err == "Error: line 2: what\nHint: a hint\n"
+
+
+def test_an_interrupted_command_ends_with_130_and_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(KeyboardInterrupt()), ["work"]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+    assert run(failing(Interrupted("Interrupted. Half is kept.")), ["work"]) == 130
+    assert capsys.readouterr().err == "Interrupted. Half is kept.\n"
+
+
+def test_control_characters_in_what_was_typed_do_not_reach_the_terminal(user: User) -> None:
+    result = user.invoke("get", "a\x1b[2Jb")
+    assert "\x1b" not in result.stderr
+    assert "a\ufffd[2Jb" in result.stderr
+
+
+def test_bytes_that_are_not_utf8_are_no_bug(user: User) -> None:
+    for args in ([b"search", b"\xff\xfe"], [b"get", b"\xff.md"], [b"ls", b"\xff"], [b"multi-get", b"\xff*"]):
+        found = user.run(*args)
+        assert found.returncode in (0, 1)
+        assert "internal error" not in found.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(reader: User) -> None:
+    command = [sys.executable, "-m", "qmd", "multi-get", "notes/*"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=reader.environ, cwd=reader.home
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_a_full_disk_is_told_and_is_a_failure(reader: User) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "w") as full:
+        for args in (["search", "performance"], ["--help"], ["ls", "notes"]):
+            found = subprocess.run(
+                [sys.executable, "-m", "qmd", *args],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env=reader.environ,
+                cwd=reader.home,
+                check=False,
+            )
+            assert found.returncode == 1
+            assert found.stderr == b"Error: No space left on device\n"
+
+
+def test_a_closed_stdout_is_no_bug(reader: User) -> None:
+    found = subprocess.run(
+        f"'{sys.executable}' -m qmd search performance >&-",
+        shell=True,
+        capture_output=True,
+        env=reader.environ,
+        cwd=reader.home,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (0, b"")
+
+
+def test_a_current_folder_that_was_deleted_is_told(user: User) -> None:
+    gone = user.home / "gone"
+    gone.mkdir()
+    found = subprocess.run(
+        f"cd '{gone}' && rmdir '{gone}' && '{sys.executable}' -m qmd ls",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=user.environ,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert found.stderr.startswith("Error: the current folder has been deleted")
+
+
+def test_usage_errors_of_click_itself_are_put_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(failing(click.ClickException("odd")), ["work"]) == 1
+    assert capsys.readouterr().err == "Error: odd\n"

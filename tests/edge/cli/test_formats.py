@@ -1,0 +1,166 @@
+"""The formats that programs read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from qmd.cli.render.cli import percent
+from qmd.cli.render.formats import render_hits
+from qmd.cli.render.view import View, address
+from qmd.types import Hit, Snippet
+from tests.edge.cli.conftest import User
+
+HIT = Hit(
+    docid="#abc123",
+    file="notes/a.md",
+    collection="notes",
+    path="a.md",
+    title="A",
+    score=0.925,
+    context=None,
+    line=7,
+    snippet=Snippet("one\ntwo", 6, 7),
+    hash="abc123",
+)
+NASTY = replace(
+    HIT,
+    file='notes/a, "b"\n<c> & 100%20.md',
+    path='a, "b"\n<c> & 100%20.md',
+    title='T "q", & <x> ]]>\x00\x08',
+    context='line "one",\n\n\tline <two>\r',
+    snippet=Snippet("a\x0bb\ufffe & <b>\"q\", 'r'\n  ]]>\x1b[0m", 1, 1),
+)
+
+
+def test_json_has_exactly_the_fields_of_the_contract() -> None:
+    assert json.loads(render_hits("json", [HIT], View())) == [
+        {
+            "docid": "#abc123",
+            "score": 0.93,
+            "file": "qmd://notes/a.md",
+            "line": 7,
+            "title": "A",
+            "snippet": "one\ntwo",
+        }
+    ]
+
+
+def test_json_adds_context_body_and_explanation_where_there_are_any() -> None:
+    hit = replace(HIT, context="C", body="all\n", explain=MappingProxyType({"rerank": 0.1 + 0.2}))
+    shown = json.loads(render_hits("json", [hit], View(full=True, explain=True)))[0]
+    assert list(shown) == ["docid", "score", "file", "line", "title", "context", "body", "explain"]
+    assert shown["explain"] == {"rerank": 0.3}
+
+
+def test_json_keeps_every_script_readable() -> None:
+    assert "数据库" in render_hits("json", [replace(HIT, title="数据库")], View())
+
+
+def test_csv_reads_back_as_it_was() -> None:
+    header, first, second = csv.reader(io.StringIO(render_hits("csv", [HIT, NASTY], View()), newline=""))
+    assert header == ["docid", "score", "file", "title", "context", "line", "snippet"]
+    assert first == ["#abc123", "0.9250", "qmd://notes/a.md", "A", "", "7", "one\ntwo"]
+    assert second[2:] == [address(NASTY.file), NASTY.title, NASTY.context, "1", NASTY.snippet.text]
+
+
+def test_xml_is_well_formed_whatever_is_in_it() -> None:
+    root = ElementTree.fromstring(render_hits("xml", [HIT, NASTY], View()))
+    assert root.tag == "results"
+    plain, nasty = root
+    assert plain.attrib == {
+        "docid": "#abc123",
+        "name": "qmd://notes/a.md",
+        "title": "A",
+        "score": "0.93",
+        "line": "7",
+    }
+    assert plain.text == "\none\ntwo\n"
+    assert nasty.attrib["name"] == address(NASTY.file)
+    assert nasty.attrib["title"] == 'T "q", & <x> ]]>'
+    assert nasty.attrib["context"] == NASTY.context
+    assert nasty.text == "\nab & <b>\"q\", 'r'\n  ]]>[0m\n"
+
+
+def test_files_is_a_line_a_document() -> None:
+    hit = replace(HIT, context='Says "hi",\n\ntwice')
+    assert render_hits("files", [HIT, hit], View()) == (
+        '#abc123,0.93,qmd://notes/a.md\n#abc123,0.93,qmd://notes/a.md,"Says ""hi"", twice"\n'
+    )
+    quoted = next(csv.reader(io.StringIO(render_hits("files", [NASTY], View()), newline="")))
+    assert quoted[2] == address(NASTY.file)
+
+
+def test_markdown_is_a_section_a_document() -> None:
+    hit = replace(HIT, context="One\n\nTwo")
+    assert render_hits("md", [hit], View()) == (
+        "---\n# A\n**file:** qmd://notes/a.md\n**docid:** #abc123\n**context:** One Two\n\none\ntwo\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
+def test_nothing_found_has_a_form_of_its_own(name: str) -> None:
+    expected = {
+        "cli": "No results found.\n",
+        "json": "[]\n",
+        "csv": "docid,score,file,title,context,line,snippet\n",
+        "md": "",
+        "xml": '<?xml version="1.0" encoding="UTF-8"?>\n<results>\n</results>\n',
+        "files": "",
+    }
+    assert render_hits(name, [], View()) == expected[name]
+
+
+@pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
+def test_line_numbers_begin_where_the_text_does(name: str) -> None:
+    text = render_hits(name, [HIT], View(line_numbers=True))
+    assert ("6: one" in text) == (name != "files")
+
+
+def test_the_terminal_gets_no_control_characters_from_documents() -> None:
+    text = render_hits("cli", [NASTY], View())
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in text)
+    assert text.splitlines()[0] == 'notes/a, "b"\ufffd<c> & 100%20.md:7 #abc123'
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"), [(0, 0), (0.004, 0), (0.005, 1), (0.285, 29), (0.7, 70), (0.995, 100), (1, 100)]
+)
+def test_percent_is_rounded_half_up(score: float, expected: int) -> None:
+    assert percent(score) == expected
+
+
+def test_an_address_encodes_only_what_would_be_decoded() -> None:
+    assert address("notes/100%20 #1 数.md") == "qmd://notes/100%2520 #1 数.md"
+    assert address("notes/50% off.md") == "qmd://notes/50% off.md"
+
+
+@pytest.mark.parametrize("short", ["json", "csv", "md", "xml", "files"])
+def test_the_short_form_is_the_long_one(reader: User, short: str) -> None:
+    expected = reader.ok("search", "performance", "--format", short)
+    assert reader.ok("search", "performance", f"--{short}") == expected
+    assert reader.ok("search", "performance", f"--{short}", "--format", short) == expected
+
+
+def test_real_results_can_be_parsed_in_every_format(reader: User) -> None:
+    count = len(json.loads(reader.ok("search", "performance", "--json", "--all")))
+    assert count > 5
+    rows = list(csv.reader(io.StringIO(reader.ok("search", "performance", "--csv", "--all"), newline="")))
+    assert len(rows) == count + 1
+    assert {len(row) for row in rows} == {7}
+    assert len(ElementTree.fromstring(reader.ok("search", "performance", "--xml", "--all"))) == count
+
+
+def test_notes_about_stages_never_stand_in_the_answer(reader: User) -> None:
+    result = reader.invoke("query", "performance", "--json", "--no-rerank")
+    json.loads(result.stdout)
+    assert result.stderr == (
+        "note: vector skipped: Vector index not found. Run 'qmd embed' first to create embeddings.\n"
+    )
+    assert reader.invoke("query", "performance", "--json", "--no-rerank", "--quiet").stderr == ""

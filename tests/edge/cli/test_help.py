@@ -1,0 +1,85 @@
+"""What can be learnt from the program itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from qmd import __version__
+from qmd.cli.app import ALIASES, app
+from qmd.cli.command import Group
+from tests.edge.cli.conftest import User
+
+
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = group.make_context("qmd", [], resilient_parsing=True)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+ALL = list(commands(app))
+
+
+@pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
+def test_every_command_says_what_it_does_and_gives_an_example(command: click.Command) -> None:
+    help = command.help or ""
+    assert len(help.split("\n\n")[0]) > 20
+    assert "qmd " in help
+
+
+@pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
+def test_every_option_is_explained_and_names_its_value(command: click.Command) -> None:
+    for param in command.get_params(command.make_context("qmd", [], resilient_parsing=True)):
+        if isinstance(param, click.Option):
+            assert param.help, param.opts
+            if not param.is_flag:
+                assert param.metavar, param.opts
+
+
+def test_the_program_alone_shows_its_help(user: User) -> None:
+    found = user.run()
+    assert found.returncode == 0
+    assert found.stdout.startswith("Usage: qmd")
+    assert not found.stderr
+    assert found.stdout == user.run("--help").stdout == user.run("-h").stdout
+
+
+def test_the_help_lists_every_command_once_and_no_alias(user: User) -> None:
+    text = user.ok("--help")
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
+    for (name, *_), _ in ALL:
+        assert listed.count(name) == 1
+    assert not set(ALIASES) & set(listed)
+
+
+@pytest.mark.parametrize("group", ["collection", "context"])
+def test_a_group_alone_shows_its_help(user: User, group: str) -> None:
+    result = user.invoke(group)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: qmd {group}")
+
+
+@pytest.mark.parametrize("path", [path for path, _ in ALL], ids=" ".join)
+def test_the_short_form_of_help_works_everywhere(user: User, path: tuple[str, ...]) -> None:
+    assert user.ok(*path, "-h") == user.ok(*path, "--help")
+
+
+@pytest.mark.parametrize("flag", ["--version", "-v"])
+def test_the_version_is_told_with_and_without_other_options(user: User, flag: str) -> None:
+    assert user.run(flag).stdout == f"qmd {__version__}\n"
+    assert user.run("--index", "work", flag).stdout == f"qmd {__version__}\n"
+
+
+def test_every_command_of_the_table_is_where_the_table_says() -> None:
+    assert isinstance(app, Group)
+    assert {"search", "vsearch", "query", "get", "multi-get", "ls", "update", "index", "embed", "status"} <= {
+        path[0] for path, _ in ALL
+    }

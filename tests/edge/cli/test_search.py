@@ -1,0 +1,200 @@
+"""`search`: what is asked, and what comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, User
+
+
+def hits(user: User, *args: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(user.ok("search", "--json", *args))
+    return found
+
+
+def test_the_terminal_format_is_path_title_context_score_and_snippet(reader: User) -> None:
+    hit = hits(reader, "review", "led")[0]
+    assert reader.ok("search", "review", "led") == (
+        f"notes/2026/old notes.md:3 {hit['docid']}\n"
+        "Title: Old\n"
+        "Context: Everything\n"
+        '         Notes of "2026", dated\n'
+        f"Score: {round(hit['score'] * 100)}%\n"
+        "\n"
+        "# Old\n"
+        "\n"
+        "The performance review of 2025, and what it led to.\n"
+    )
+
+
+def test_results_stand_apart_by_a_blank_line(reader: User) -> None:
+    text = reader.ok("search", "performance", "-n", "3")
+    assert text.count("\nTitle: ") == 3
+    assert "\n\nnotes/" in text
+    assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("query", ["zzzzqqqq", "-only -negatives", "( ", "*", '"'])
+def test_nothing_found_is_said_and_is_no_failure(reader: User, query: str) -> None:
+    result = reader.invoke("search", "--", query)
+    assert (result.exit_code, result.stdout) == (0, "No results found.\n")
+
+
+@pytest.mark.parametrize(
+    ("query", "file"),
+    [
+        ("数据库", "数据库 迁移.md"),
+        ("检索", "検索#1.md"),
+        ("索引され", "検索#1.md"),
+        ("rollback", "deploy.md"),
+        ("rolls back to a release", "deploy.md"),
+        ('"last release"', "deploy.md"),
+    ],
+)
+def test_every_language_finds_its_notes(reader: User, query: str, file: str) -> None:
+    assert hits(reader, query)[0]["file"].endswith(file)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AND OR NOT NEAR(",
+        'unbalanced " quote',
+        "col:performance",
+        "performance*",
+        "a^b",
+        "{performance}",
+        "\x01\x02performance\x7f",
+        "performance\tcache\nreview",
+        "'; DROP TABLE documents; --",
+        "%s %d {0}",
+        "per\u0301formance 🎉",
+        "\u202eecnamrofrep",
+    ],
+)
+def test_nothing_that_is_typed_is_a_syntax_error(reader: User, query: str) -> None:
+    result = reader.invoke("search", "--json", "--", query)
+    assert result.exit_code == 0, result.stderr
+    json.loads(result.stdout)
+
+
+def test_a_query_of_5000_characters_is_answered_and_one_of_10001_refused(reader: User) -> None:
+    assert hits(reader, "performance " + "word " * 1000)
+    refused = reader.invoke("search", "x" * 10_001)
+    assert refused.exit_code == 2
+    assert "10000" in refused.stderr
+
+
+def test_words_join_and_options_may_stand_anywhere(reader: User) -> None:
+    together = hits(reader, "cache performance", "-n", "2")
+    assert hits(reader, "cache", "-n", "2", "performance") == together
+    assert json.loads(reader.ok("search", "-n", "2", "cache", "performance", "--json")) == together
+
+
+def test_the_global_options_may_stand_after_the_command(reader: User) -> None:
+    assert reader.ok("--index", "other", "ls") == reader.ok("ls", "--index", "other")
+    assert "No collections" in reader.ok("ls", "--index", "other")
+    assert "No collections" in reader.ok("collection", "--index", "other", "list")
+
+
+def test_text_that_begins_with_a_dash_goes_after_two_dashes(reader: User) -> None:
+    files = [hit["file"] for hit in hits(reader, "-n", "50", "--", "performance", "-band", "-cache")]
+    assert files
+    assert not any("emoji" in file or "deploy" in file for file in files)
+
+
+def test_a_dash_reads_the_query_from_stdin(reader: User) -> None:
+    assert "notes/deploy.md" in reader.ok("search", "-", input="rollback release\n")
+    found = reader.run("search", "-", stdin=b"x" * 50_000)
+    assert found.returncode == 2
+    assert "longer than 10000 characters" in found.stderr
+    assert reader.run("search", "-", stdin=b"").returncode == 2
+
+
+def test_five_results_are_shown_and_twenty_for_programs(user: User) -> None:
+    for number in range(25):
+        (user.notes / f"more{number}.md").write_text(f"# More {number}\n\nherring\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    counts = {
+        name: user.ok("search", "herring", "--format", name).count(mark)
+        for name, mark in [("cli", "Title: "), ("csv", "\n#"), ("md", "**docid:**"), ("xml", "<file ")]
+    }
+    assert counts == {"cli": 5, "csv": 5, "md": 5, "xml": 5}
+    assert len(hits(user, "herring")) == 20
+    assert len(user.ok("search", "herring", "--files").splitlines()) == 20
+    assert len(hits(user, "herring", "-n", "3")) == 3
+    assert len(hits(user, "herring", "--all")) == 25
+
+
+def test_a_score_below_the_least_is_left_out(reader: User) -> None:
+    everything = hits(reader, "cache performance", "-n", "50")
+    best = everything[0]["score"]
+    some = hits(reader, "cache performance", "-n", "50", "--min-score", f"{best - 0.01:.2f}")
+    assert 0 < len(some) < len(everything)
+    assert all(hit["score"] >= best - 0.01 for hit in some)
+    assert reader.ok("search", "cache performance zebra", "--min-score", "1") == "No results found.\n"
+
+
+def test_collections_are_a_union_and_limit_before_the_cut(user: User) -> None:
+    small = user.home / "small"
+    small.mkdir()
+    (small / "one.md").write_text("# One\n\nAn aside on performance.\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    user.ok("collection", "add", str(small))
+    assert [hit["file"] for hit in hits(user, "performance", "-n", "1", "-c", "small")] == [
+        "qmd://small/one.md"
+    ]
+    both = hits(user, "performance", "-n", "50", "-c", "small", "--collection", "notes")
+    assert {hit["file"].split("/")[2] for hit in both} == {"small", "notes"}
+
+
+def test_line_numbers_are_those_of_the_file(reader: User) -> None:
+    text = reader.ok("search", "rollback", "--line-numbers")
+    assert "\n7: Run `make rollback` to return to the last release.\n" in text
+    hit = hits(reader, "rollback", "--line-numbers")[0]
+    lines = FILES["deploy.md"].split("\n")
+    for numbered in hit["snippet"].split("\n"):
+        number, _, line = numbered.partition(": ")
+        assert lines[int(number) - 1] == line
+
+
+def test_full_shows_the_whole_document(reader: User) -> None:
+    hit = hits(reader, "rollback", "--full")[0]
+    assert hit["body"] == FILES["deploy.md"].removesuffix("\n")
+    assert "snippet" not in hit
+    assert FILES["deploy.md"] in reader.ok("search", "rollback", "--full")
+    assert "1: # Deploying the service\n2: \n3: Deploy" in reader.ok(
+        "search", "rollback", "--full", "--line-numbers"
+    )
+
+
+def test_full_path_names_files_on_disk(reader: User) -> None:
+    for args in (["--json"], ["--csv"], ["--md"], ["--xml"], ["--files"], []):
+        assert f"{reader.notes}/deploy.md" in reader.ok("search", "rollback", "--full-path", *args)
+
+
+def test_explain_shows_how_a_result_came_to_its_place(reader: User) -> None:
+    text = reader.ok("search", "rollback", "--explain")
+    assert "\n  BM25  " in text
+    assert "\nStages:\n  lexical  ran " in text
+    assert set(hits(reader, "rollback", "--explain")[0]["explain"]["lexical"]) == {"bm25", "bound", "tier"}
+
+
+def test_a_search_before_anything_is_indexed_says_what_is_missing(user: User) -> None:
+    result = user.invoke("search", "anything", "--json")
+    assert result.stdout == "[]\n"
+    assert "qmd collection add" in result.stderr
+    assert user.invoke("search", "anything", "--json", "-q").stderr == ""
+
+
+def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
+    foreign = user.home / "cache" / "qmd" / "index.sqlite"
+    foreign.write_bytes(b"SQLite format 3\x00" + b"\x00" * 1000)
+    before = foreign.read_bytes()
+    first, second = user.run("ls"), user.run("ls")
+    assert "belongs to another program" in first.stderr
+    assert second.stderr == ""
+    assert foreign.read_bytes() == before
