@@ -74,7 +74,8 @@ def main() -> None:
         ):
             rows += [latencies(index, kind, queries, limit) for limit in options.limits]
     result["search"] = rows
-    heads = ["queries", "limit", "n", "p50 ms", "p95 ms", "max ms", "of it: store p50", "store p95"]
+    heads = ["queries", "limit", "n", "p50 ms", "p95 ms", "max ms", "cpu p50", "cpu p95"]
+    heads += ["store alone p50", "store alone p95"]
     print(table(heads, [list(row.values())[: len(heads)] for row in rows]))
     for row in rows:
         print(f"slowest {row['queries']}: {row['slowest']}")
@@ -155,12 +156,14 @@ def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict
 
     for query in queries[:5]:
         index.search(query, limit=limit)
-    times = [(_timed(lambda query=query: index.search(query, limit=limit)), query) for query in queries[5:]]
+    times = [(*_timed(lambda query=query: index.search(query, limit=limit)), query) for query in queries[5:]]
     scope = Scope(("synthetic",))
     stored = [
-        _timed(lambda query=query: index._store.lexical(parse(query), scope, limit)) for query in queries[5:]
+        _timed(lambda query=query: index._store.lexical(parse(query), scope, limit))[0]
+        for query in queries[5:]
     ]
-    whole = [spent for spent, _ in times]
+    whole = [wall for wall, _, _ in times]
+    processor = [cpu for _, cpu, _ in times]
     return {
         "queries": kind,
         "limit": limit,
@@ -168,9 +171,11 @@ def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict
         "p50": round(median(whole), 2),
         "p95": round(percentile(whole, 0.95), 2),
         "max": round(max(whole), 2),
+        "cpu_p50": round(median(processor), 2),
+        "cpu_p95": round(percentile(processor, 0.95), 2),
         "store_p50": round(median(stored), 2),
         "store_p95": round(percentile(stored, 0.95), 2),
-        "slowest": [f"{query} ({spent:.0f} ms)" for spent, query in sorted(times, reverse=True)[:5]],
+        "slowest": [f"{query} ({wall:.0f} ms)" for wall, _, query in sorted(times, reverse=True)[:5]],
     }
 
 
@@ -207,10 +212,11 @@ def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any
         yield Changed(path, Fingerprint(len(text), number, number), SourceText(text, digest, title))
 
 
-def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+def _timed(work: Callable[[], object]) -> tuple[float, float]:
+    """(milliseconds, milliseconds of this thread's processor time)."""
+    wall, cpu = time.perf_counter(), time.thread_time()
     work()
-    return 1000 * (time.perf_counter() - began)
+    return 1000 * (time.perf_counter() - wall), 1000 * (time.thread_time() - cpu)
 
 
 def _options() -> argparse.Namespace:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +56,7 @@ def test_both_rankings_keep_every_document_and_their_scores_fall(
         assert {item.document for item in ranked} == {entry.document for entry in fused}
         values = [item.score for item in ranked]
         assert all(0.0 <= value <= 1.0 for value in values)
-        assert all(first >= second - 1e-12 for first, second in zip(values, values[1:], strict=False))
+        assert all(first >= second - 1e-12 for first, second in pairwise(values))
 
 
 def test_the_contracts_blend_depends_on_the_fused_rank() -> None:

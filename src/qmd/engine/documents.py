@@ -64,7 +64,9 @@ class Library:
 
         `reference`: a display path, a path unique by its end (at a `/`), an absolute path inside a
         collection, a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`, which win over the
-        arguments. Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
+        arguments.
+
+        Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
         """
         _check_lines(from_line, max_lines)
         try:

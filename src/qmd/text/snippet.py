@@ -71,7 +71,7 @@ class Marker:
         return starts
 
     def _starts_any(self, text: str) -> set[tuple[int, str]]:
-        """Where words that match begin: found among the distinct words, then looked for as they are written."""
+        """Where words that match begin: found among the distinct words, then looked for as written."""
         known = self._known
         starts: set[tuple[int, str]] = set()
         for word in set(tokens.words(text)):
@@ -125,7 +125,7 @@ def snippet(
 
 
 def window(text: str, marker: Marker, span: tuple[int, int], width: int) -> tuple[int, int]:
-    """The `width` characters of a span with most of the query's weight; its beginning where nothing matches."""
+    """The `width` characters of a span with most of the query's weight; its beginning without a match."""
     start, end = span
     if end - start <= width:
         return span

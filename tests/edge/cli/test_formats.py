@@ -67,7 +67,7 @@ def test_csv_reads_back_as_it_was() -> None:
     header, first, second = csv.reader(io.StringIO(render_hits("csv", [HIT, NASTY], View()), newline=""))
     assert header == ["docid", "score", "file", "title", "context", "line", "snippet"]
     assert first == ["#abc123", "0.9250", "qmd://notes/a.md", "A", "", "7", "one\ntwo"]
-    assert second[2:] == [address(NASTY.file), NASTY.title, NASTY.context, "1", NASTY.snippet.text]
+    assert second[2:] == [address(NASTY.file), NASTY.title, NASTY.context, "7", NASTY.snippet.text]
 
 
 def test_xml_is_well_formed_whatever_is_in_it() -> None:

@@ -24,9 +24,7 @@ def test_the_terminal_format_is_path_title_context_score_and_snippet(reader: Use
         '         Notes of "2026", dated\n'
         f"Score: {round(hit['score'] * 100)}%\n"
         "\n"
-        "# Old\n"
-        "\n"
-        "The performance review of 2025, and what it led to.\n"
+        f"{hit['snippet']}\n"
     )
 
 

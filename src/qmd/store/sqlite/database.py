@@ -87,7 +87,8 @@ class Database:
         """Several reads that see one state of the index."""
         with self.errors():
             connection = self.connection()
-            if connection.in_transaction:
+            nested = connection.in_transaction
+            if nested:
                 yield connection
                 return
             connection.execute("BEGIN")

@@ -1,0 +1,117 @@
+"""What a command may import: starting costs little because most of the program is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: Beyond the standard library. ruamel.yaml reads the configuration.
+SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer", "ruamel"}
+HELP_MAY_IMPORT = {"qmd", "click"}
+#: Of the standard library: what a search has no use for and would pay for.
+HEAVY = {
+    "asyncio",
+    "concurrent.futures",
+    "ctypes",
+    "csv",
+    "decimal",
+    "difflib",
+    "email",
+    "http",
+    "importlib.metadata",
+    "logging",
+    "multiprocessing",
+    "pathlib",
+    "pickle",
+    "shlex",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "unittest",
+    "urllib.request",
+    "xml",
+    "zipfile",
+}
+_CODE = """
+import json, sys
+before = set(sys.modules)
+from qmd.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
+"""
+
+
+def imported_by(home: Path, *args: str) -> set[str]:
+    environ = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+    }
+    # -S: what site packages load by themselves is not ours to count.
+    found = subprocess.run(
+        [sys.executable, "-S", "-c", _CODE, *args], capture_output=True, text=True, env=environ, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    modules: list[str] = json.loads(found.stderr.splitlines()[-1])
+    return set(modules)
+
+
+def third_party(modules: set[str]) -> set[str]:
+    names = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
+    # Extensions compiled by Cython register helpers under names of their own.
+    return {name for name in names if not name.startswith(("_cython", "cython_runtime"))}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where one folder is indexed."""
+    home = tmp_path_factory.mktemp("home")
+    notes = home / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n\nwords to find\n", encoding="utf-8")
+    imported_by(home, "collection", "add", str(notes))
+    return home
+
+
+@pytest.mark.parametrize("args", [["--help"], ["search", "--help"], ["collection", "--help"]], ids=str)
+def test_help_imports_click_alone(home: Path, args: list[str]) -> None:
+    modules = imported_by(home, *args)
+    assert third_party(modules) == HELP_MAY_IMPORT
+    assert modules.isdisjoint(HEAVY)
+    assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
+
+
+@pytest.mark.parametrize(
+    "args", [["search", "words"], ["search", "words", "--json"], ["search", "words", "--csv"]], ids=str
+)
+def test_a_search_imports_what_it_needs(home: Path, args: list[str]) -> None:
+    modules = imported_by(home, *args)
+    assert third_party(modules) == SEARCH_MAY_IMPORT
+    assert modules.isdisjoint(HEAVY)
+    assert not any(
+        name.startswith(("qmd.models.e5", "qmd.engine.indexing", "qmd.sources.read")) for name in modules
+    )
+
+
+@pytest.mark.parametrize("flag", ["--version", "-v"])
+def test_the_version_imports_nothing(home: Path, flag: str) -> None:
+    assert imported_by(home, flag) <= {"qmd", "qmd._version", "qmd.__main__", "__future__"}
+
+
+def test_reading_imports_no_models(home: Path) -> None:
+    for args in (["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]):
+        modules = imported_by(home, *args)
+        assert third_party(modules) <= SEARCH_MAY_IMPORT
+        assert not any(name.startswith("qmd.models.e5") for name in modules)

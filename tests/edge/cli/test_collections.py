@@ -1,0 +1,186 @@
+"""`collection ...` and `context ...`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, User
+
+
+def config(user: User) -> str:
+    return (user.home / "config" / "qmd" / "index.yml").read_text(encoding="utf-8")
+
+
+def test_adding_a_folder_indexes_it_and_says_what_to_do_next(user: User) -> None:
+    text = user.ok("collection", "add", str(user.notes))
+    lines = text.splitlines()
+    assert lines[0] == f"Added collection 'notes': {user.notes} (**/*.md)"
+    assert lines[1] == f"notes: {len(FILES)} new"
+    assert "qmd embed" in text
+    assert 'qmd search "..." -c notes' in text
+    assert "notes/deploy.md" in user.ok("search", "rollback")
+    assert "qmd embed" not in user.ok("collection", "add", str(user.notes / "2026"), "-q")
+
+
+def test_the_current_folder_is_the_default(user: User) -> None:
+    found = user.run("collection", "add", cwd=user.notes)
+    assert found.returncode == 0
+    assert found.stdout.startswith(f"Added collection 'notes': {user.notes}")
+
+
+def test_a_relative_folder_and_a_home_are_understood(user: User) -> None:
+    assert user.run("collection", "add", "notes", "--name", "a", cwd=user.home).returncode == 0
+    assert user.run("collection", "add", "~/notes/2026", "--name", "b").returncode == 0
+    assert [each["documents"] for each in json.loads(user.ok("collection", "list", "--json"))] == [
+        len(FILES),
+        1,
+    ]
+
+
+@pytest.mark.parametrize("flag", ["--mask", "--pattern", "--glob"])
+def test_masks_and_ignored_files_choose_what_is_indexed(user: User, flag: str) -> None:
+    (user.notes / "plain.txt").write_text("plain text\n", encoding="utf-8")
+    user.ok(
+        "collection", "add", str(user.notes), flag, "**/*.{md,txt}", "--ignore", "2026/**", "--ignore", "[x]*"
+    )
+    shown = json.loads(user.ok("collection", "show", "notes", "--json"))
+    assert shown["pattern"] == "**/*.{md,txt}"
+    assert shown["ignore"] == ["2026/**", "[x]*"]
+    listed = user.ok("ls", "notes")
+    assert "notes/plain.txt" in listed
+    assert "2026" not in listed.replace("2026-", "")
+
+
+def test_another_charset_can_be_named(user: User) -> None:
+    old = user.home / "old"
+    old.mkdir()
+    (old / "a.md").write_bytes("# 資料庫\n\n資料庫遷移\n".encode("big5"))
+    user.ok("collection", "add", str(old), "--encoding", "big5")
+    assert "資料庫遷移" in user.ok("get", "old/a.md")
+    refused = user.invoke("collection", "add", str(user.notes), "--encoding", "klingon")
+    assert refused.exit_code == 2
+
+
+def test_a_name_a_folder_or_a_pattern_that_cannot_be_changes_nothing(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    before = config(user)
+    other = user.home / "other"
+    other.mkdir()
+    for args in (
+        [str(user.notes)],
+        [str(user.notes), "--name", "again"],
+        [str(other), "--name", "notes"],
+        [str(other), "--name", "a/b"],
+        [str(other), "--mask", ""],
+        [str(user.notes / "deploy.md")],
+        ["/no/such/folder"],
+    ):
+        result = user.invoke("collection", "add", *args)
+        assert result.exit_code in (1, 2), args
+        assert result.stderr.startswith("Error: "), args
+    assert config(user) == before
+
+
+def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
+    bad = user.home / "bad"
+    bad.mkdir()
+    for number in range(13):
+        (bad / f"{number:02}.md").write_bytes(b"\x00\x01\x02\x03")
+    (bad / "good.md").write_text("good\n", encoding="utf-8")
+    found = user.run("collection", "add", str(bad))
+    assert found.returncode == 0
+    assert "bad: 1 new\n" in found.stdout
+    *named, rest = found.stderr.splitlines()
+    assert len(named) == 10
+    assert named[0] == "bad: cannot read 00.md: not text"
+    assert rest == "bad: ... and 3 more that could not be read"
+
+
+def test_a_folder_without_a_match_is_added_with_a_note(user: User) -> None:
+    empty = user.home / "empty"
+    empty.mkdir()
+    found = user.run("collection", "add", str(empty))
+    assert found.returncode == 0
+    assert "no file in" in found.stderr
+    assert user.ok("ls", "empty") == "No files yet.\n"
+
+
+def test_collections_are_listed_and_shown(user: User) -> None:
+    assert user.ok("collection", "list").startswith("No collections yet.")
+    assert user.ok("collection", "list", "--json") == "[]\n"
+    user.ok("collection", "add", str(user.notes), "--name", "笔记")
+    user.ok("context", "add", "qmd://笔记/2026", "dated")
+    text = user.ok("collection", "list")
+    assert text.startswith("Collections (1):\n\n笔记  qmd://笔记/\n")
+    for label in ("Path:", "Pattern:", "Files:", "Updated:", "Contexts:"):
+        assert f"\n  {label} " in text
+    assert "Context of 2026: dated" in user.ok("collection", "show", "笔记")
+    assert user.ok("collection", "info", "笔记") == user.ok("collection", "show", "笔记")
+    shown = json.loads(user.ok("collection", "show", "笔记", "--json"))
+    assert shown["documents"] == len(FILES)
+    assert shown["context"] == {"2026": "dated"}
+    assert shown == json.loads(user.ok("collection", "list", "--json"))[0]
+
+
+@pytest.mark.parametrize("command", ["rename", "mv"])
+def test_a_renamed_collection_is_found_under_its_new_name(user: User, command: str) -> None:
+    user.ok("collection", "add", str(user.notes))
+    assert "qmd://diary/" in user.ok("collection", command, "notes", "diary")
+    assert "diary/数据库 迁移.md" in user.ok("search", "数据库")
+    assert user.ok("get", "diary/deploy.md") == FILES["deploy.md"]
+    assert user.invoke("ls", "notes").exit_code == 1
+    assert user.invoke("collection", command, "diary", "diary").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["remove", "rm"])
+def test_a_removed_collection_leaves_its_files(user: User, command: str) -> None:
+    user.ok("collection", "add", str(user.notes))
+    assert f"{len(FILES)} documents" in user.ok("collection", command, "notes")
+    assert (user.notes / "deploy.md").exists()
+    assert user.ok("search", "rollback") == "No results found.\n"
+    assert user.ok("ls", "--json") == "[]\n"
+
+
+def test_comments_in_the_configuration_stay(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    path = user.home / "config" / "qmd" / "index.yml"
+    path.write_text("# mine\n" + config(user), encoding="utf-8")
+    user.ok("context", "add", "/", "All of it")
+    assert config(user).startswith("# mine\n")
+
+
+@pytest.fixture
+def owner(user: User) -> User:
+    user.ok("collection", "add", str(user.notes))
+    return user
+
+
+def test_contexts_are_listed_general_to_specific(owner: User) -> None:
+    assert owner.ok("context", "list").startswith("No contexts yet.")
+    assert owner.ok("context", "list", "--json") == "[]\n"
+    assert owner.ok("context", "add", "/", "All") == "Added context for everything (qmd://)\n"
+    assert owner.ok("context", "add", "qmd://notes/2026", "Dated\n\nlines") == (
+        "Added context for qmd://notes/2026\n"
+    )
+    assert owner.ok("context", "list") == "qmd://\n  All\nqmd://notes/2026\n  Dated\n\n  lines\n"
+    assert json.loads(owner.ok("context", "list", "--json")) == [
+        {"path": "qmd://", "context": "All"},
+        {"path": "qmd://notes/2026", "context": "Dated\n\nlines"},
+    ]
+
+
+@pytest.mark.parametrize("where", ["", "2026"])
+def test_a_text_alone_is_about_the_current_folder(owner: User, where: str) -> None:
+    found = owner.run("context", "add", "about here", cwd=owner.notes / where)
+    assert found.stdout == f"Added context for qmd://notes{'/' + where if where else ''}\n"
+
+
+def test_a_folder_on_disk_is_a_place(owner: User) -> None:
+    assert owner.run("context", "add", "notes/2026", "dated", cwd=owner.home).returncode == 0
+    assert owner.run("context", "rm", str(Path("notes") / "2026"), cwd=owner.home).stdout == (
+        "Removed context for qmd://notes/2026\n"
+    )
+    assert owner.invoke("context", "remove", "qmd://notes/2026").exit_code == 1

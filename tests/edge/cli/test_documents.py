@@ -1,0 +1,226 @@
+"""`get`, `multi-get` and `ls`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, User
+
+
+def test_a_pipe_gets_the_text_and_nothing_else(reader: User) -> None:
+    found = reader.run("get", "notes/deploy.md")
+    assert (found.stdout, found.stderr) == (FILES["deploy.md"], "")
+    assert reader.ok("get", "notes/deploy.md", "--full") == FILES["deploy.md"]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_every_form_of_a_name_finds_its_file(reader: User, path: str) -> None:
+    listed = {row["file"]: row for row in json.loads(reader.ok("ls", "notes", "--json"))}
+    row = next(row for file, row in listed.items() if row["title"] and reader.ok("get", file) == FILES[path])
+    for reference in (f"notes/{path}", path, row["file"], row["docid"], row["docid"][1:]):
+        assert reader.ok("get", reference) == FILES[path], reference
+    assert reader.ok("get", str(reader.notes / path)) == FILES[path]
+
+
+def test_every_path_that_is_printed_can_be_read_back(reader: User) -> None:
+    printed: dict[str, list[str]] = {
+        "search json": [row["file"] for row in json.loads(reader.ok("search", "performance", "--json"))],
+        "search full path": [
+            row["file"] for row in json.loads(reader.ok("search", "performance", "--json", "--full-path"))
+        ],
+        "multi-get json": [row["file"] for row in json.loads(reader.ok("multi-get", "notes/**", "--json"))],
+        "multi-get csv": [row[1] for row in rows(reader.ok("multi-get", "notes/**", "--csv"))[1:]],
+        "multi-get files": [row[1] for row in rows(reader.ok("multi-get", "notes/**", "--files"))],
+        "multi-get xml": [
+            file.attrib["name"]
+            for file in ElementTree.fromstring(reader.ok("multi-get", "notes/**", "--xml"))
+        ],
+        "multi-get full path": [
+            row[1] for row in rows(reader.ok("multi-get", "notes/**", "--files", "--full-path"))
+        ],
+        "multi-get cli": [
+            line.removeprefix("File: ").rpartition(" #")[0]
+            for line in reader.ok("multi-get", "notes/**").splitlines()
+            if line.startswith("File: ")
+        ],
+        "ls": [line[28:] for line in reader.ok("ls", "notes").splitlines()],
+        "search cli": [
+            line.rpartition(" #")[0]
+            for line in reader.ok("search", "performance", "--all").splitlines()
+            if line.startswith("notes/")
+        ],
+    }
+    for where, files in printed.items():
+        assert len(files) > 5, where
+        for file in files:
+            assert reader.ok("get", file).startswith("# "), (where, file)
+
+
+def rows(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("deploy.md:3:2",),
+        ("notes/deploy.md:3", "-l", "2"),
+        ("deploy.md", "--from", "3", "--max-lines", "2"),
+        ("deploy.md:3:2", "--from", "1", "-l", "9"),
+    ],
+    ids=str,
+)
+def test_lines_are_counted_from_one_and_a_cut_is_marked(reader: User, args: tuple[str, ...]) -> None:
+    text = "Deploy with `make deploy`. The cache decides performance.\n"
+    assert reader.ok("get", *args) == f"{text}\n\n[... truncated 3 more lines]\n"
+
+
+def test_the_mark_of_a_cut_is_not_numbered(reader: User) -> None:
+    text = reader.ok("get", "deploy.md:5:1", "--line-numbers")
+    assert text == "5: ## Rollback\n\n[... truncated 2 more lines]\n"
+
+
+def test_the_last_lines_are_not_called_cut(reader: User) -> None:
+    assert reader.ok("get", "deploy.md:7:5") == "Run `make rollback` to return to the last release.\n"
+
+
+def test_a_name_that_ends_in_a_number_is_found_before_a_line(reader: User) -> None:
+    assert reader.ok("get", "notes/a:12.md") == FILES["a:12.md"]
+    assert reader.ok("get", "notes/a:12.md:3") == "A name with a colon. Performance.\n"
+
+
+def test_a_line_past_the_end_is_an_error(reader: User) -> None:
+    result = reader.invoke("get", "deploy.md:99")
+    assert result.exit_code == 2
+    assert "there is no line 99" in result.stderr
+
+
+def test_what_is_not_found_brings_similar_names(reader: User) -> None:
+    found = reader.run("get", "notes/deplyo.md")
+    assert found.returncode == 1
+    assert found.stdout == ""
+    first, second, *names = found.stderr.splitlines()
+    assert first == "Error: Document not found: notes/deplyo.md"
+    assert second == "Did you mean one of these?"
+    assert names[0] == "  - notes/deploy.md"
+    assert len(names) <= 3
+
+
+def test_a_document_as_json_is_one_object(reader: User) -> None:
+    document = json.loads(reader.ok("get", "2026/old notes.md", "--json", "-l", "1"))
+    assert document == {
+        "file": "qmd://notes/2026/old notes.md",
+        "docid": document["docid"],
+        "title": "Old",
+        "context": 'Everything\n\nNotes of "2026", dated',
+        "line": 1,
+        "total_lines": 3,
+        "body": "# Old\n\n[... truncated 2 more lines]",
+    }
+
+
+@pytest.mark.parametrize("name", ["csv", "md", "xml", "files"])
+def test_a_document_has_every_format_that_many_have(reader: User, name: str) -> None:
+    assert reader.ok("get", "deploy.md", "--format", name) == reader.ok(
+        "multi-get", "deploy.md", "--format", name
+    )
+
+
+def test_a_glob_finds_with_and_without_the_collection(reader: User) -> None:
+    for pattern in ("notes/2026/*.md", "2026/*.md", "**/old*", "qmd://notes/2026/*", "{2026,2027}/*.md"):
+        assert rows(reader.ok("multi-get", pattern, "--files"))[0][1] == "qmd://notes/2026/old notes.md"
+
+
+def test_a_list_holds_names_with_commas_docids_and_lines(reader: User) -> None:
+    docid = json.loads(reader.ok("get", "it's.md", "--json"))["docid"]
+    found = json.loads(
+        reader.ok("multi-get", f"deploy.md:5:1, lists, with, commas.md,{docid},[x] done {{a,b}}.md", "--json")
+    )
+    assert [each["title"] for each in found] == ["Deploying the service", "Commas", "Apostrophe", "Brackets"]
+    assert found[0]["body"] == "## Rollback\n\n[... truncated 2 more lines]"
+
+
+def test_names_that_the_shell_has_spread_out_are_a_list(reader: User) -> None:
+    assert len(rows(reader.ok("multi-get", "deploy.md", "it's.md", "a:12.md", "--files"))) == 3
+
+
+def test_what_is_missing_is_told_beside_what_was_found(reader: User) -> None:
+    result = reader.invoke("multi-get", "deploy.md,nowhere.md", "--json")
+    assert result.exit_code == 0
+    assert len(json.loads(result.stdout)) == 1
+    assert result.stderr == "Document not found: nowhere.md\n"
+
+
+def test_large_documents_are_named_but_not_read(user: User) -> None:
+    (user.notes / "it is long.md").write_text("# Long\n\n" + "word 数 " * 20_000, encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    shown = json.loads(user.ok("multi-get", "it is long.md,deploy.md", "--json"))
+    assert shown[0] == {
+        "file": "qmd://notes/it is long.md",
+        "docid": shown[0]["docid"],
+        "title": "Long",
+        "skipped": True,
+        "reason": "File too large (176KB). Use 'qmd get 'notes/it is long.md'' to retrieve.",
+    }
+    assert "[SKIPPED: File too large (176KB)." in user.ok("multi-get", "it is long.md,deploy.md")
+    assert ",[SKIPPED]\n" in user.ok("multi-get", "it is long.md,deploy.md", "--files")
+    assert rows(user.ok("multi-get", "it is long.md,deploy.md", "--csv"))[1][4] == "true"
+    assert ElementTree.fromstring(user.ok("multi-get", "it is long.md", "--xml"))[0].get("skipped") == "true"
+    for args in (["--full"], ["--max-bytes", "1000000"]):
+        assert "skipped" not in json.loads(user.ok("multi-get", "it is long.md", "--json", *args))[0]
+    assert len(json.loads(user.ok("multi-get", "deploy.md", "--max-bytes", "10", "--json"))) == 1
+
+
+def test_many_documents_on_a_terminal_stand_under_their_names(reader: User) -> None:
+    docid = json.loads(reader.ok("get", "2026/old notes.md", "--json"))["docid"]
+    rule = "=" * 60
+    assert reader.ok("multi-get", "2026/*") == (
+        f"{rule}\nFile: notes/2026/old notes.md {docid}\n{rule}\n\n"
+        'Context: Everything\n         Notes of "2026", dated\n\n' + FILES["2026/old notes.md"]
+    )
+
+
+def test_the_collections_are_listed_with_counts(reader: User) -> None:
+    assert reader.ok("ls").split("  ")[:2] == ["notes", f"{len(FILES)} files"]
+    listed: list[dict[str, Any]] = json.loads(reader.ok("ls", "--json"))
+    assert [(each["name"], each["documents"]) for each in listed] == [("notes", len(FILES))]
+
+
+def test_files_are_listed_with_size_and_date(reader: User) -> None:
+    lines = reader.ok("ls", "notes").splitlines()
+    assert len(lines) == len(FILES)
+    assert lines == sorted(lines, key=lambda line: line[28:])
+    size = len(FILES["deploy.md"].encode())
+    line = next(line for line in lines if line.endswith("notes/deploy.md"))
+    assert line.split("  ")[0].strip() == f"{size} B"
+    row = next(
+        row
+        for row in json.loads(reader.ok("ls", "notes", "--json"))
+        if row["file"] == "qmd://notes/deploy.md"
+    )
+    assert row["bytes"] == size
+    assert row["modified"].endswith("Z")
+    assert row["modified"][:16].replace("T", " ") == line.split("  ")[1]
+
+
+@pytest.mark.parametrize(
+    "target", ["notes/2026", "notes/2026/", "qmd://notes/2026", "notes/2026/old notes.md"]
+)
+def test_a_folder_is_listed_by_its_path(reader: User, target: str) -> None:
+    assert reader.ok("ls", target).endswith("  notes/2026/old notes.md\n")
+    assert len(reader.ok("ls", target).splitlines()) == 1
+
+
+def test_a_folder_ends_at_a_slash(reader: User) -> None:
+    assert reader.invoke("ls", "notes/20").exit_code == 1
+
+
+def test_an_empty_index_says_how_to_begin(user: User) -> None:
+    assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
+    assert user.ok("ls", "--json") == "[]\n"

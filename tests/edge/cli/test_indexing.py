@@ -1,0 +1,139 @@
+"""`index`, `update`, `embed` without models, and `status`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qmd.engine.embedding import embedding_lock
+from tests.edge.cli.conftest import FILES, User
+
+
+@pytest.fixture
+def owner(user: User) -> User:
+    user.ok("collection", "add", str(user.notes))
+    return user
+
+
+@pytest.mark.parametrize("command", ["index", "update"])
+def test_a_scan_says_what_changed_in_a_line_a_collection(owner: User, command: str) -> None:
+    (owner.notes / "new.md").write_text("# New\n\nfresh herring\n", encoding="utf-8")
+    (owner.notes / "deploy.md").write_text("# Deploy\n\nin another way\n", encoding="utf-8")
+    (owner.notes / "it's.md").unlink()
+    result = owner.invoke(command)
+    assert result.exit_code == 0
+    assert result.stdout == f"notes: 1 new, 1 updated, {len(FILES) - 2} unchanged, 1 removed\n"
+    assert result.stderr == ""
+    assert owner.ok(command) == f"notes: {len(FILES)} unchanged\n"
+    assert "notes/new.md" in owner.ok("search", "herring")
+
+
+def test_a_missing_folder_is_an_error_and_the_others_are_scanned(owner: User) -> None:
+    other = owner.home / "other"
+    other.mkdir()
+    (other / "a.md").write_text("text\n", encoding="utf-8")
+    owner.ok("collection", "add", str(other))
+    (other / "b.md").write_text("text b\n", encoding="utf-8")
+    owner.notes.rename(owner.home / "away")
+    found = owner.run("update")
+    assert found.returncode == 1
+    assert found.stdout == "other: 1 new, 1 unchanged\n"
+    assert found.stderr.startswith(f"Error: collection 'notes': {owner.notes} does not exist\nHint: ")
+    assert "notes/deploy.md" in owner.ok("search", "rollback")
+    assert owner.run("update", "-c", "other").returncode == 0
+
+
+def test_only_the_named_collection_is_scanned(owner: User) -> None:
+    other = owner.home / "other"
+    other.mkdir()
+    owner.ok("collection", "add", str(other), "-q")
+    assert owner.ok("update", "-c", "other") == "other: no files\n"
+
+
+def test_nothing_to_scan_says_how_to_begin(user: User) -> None:
+    assert user.ok("update").startswith("There are no collections yet.")
+
+
+def test_an_update_command_runs_first_and_its_failure_is_told(owner: User) -> None:
+    path = owner.home / "config" / "qmd" / "index.yml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "    update: echo '# Made' > made.md && echo made one\n", encoding="utf-8")
+    assert owner.ok("index") == f"notes: {len(FILES)} unchanged\n"
+    assert owner.ok("update") == f"notes: made one\nnotes: 1 new, {len(FILES)} unchanged\n"
+    path.write_text(text + "    update: echo broken >&2; exit 3\n", encoding="utf-8")
+    result = owner.invoke("update")
+    assert result.exit_code == 1
+    assert "failed with code 3: broken" in result.stderr
+    assert result.stdout == f"notes: {len(FILES) + 1} unchanged\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_pull_brings_what_others_have_committed(user: User) -> None:
+    origin, clone = user.home / "origin", user.home / "clone"
+    origin.mkdir()
+
+    def git(*args: str, at: Path = origin) -> None:
+        names = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+        subprocess.run(["git", *names, *args], cwd=at, env=user.environ, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    (origin / "one.md").write_text("# One\n", encoding="utf-8")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("clone", "-q", str(origin), str(clone), at=user.home)
+    user.ok("collection", "add", str(clone))
+    (origin / "two.md").write_text("# Two\n", encoding="utf-8")
+    git("add", ".")
+    git("commit", "-qm", "two")
+    assert user.ok("update") == "clone: 1 unchanged\n"
+    assert user.ok("update", "--pull").endswith("clone: 1 new, 1 unchanged\n")
+    git("reset", "-q", "--hard", "HEAD~1")
+    (origin / "two.md").write_text("# Two, otherwise\n", encoding="utf-8")
+    git("add", ".")
+    git("commit", "-qm", "otherwise")
+    failed = user.invoke("update", "--pull")
+    assert failed.exit_code == 1
+    assert "git pull failed" in failed.stderr
+    assert failed.stdout == "clone: 2 unchanged\n"
+
+
+def test_a_second_embed_says_so_and_leaves(owner: User) -> None:
+    location = str(owner.home / "cache" / "qmd" / "index.sqlite")
+    with embedding_lock(location):
+        found = owner.run("embed")
+    assert found.returncode == 0
+    assert found.stdout == ""
+    assert "another 'qmd embed' is running" in found.stderr
+
+
+def test_the_state_is_told_to_people(owner: User) -> None:
+    owner.ok("context", "add", "qmd://notes/2026", "dated")
+    text = owner.ok("status")
+    assert f"Index:      {owner.home}/cache/qmd/index.sqlite (" in text
+    assert f"Config:     {owner.home}/config/qmd/index.yml\n" in text
+    assert f"Documents:  {len(FILES)}\n" in text
+    assert "Vectors:    none\n" in text
+    assert f"Pending:    {len(FILES)} texts without vectors: run 'qmd embed'\n" in text
+    assert "Models:     embed: multilingual-e5-small\n" in text
+    assert "\n  notes  qmd://notes/\n" in text
+    assert f"    Path:      {owner.notes}\n" in text
+    assert "    Contexts:  1\n" in text
+
+
+def test_the_state_is_told_to_programs(owner: User) -> None:
+    state = json.loads(owner.ok("status", "--json"))
+    assert state["total_documents"] == state["needs_embedding"] == len(FILES)
+    assert state["has_vector_index"] is False
+    assert set(state["models"]) == {"embed", "rerank", "expand"}
+    (notes,) = state["collections"]
+    assert (notes["name"], notes["path"]) == ("notes", str(owner.notes))
+    assert notes["last_updated"].endswith("Z")
+
+
+def test_an_empty_state_says_how_to_begin(user: User) -> None:
+    assert "qmd collection add" in user.ok("status")
+    assert json.loads(user.ok("status", "--json"))["collections"] == []

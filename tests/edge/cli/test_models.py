@@ -1,0 +1,55 @@
+"""`embed`, `vsearch` and `query` with the real default models."""
+
+from __future__ import annotations
+
+import json
+
+from tests.edge.cli.conftest import FILES, User
+
+
+def test_everything_is_embedded_once(seer: User) -> None:
+    assert seer.ok("embed") == "Nothing to embed: every text has its vectors.\n"
+    state = json.loads(seer.ok("status", "--json"))
+    assert state["needs_embedding"] == 0
+    assert state["has_vector_index"] is True
+    assert "chunks by multilingual-e5-small" in seer.ok("status")
+
+
+def test_embedding_says_what_it_did(user: User) -> None:
+    user.ok("collection", "add", str(user.notes / "2026"), "--name", "few")
+    assert user.ok("embed").startswith("Embedded 1 text (1 chunk) in ")
+    assert user.ok("embed", "--force", "-c", "few").startswith("Embedded 1 text (1 chunk) in ")
+
+
+def test_meaning_is_found_across_languages(seer: User) -> None:
+    found = json.loads(seer.ok("vsearch", "how do I move a database safely", "--json", "-n", "3"))
+    assert "qmd://notes/数据库 迁移.md" in [hit["file"] for hit in found]
+    assert all(hit["score"] >= 0.3 for hit in found)
+    assert seer.ok("vector-search", "how do I move a database safely", "-n", "3", "--json") == seer.ok(
+        "vsearch", "how do I move a database safely", "-n", "3", "--json"
+    )
+    assert len(json.loads(seer.ok("vsearch", "anything", "--all", "--min-score", "0", "--json"))) == len(
+        FILES
+    )
+
+
+def test_words_and_meaning_together_explain_themselves(seer: User) -> None:
+    text = seer.ok("query", "going back to an earlier release", "--explain", "-n", "1")
+    assert text.startswith("notes/deploy.md:")
+    for part in ("lexical:original", "vector:original", "fused", "rerank", "blend", "Stages:"):
+        assert part in text
+    hit = json.loads(seer.ok("deep-search", "rollback", "--explain", "--json", "--ranking", "contract"))[0]
+    assert hit["explain"]["ranking"] == "contract"
+
+
+def test_a_query_document_is_read_from_stdin(seer: User) -> None:
+    document = "intent: operations\nlex: rollback\nvec: how do I undo a deployment\n"
+    found = json.loads(seer.ok("query", "-", "--json", "-n", "1", input=document))
+    assert found[0]["file"] == "qmd://notes/deploy.md"
+
+
+def test_what_is_not_ready_in_time_is_told_and_not_waited_for(seer: User) -> None:
+    found = seer.run("query", "rollback", "--timeout", "0.001", "--json")
+    assert found.returncode == 0
+    json.loads(found.stdout)
+    assert "timed out: not ready within 0.001 s" in found.stderr
