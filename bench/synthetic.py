@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def selective(english: Vocabulary, cjk: Vocabulary, count: int) -> list[str]:
     """One to three words of middling to low frequency, a fifth of the queries Chinese."""
     chance = random.Random(SEED + 1)
     rare = [word for word, n in zip(english.words, english.counts, strict=True) if 3 <= n <= 60]
-    runs = [word for word, n in zip(cjk.words, cjk.counts, strict=True) if len(word) > 2 and 2 <= n <= 20]
+    runs = [word for word, n in zip(cjk.words, cjk.counts, strict=True) if 2 < len(word) < 7 and 2 <= n <= 20]
     return [
         " ".join(chance.sample(runs if number % 5 == 4 else rare, chance.randint(1, 3)))
         for number in range(count)
@@ -156,12 +157,9 @@ def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict
 
     for query in queries[:5]:
         index.search(query, limit=limit)
-    times = [(*_timed(lambda query=query: index.search(query, limit=limit)), query) for query in queries[5:]]
+    times = [(*_timed(partial(index.search, query, limit=limit)), query) for query in queries[5:]]
     scope = Scope(("synthetic",))
-    stored = [
-        _timed(lambda query=query: index._store.lexical(parse(query), scope, limit))[0]
-        for query in queries[5:]
-    ]
+    stored = [_timed(partial(index._store.lexical, parse(query), scope, limit))[0] for query in queries[5:]]
     whole = [wall for wall, _, _ in times]
     processor = [cpu for _, cpu, _ in times]
     return {

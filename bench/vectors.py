@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def measured(
         wall, cpu, _ = timed(lambda: sum(int(block.sum()) for block in blocks))
         read.append(wall)
         read_cpu.append(cpu)
-        wall, cpu, matches = timed(lambda query=query: store.dense(EMBEDDER, query, scope, 10))
+        wall, cpu, matches = timed(partial(store.dense, EMBEDDER, query, scope, 10))
         search.append(wall)
         search_cpu.append(cpu)
         exact = np.argsort(-(vectors @ query))[:10] + offset

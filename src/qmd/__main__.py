@@ -17,9 +17,13 @@ def main() -> int:
         except OSError:
             return 1
         return 0
-    from qmd.cli.app import main as run
+    try:
+        from qmd.cli.app import main as run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # before the program was loaded, or while it ended
+        os.write(2, b"Interrupted.\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -107,7 +107,10 @@ def test_a_search_imports_what_it_needs(home: Path, args: list[str]) -> None:
 
 @pytest.mark.parametrize("flag", ["--version", "-v"])
 def test_the_version_imports_nothing(home: Path, flag: str) -> None:
-    assert imported_by(home, flag) <= {"qmd", "qmd._version", "qmd.__main__", "__future__"}
+    modules = imported_by(home, flag)
+    assert {name for name in modules if name.startswith("qmd")} == {"qmd", "qmd._version", "qmd.__main__"}
+    assert third_party(modules) == {"qmd"}
+    assert modules.isdisjoint({"typing", "re", "enum", "collections", "functools"})
 
 
 def test_reading_imports_no_models(home: Path) -> None:

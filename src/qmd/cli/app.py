@@ -117,6 +117,8 @@ def app(ctx: click.Context) -> None:
 
 def main() -> int:
     """The console script's run; returns the exit code."""
+    if "_QMD_COMPLETE" in os.environ:
+        app.main()
     code = run(app, sys.argv[1:])
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:

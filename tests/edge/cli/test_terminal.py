@@ -53,7 +53,7 @@ def test_matches_are_highlighted_in_every_script(reader: User) -> None:
 
 def test_a_link_leads_to_the_file_and_line(reader: User) -> None:
     seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="vscode://file{path}:{line}:{col}")
-    assert f"\x1b]8;;vscode://file{reader.notes}/deploy.md:7:1\x1b\\" in seen
+    assert f"\x1b]8;;vscode://file{reader.notes}/deploy.md:5:1\x1b\\" in seen
     assert f"\x1b]8;;file://{reader.notes}/deploy.md\x1b\\" in on_terminal(reader, "search", "rollback")
 
 
