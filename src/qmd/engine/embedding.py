@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,16 @@ from dataclasses import dataclass
 from qmd.errors import BusyError
 from qmd.models.base import Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store
+from qmd.text import chunking
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
 
 #: Chunks that are embedded and stored together: what a crash can cost.
 BATCH_CHUNKS = 256
+#: How much of a document's title is put before its later chunks: few enough tokens to fit in the window.
+TITLE_CHARACTERS = 60
+#: Changes when chunks are embedded with something else around them.
+VERSION = 2
 #: Texts fetched at a time, so that memory holds a batch and not the index.
 _FETCH = 64
 
@@ -94,6 +100,12 @@ def embed(
     return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
 
 
+def fingerprint(embedder: Embedder) -> str:
+    """What vectors are made with: the model, how texts are cut for it, and what is put around them (E12)."""
+    recipe = (embedder.fingerprint, chunking.VERSION, VERSION, embedder.chunk_tokens, embedder.chunk_overlap)
+    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
+
+
 def cut(text: str, embedder: Embedder) -> list[Chunk]:
     """A text in chunks that the embedder reads whole (E11)."""
     target = min(TARGET, embedder.chunk_tokens)
@@ -106,7 +118,12 @@ def _store(
 ) -> None:
     pieces = [item.text[piece.start : piece.end] for item, found in batch for piece in found]
     titles = [item.title for item, found in batch for _ in found]
-    vectors = embedder.embed_documents(pieces, titles)
+    # A document begins with its title; its later chunks do not say what they belong to.
+    named = [
+        f"{item.title[:TITLE_CHARACTERS]}\n{text}" if piece.seq else text
+        for (item, piece), text in zip(((i, p) for i, f in batch for p in f), pieces, strict=True)
+    ]
+    vectors = embedder.embed_documents(named, titles)
     tokens = [embedder.token_ids(piece) for piece in pieces]
     embedded: list[Embedded] = []
     at = 0

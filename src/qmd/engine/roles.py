@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -91,16 +90,9 @@ class Roles:
     @property
     def fingerprint(self) -> str:
         """What vectors are made with: the embedder and how texts are cut for it (E12)."""
-        from qmd.text import chunking
+        from qmd.engine.embedding import fingerprint
 
-        embedder = self.embedder
-        recipe = (
-            embedder.fingerprint,
-            chunking.VERSION,
-            min(chunking.TARGET, embedder.chunk_tokens),
-            embedder.chunk_overlap,
-        )
-        return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
+        return fingerprint(self.embedder)
 
     def _report(self, message: str) -> None:
         if self.progress is not None:

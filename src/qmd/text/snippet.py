@@ -119,7 +119,7 @@ def snippet(
         low, high, first = _best(found, width)
         low, high, first = low + start, high + start, first + start
     else:
-        low = first = _skip_blank(text, start, end)
+        low = first = _opening(text, start, end)
         high = min(low + width, end)
     return _cut(text, low, high, first, width)
 
@@ -185,6 +185,15 @@ def _cut(text: str, low: int, high: int, first: int, width: int) -> Snippet:
         first_line=text.count("\n", 0, begin) + 1,
         line=text.count("\n", 0, max(first, begin)) + 1,
     )
+
+
+def _opening(text: str, start: int, end: int) -> int:
+    """Where a passage without a match is best read from: a heading near its beginning, else its first words.
+
+    A chunk begins with the end of the one before it; its own subject often begins with a heading after that.
+    """
+    heading = text.find("\n#", start, start + (end - start) * 2 // 5)
+    return heading + 1 if heading >= 0 and start > 0 else _skip_blank(text, start, end)
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:
