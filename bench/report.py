@@ -1,0 +1,129 @@
+"""Write the result tables of `bench/README.md` anew, from the files in `bench/results/`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from common import table
+
+_HERE = Path(__file__).resolve().parent
+_BEGIN, _END = "<!-- results: begin -->\n", "<!-- results: end -->"
+_ORDER = ("scifact", "claude_docs", "code_chunks", "tldr_zh2en", "tidb_docs_zh", "qmd_own")
+
+
+def main() -> None:
+    readme = _HERE / "README.md"
+    before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    sections = (quality, speed, in_process, synthetic, vectors, embedding, install_size)
+    parts = [text for section in sections if (text := section())]
+    readme.write_text(before + _BEGIN + "\n" + "\n\n".join(parts) + "\n\n" + _END + after, encoding="utf-8")
+
+
+def quality() -> str:
+    found = [_load(f"quality-{name}.json") for name in _ORDER]
+    by_name = {
+        (row["collection"], row["mode"]): row for result in found if result for row in result["results"]
+    }
+    rows = []
+    for name in _ORDER:
+        row: list[object] = [name]
+        for mode in ("search", "vsearch", "query"):
+            measures = by_name.get((name, mode), {}).get("measures")
+            row.append(f"{measures['nDCG@10']:.3f} / {measures['R@100']:.3f}" if measures else "-")
+        hits = by_name.get((name, "search"), {}).get("measures")
+        row.append(f"{hits['Success@3']:.3f}" if hits else "-")
+        rows.append(row)
+    heads = ["collection", "search", "vsearch", "query", "Hit@3 of search"]
+    return "### Quality: nDCG@10 / Recall@100\n\n" + table(heads, rows)
+
+
+def speed() -> str:
+    result = _load("speed.json")
+    if not result:
+        return ""
+    rows = []
+    for each in result["processes"]:
+        mine, theirs = each.get("qmd-python"), each.get("tobi/qmd")
+        memory = f"{mine['memory_mb']:.0f} MB" + (f" / {theirs['memory_mb']:.0f} MB" if theirs else "")
+        ratio = each.get("ratio", {})
+        rows.append(
+            [each["corpus"], each["work"], *(_two(ratio.get(k)) for k in ("seconds", "cpu_seconds")), memory]
+        )
+    heads = [
+        "corpus",
+        "work",
+        "time, ours / theirs",
+        "processor time, ours / theirs",
+        "peak memory, ours / theirs",
+    ]
+    return "### Beside tobi/qmd 2.8.3, as processes\n\n" + table(heads, rows)
+
+
+def in_process() -> str:
+    result = _load("in-process.json")
+    if not result:
+        return ""
+    rows = [[row["search"], f"{row['p50']:.1f}", f"{row['p95']:.1f}"] for row in result["in_process"]]
+    return "### Warm, in process, 7,425 documents (milliseconds)\n\n" + table(["", "p50", "p95"], rows)
+
+
+def synthetic() -> str:
+    result = _load("synthetic.json")
+    if not result:
+        return ""
+    rows = [
+        [row["queries"], *(f"{row[key]:.1f}" for key in ("p50", "p95", "cpu_p50", "cpu_p95"))]
+        for row in result["search"]
+    ]
+    heads = ["queries", "p50", "p95", "processor p50", "processor p95"]
+    title = f"### `search` in {result['documents']:,} documents, 250 MB (milliseconds)\n\n"
+    return title + table(heads, rows)
+
+
+def vectors() -> str:
+    result = _load("vectors.json")
+    if not result:
+        return ""
+    rows = [
+        [
+            row["scope"],
+            f"{row['chunks']:,}",
+            _two(row["ratio"]),
+            _two(row["cpu_ratio"]),
+            f"{row['recall']:.3f}",
+        ]
+        for row in result["search"]
+    ]
+    heads = ["scope", "vectors", "time / reading the int8 matrix", "the same, processor time", "recall@10"]
+    return f"### Exact vector search, {result['dimension']} dimensions\n\n" + table(heads, rows)
+
+
+def embedding() -> str:
+    result = _load("embedding.json")
+    if not result:
+        return ""
+    share = f"{result['ours / raw']:.2f}"
+    return f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
+
+
+def install_size() -> str:
+    result = _load("install-size.json")
+    if not result:
+        return ""
+    return f"### Core install\n\nWithout the default model's weights: {result['total_mb']:.0f} MB."
+
+
+def _load(name: str) -> dict[str, Any]:
+    path = _HERE / "results" / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _two(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    main()
