@@ -97,6 +97,13 @@ def test_a_list_names_what_it_could_not_find_and_skips_what_is_too_large(library
     assert "could be any of" in pages.errors[1]
 
 
+def test_a_list_may_hold_globs_and_names_with_brackets(library: qmd.Index, notes: Notes) -> None:
+    notes({"[x] done.md": "brackets"})
+    library.update()
+    pages = library.multi_get("TAX.md, [x] done.md, deep/*.md")
+    assert [item.document.path for item in pages.items] == ["TAX.md", "[x] done.md", "deep/readme.md"]
+
+
 def test_a_pattern_without_a_match_is_an_error(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError):
         library.multi_get("*.rst")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qmd.config.contexts import context_for
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
-from qmd.sources.patterns import compile_pattern
+from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Config, Document
@@ -160,37 +160,37 @@ class Library:
 
     def _chosen(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
         """The documents of a pattern, with the lines that its references ask for."""
-        whole = self._try(pattern)
-        if whole is not None:
-            yield whole, None, None
-        elif _GLOB.search(pattern):
-            matches = compile_pattern(pattern.removeprefix("qmd://"))
-            for document in self._visible(self._store.listing()):
-                if matches(document.file) or matches(document.path):
-                    yield document, None, None
-        else:
-            yield from self._listed(pattern, errors)
-
-    def _listed(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
-        names = [name.strip() for name in pattern.split(",")]
+        names = split_pattern(pattern)
         at = 0
         while at < len(names):
             # A name may hold commas itself: the longest run of pieces that is a document wins.
             for to in range(len(names), at, -1):
-                name = ", ".join(names[at:to]) if to - at > 1 else names[at]
-                document = self._try(name) or (self._try(",".join(names[at:to])) if to - at > 1 else None)
+                document = self._try(", ".join(names[at:to])) or self._try(",".join(names[at:to]))
                 if document is not None:
                     yield document, None, None
                     break
             else:
                 to = at + 1
-                if names[at]:
-                    path, start, count = split_location(names[at])
-                    try:
-                        yield self.resolve(path if start is not None else names[at]), start, count
-                    except QmdError as error:
-                        errors.append(error.message)
+                yield from self._named(names[at], errors)
             at = to
+
+    def _named(self, name: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
+        """The documents of one piece of a list: a glob, or a reference with or without lines."""
+        if _GLOB.search(name):
+            matches = compile_pattern(name.removeprefix("qmd://"))
+            found = False
+            for document in self._visible(self._store.listing()):
+                if matches(document.file) or matches(document.path):
+                    found = True
+                    yield document, None, None
+            if not found:
+                errors.append(f"No documents match: {name}")
+            return
+        path, start, count = split_location(name)
+        try:
+            yield self.resolve(path if start is not None else name), start, count
+        except QmdError as error:
+            errors.append(error.message)
 
     def _try(self, reference: str) -> Document | None:
         """The document, where exactly one answers to the reference."""

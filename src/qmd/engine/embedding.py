@@ -16,7 +16,7 @@ from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
 
 #: Chunks that are embedded and stored together: what a crash can cost.
-BATCH_CHUNKS = 256
+BATCH_CHUNKS = 64
 #: How much of a document's title is put before its later chunks: few enough tokens to fit in the window.
 TITLE_CHARACTERS = 60
 #: Changes when chunks are embedded with something else around them.
@@ -77,6 +77,8 @@ def embed(
     after = 0
     batch: list[tuple[Pending, list[Chunk]]] = []
     waiting = 0
+    if on_progress is not None:
+        on_progress(EmbedProgress(0, total, 0, None))
     while found := store.pending(fingerprint, scope, after, _FETCH):
         for item in found:
             after = item.content
