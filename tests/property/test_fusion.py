@@ -51,8 +51,8 @@ def test_both_rankings_keep_every_document_and_their_scores_fall(
     lists: list[RankedList], scores: dict[int, float]
 ) -> None:
     fused = convex([ranked for ranked in lists if ranked.items])
-    evidence = {document: rerank.Evidence(score, 0.5, 0.1, 0.8) for document, score in scores.items()}
-    for ranked in (rerank.contract(fused, scores), rerank.tuned(fused, evidence)):
+    evidence = {document: rerank.Evidence(score, 0.1, 0.8) for document, score in scores.items()}
+    for ranked in (rerank.contract(fused, scores), rerank.tuned(fused, evidence, 0.5)):
         assert {item.document for item in ranked} == {entry.document for entry in fused}
         values = [item.score for item in ranked]
         assert all(0.0 <= value <= 1.0 for value in values)

@@ -57,11 +57,13 @@ def lexical_leg(store: Store, wanted: Sequence[Wanted], scope: Scope, length: in
     for item in wanted:
         if not item.lexical:
             continue
-        matches = store.lexical(parse(item.query), scope, length)
+        # Longer words that only begin alike are a last resort of keyword search, and noise beside vectors.
+        matches = store.lexical(parse(item.query), scope, length, longer=False)
         if leg.first is None:
             leg.first = matches
-        # Raw BM25, so that a document with all terms is not ranked for having them twice.
-        ordered = sorted(((m.document, m.score) for m in matches.matches), key=lambda row: (-row[1], row[0]))
+        # By raw BM25, so that a document with all terms is not ranked for having them twice.
+        rows = [(match.document, match.score) for match in matches.matches]
+        ordered = sorted(rows, key=lambda row: (-row[1], row[0]))
         leg.lists.append(RankedList(f"lexical:{item.name}", "lexical", ordered, item.weight))
     return leg
 

@@ -21,7 +21,7 @@ from qmd.types import Chunk, Stage
 #: Token ids to (chunks in the index, how many contain each).
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 #: The reranker's cost is the tokens it reads: of a longer chunk it is given the part with most of the query.
-PASSAGE_TOKENS = 160
+PASSAGE_TOKENS = 120
 #: Characters to a token of the default tokenizer, about: in spaced and in unspaced scripts.
 _SPACED, _UNSPACED = 4.0, 1.6
 
@@ -36,6 +36,15 @@ class Candidates:
     lexical: LexicalMatches | None
     dense: DenseLeg
     fingerprint: str | None
+
+    @property
+    def trust(self) -> float:
+        """What the best keyword match reached of the most that any document could, 0..1."""
+        if self.lexical is None or self.lexical.bound <= 0:
+            return 0.0
+        return min(
+            1.0, max((match.score for match in self.lexical.matches), default=0.0) / self.lexical.bound
+        )
 
     @property
     def judged_by(self) -> str:
@@ -98,17 +107,12 @@ def gather_evidence(
     """What the tuned ranking adds to the reranker's scores."""
     if not scores:
         return {}
-    lexical = (
-        {match.document: match.score for match in candidates.lexical.matches} if candidates.lexical else {}
-    )
-    best = max(lexical.values(), default=0.0)
     titles = {key: document.title for key, document in store.documents(documents).items()}
     evidence: dict[int, Evidence] = {}
     for document in documents:
         known = candidates.dense.chunks.get(document)
         evidence[document] = Evidence(
             rerank=scores.get(document),
-            lexical=lexical.get(document, 0.0) / best if best > 0 else 0.0,
             title=_title_share(titles.get(document, ""), candidates),
             cosine=known[0] if known else None,
         )

@@ -167,7 +167,7 @@ class Searcher:
             scores = rerank_stage(self._store, self._roles, legs, top, candidates)
         if ranking == "contract":
             return final.contract(fused, scores)
-        return final.tuned(fused, gather_evidence(self._store, top, scores, candidates))
+        return final.tuned(fused, gather_evidence(self._store, top, scores, candidates), candidates.trust)
 
     def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> str | None:
         """The fingerprint to search by; None, with the stage saying why, where vectors cannot be used."""

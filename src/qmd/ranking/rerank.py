@@ -12,9 +12,10 @@ from qmd.ranking.fusion import Fused, contributions
 CONTRACT_BLEND = ((3, 0.75), (10, 0.60))
 CONTRACT_TAIL = 0.40
 
-#: Weights beside the reranker's own score, which has 1 (measured in bench/).
-LEXICAL = 0.1
-TITLE = 0.1
+#: Weights beside the reranker's own score, which has 1 (measured, see bench/README.md). The fused score counts
+#: as far as the query's words are those of the documents: across languages they are not, and BM25 is noise.
+FUSED = 0.8
+TITLE = 0.2
 COSINE = 0.5
 
 
@@ -22,12 +23,11 @@ COSINE = 0.5
 class Evidence:
     """What is known of a candidate besides its fused score; None where it could not be had.
 
-    `rerank` is the reranker's 0..1, `lexical` BM25 over the best candidate's, `title` the share of the
-    query's rarity that its title holds, `cosine` the query's cosine with its best chunk.
+    `rerank` is the reranker's 0..1, `title` the share of the query's rarity (idf) that its title holds,
+    `cosine` the query's cosine with its best chunk.
     """
 
     rerank: float | None = None
-    lexical: float = 0.0
     title: float = 0.0
     cosine: float | None = None
 
@@ -66,15 +66,14 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
     return [*blended, *_below(blended, rest)]
 
 
-def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence]) -> list[Ranked]:
-    """Sort the reranked candidates by `rerank + 0.1 lexical + 0.1 title + 0.5 cosine`; the others follow.
+def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], trust: float) -> list[Ranked]:
+    """Sort the candidates by `rerank + 0.8 trust · fused + 0.2 title + 0.5 cosine`; the others follow.
 
-    The score is that sum over the most it could be for this query: a part that no candidate has does not
-    count against them.
+    `trust`, 0..1, is what the best keyword match reached of the most it could: how much of the query the
+    documents' words can answer. The score is the sum over the most it could be for this query: a part that no
+    candidate has does not count against them.
     """
-    most = 1.0
-    if any(item.lexical for item in evidence.values()):
-        most += LEXICAL
+    most = 1.0 + FUSED * trust
     if any(item.title for item in evidence.values()):
         most += TITLE
     if any(item.cosine is not None for item in evidence.values()):
@@ -93,7 +92,7 @@ def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence]) -> list[Rank
             continue
         parts = {
             "rerank": known.rerank,
-            "lexical": LEXICAL * known.lexical,
+            "fused": FUSED * trust * entry.score,
             "title": TITLE * known.title,
             "cosine": COSINE * (known.cosine or 0.0),
         }

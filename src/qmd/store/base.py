@@ -157,7 +157,12 @@ class Store(Protocol):
         ...
 
     # search
-    def lexical(self, query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches: ...
+    def lexical(
+        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
+    ) -> LexicalMatches:
+        """The best documents by BM25; `longer`: where they are too few, also those with longer words."""
+        ...
+
     def dense(
         self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int
     ) -> list[ChunkMatch]: ...

@@ -72,7 +72,7 @@ class Lexical:
         db.register_fts5_function("qmd_bm25", self._score_row)
         db.register_fts5_function("qmd_totals", _totals)
 
-    def search(self, query: LexicalQuery, within: Ranges, limit: int) -> LexicalMatches:
+    def search(self, query: LexicalQuery, within: Ranges, limit: int, longer: bool = True) -> LexicalMatches:
         """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms."""
         documents, self._average = self._totals()
         if not query.terms or not documents or not within:
@@ -85,7 +85,7 @@ class Lexical:
             matches: list[LexicalMatch] = []
         else:
             matches = self._ranked(query, weighted, known, documents, within, limit)
-        if len(matches) < limit:
+        if longer and len(matches) < limit:
             matches += self._longer(
                 query, documents, within, limit - len(matches), {m.document for m in matches}
             )

@@ -36,13 +36,15 @@ class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart):
             os.path.getsize(path) for path in (self.location, self.location + "-wal") if os.path.exists(path)
         )
 
-    def lexical(self, query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches:
-        """The best documents by BM25."""
+    def lexical(
+        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
+    ) -> LexicalMatches:
+        """The best documents by BM25; `longer`: where they are too few, also those with longer words."""
         with self._database.snapshot() as db:
             engine: Lexical | None = getattr(self._local, "lexical", None)
             if engine is None:
                 engine = self._local.lexical = Lexical(db)
-            return engine.search(query, self._ranges(scope), limit)
+            return engine.search(query, self._ranges(scope), limit, longer)
 
     def close(self) -> None:
         """Close the file."""
