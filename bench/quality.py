@@ -17,6 +17,7 @@ import json
 import shutil
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -121,8 +122,9 @@ def measure(
         _forget_answers(index)
     run: list[Any] = []
     times: list[float] = []
-    result = Result(collection.name, mode, len(collection.documents), len(collection.queries), {}, 0.0, 0.0)
-    for number, (query, text) in enumerate(collection.queries.items()):
+    result = Result(collection.name, mode, len(collection.documents), 0, {}, 0.0, 0.0)
+    asked = dict(islice(collection.queries.items(), 0, None, options.every if mode == "query" else 1))
+    for number, (query, text) in enumerate(asked.items()):
         started = time.perf_counter()
         try:
             response = _ask(index, mode, text, options)
@@ -139,10 +141,11 @@ def measure(
             ir_measures.ScoredDoc(query, names[hit.path], float(-rank))
             for rank, hit in enumerate(response.hits)
         )
+    result.queries = len(asked)
     qrels = [
         ir_measures.Qrel(query, document, grade)
         for query, grades in collection.qrels.items()
-        if query in collection.queries
+        if query in asked
         for document, grade in grades.items()
     ]
     wanted = [nDCG @ 10, R @ 100, RR @ 10, Success @ 3]
@@ -228,6 +231,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--candidates", type=int, default=30, help="how many are reranked (30)")
     parser.add_argument("--work", type=Path, default=Path("bench-work"), help="where indexes are kept")
     parser.add_argument("--json", type=Path, help="where the result is kept")
+    parser.add_argument("--every", type=int, default=1, help="of the queries of `query`, take each Nth (1)")
     parser.add_argument("--per-query", action="store_true", help="keep each query's nDCG@10")
     options = parser.parse_args()
     unknown = [mode for mode in options.modes if mode not in MODES]

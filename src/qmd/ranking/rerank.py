@@ -12,8 +12,9 @@ from qmd.ranking.fusion import Fused, contributions
 CONTRACT_BLEND = ((3, 0.75), (10, 0.60))
 CONTRACT_TAIL = 0.40
 
-#: Weights beside the reranker's own score, which has 1 (measured, see bench/README.md). The fused score counts
-#: as far as the query's words are those of the documents: across languages they are not, and BM25 is noise.
+#: Weights beside the reranker's own score, which has 1 (measured, see bench/README.md). The fused score
+#: counts as far as the documents answer the query in its own words: across languages
+#: they do not, and BM25 is noise.
 FUSED = 0.8
 TITLE = 0.2
 COSINE = 0.5
