@@ -154,7 +154,7 @@ def measure(
         sums[str(metric.measure)] += metric.value
         if str(metric.measure) == "nDCG@10" and options.per_query:
             result.per_query[metric.query_id] = round(metric.value, 5)
-    result.measures = {name: round(total / len(collection.queries), 5) for name, total in sums.items()}
+    result.measures = {name: round(total / len(asked), 5) for name, total in sums.items()}
     result.p50, result.p95 = (round(percentile(times, share), 3) for share in (0.5, 0.95))
     return result
 
