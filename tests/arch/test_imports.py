@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 #: Beyond the standard library. ruamel.yaml reads the configuration.
-SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer", "ruamel"}
+SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer"}
 HELP_MAY_IMPORT = {"qmd", "click"}
 #: Of the standard library: what a search has no use for and would pay for.
 HEAVY = {

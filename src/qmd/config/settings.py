@@ -38,7 +38,6 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
 
     Raises `ConfigError` naming the variable that holds a bad value.
     """
-    timeout = _whole_number(environ, "QMD_SQLITE_BUSY_TIMEOUT", 0, MAX_BUSY_TIMEOUT_MS)
     return Settings(
         ranking=_ranking(environ) or config.ranking,
         embed_model=_text(environ, "QMD_EMBED_MODEL") or config.models.embed,
@@ -46,8 +45,14 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
         editor_uri=_text(environ, "QMD_EDITOR_URI") or config.editor_uri,
         threads=_whole_number(environ, "QMD_THREADS", 1, MAX_THREADS),
-        busy_timeout_ms=DEFAULT_BUSY_TIMEOUT_MS if timeout is None else timeout,
+        busy_timeout_ms=busy_timeout_ms(environ),
     )
+
+
+def busy_timeout_ms(environ: Mapping[str, str]) -> int:
+    """How long a writer waits for its turn, in milliseconds; needed before the configuration is read."""
+    timeout = _whole_number(environ, "QMD_SQLITE_BUSY_TIMEOUT", 0, MAX_BUSY_TIMEOUT_MS)
+    return DEFAULT_BUSY_TIMEOUT_MS if timeout is None else timeout
 
 
 def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from qmd.config.contexts import context_for
+from qmd.engine.requests import DEFAULT_MAX_BYTES
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Config, Document
 
-#: Files above this many bytes are skipped by `multi_get`.
-DEFAULT_MAX_BYTES = 10 * 1024
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
 _GLOB = re.compile(r"[*?\[{]")
 _CANDIDATES = 20

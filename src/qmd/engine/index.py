@@ -13,18 +13,17 @@ from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.names import nfc
 from qmd.config.paths import Locations, cache_dir, locate
-from qmd.config.settings import Settings, resolve
-from qmd.engine.documents import DEFAULT_MAX_BYTES, Library, Page, Pages
+from qmd.config.settings import Settings, busy_timeout_ms, resolve
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
+    DEFAULT_MAX_BYTES,
     DEFAULT_TIMEOUT,
     VECTOR_MIN_SCORE,
     SearchRequest,
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.engine.searching import Searcher
 from qmd.errors import CollectionNotFoundError, ForeignIndexError, ModelError, NotFoundError, SourceError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.database import belongs_to_us
@@ -42,6 +41,8 @@ from qmd.types import (
 if TYPE_CHECKING:
     # Imported on use: searching and reading need none of them.
     from qmd.engine import embedding, indexing
+    from qmd.engine.documents import Library, Page, Pages
+    from qmd.engine.searching import Searcher
     from qmd.engine.status import Status
 
 #: The default index where another program keeps its own at the same place (E1).
@@ -65,10 +66,13 @@ class Index:
         self.notes: list[str] = []
         self.locations = self._beside_foreign(locations)
         self._lock = threading.RLock()
-        self._data = read_bytes(self.locations.config)
-        self._config = parse(self._data, self.locations.config)
+        data = read_bytes(self.locations.config)
+        self._store: Store = SqliteStore(self.locations.index, busy_timeout_ms=busy_timeout_ms(self._environ))
+        # Parsing the file takes longer than a search: the index keeps what it said when it was last synced.
+        self._config = self._store.config_copy(self.locations.config, digest(data)) or parse(
+            data, self.locations.config
+        )
         self.settings: Settings = resolve(self._config, self._environ)
-        self._store: Store = SqliteStore(self.locations.index, busy_timeout_ms=self.settings.busy_timeout_ms)
         self.roles = Roles(self.settings, cache_dir(self._environ), progress)
         self._searcher: Searcher | None = None
 
@@ -385,17 +389,17 @@ class Index:
         """One search, given as a value; `kind` is search, vsearch or query."""
         request = request.checked()
         config = self.config
+        if kind == "search":
+            from qmd.engine import keywords
+
+            return keywords.search(self._store, config, request)
         with self._lock:
             if self._searcher is None:
+                from qmd.engine.searching import Searcher
+
                 self._searcher = Searcher(self._store, config, self.roles, self.settings.ranking)
             searcher = self._searcher
-        match kind:
-            case "search":
-                return searcher.lexical(request)
-            case "vsearch":
-                return searcher.dense(request)
-            case _:
-                return searcher.hybrid(request)
+        return searcher.dense(request) if kind == "vsearch" else searcher.hybrid(request)
 
     # -- documents -----------------------------------------------------------------------------------------
 
@@ -414,6 +418,8 @@ class Index:
         return self._library().listing(target)
 
     def _library(self) -> Library:
+        from qmd.engine.documents import Library
+
         return Library(self._store, self.config)
 
     # -- state ---------------------------------------------------------------------------------------------

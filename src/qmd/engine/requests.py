@@ -12,6 +12,10 @@ from qmd.types import Config, Ranking, TypedSearch
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
 DEFAULT_TIMEOUT = 30.0
+#: How many documents a list goes through where all are asked for.
+ALL = 100_000
+#: Files above this many bytes are skipped by `multi_get`.
+DEFAULT_MAX_BYTES = 10 * 1024
 #: A vector score below this says nothing.
 VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000

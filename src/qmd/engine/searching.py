@@ -1,4 +1,4 @@
-"""The three searches: BM25, vectors, and the hybrid of both (E20–E47)."""
+"""Searches that use vectors: by meaning alone, and the hybrid of words and meaning (E30–E47)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.expanding import expand
 from qmd.engine.hits import Found, cut, hits
 from qmd.engine.legs import DenseLeg, Legs, LexicalLeg, Wanted, dense_leg, lexical_leg
-from qmd.engine.requests import SearchRequest, collections_of
+from qmd.engine.requests import ALL, SearchRequest, collections_of
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.errors import QmdError, VectorIndexMissingError
 from qmd.models.base import Variant
 from qmd.ranking import rerank as final
 from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
-from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.store.base import Scope, Store
 from qmd.text.query import parse, parse_document
 from qmd.text.snippet import Marker
 from qmd.types import Config, Ranking, SearchResponse, Stage, TypedSearch
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 #: How far each list goes before fusion.
 LIST_LENGTH = 100
-#: With `limit` None, how many documents a vector list goes through.
-_ALL = 100_000
 
 
 class Searcher:
-    """Searches over one store. Holds no state of its own but a pool of threads."""
+    """Searches by vector over one store. Holds no state of its own but a pool of threads."""
 
     def __init__(self, store: Store, config: Config, roles: Roles, ranking: Ranking | None) -> None:
         self._store = store
@@ -45,7 +43,7 @@ class Searcher:
 
     @property
     def _pool(self) -> ThreadPoolExecutor:
-        """Where legs run; keywords alone never need it."""
+        """Where legs run."""
         with self._lock:
             if self._threads is None:
                 from concurrent.futures import ThreadPoolExecutor
@@ -57,18 +55,6 @@ class Searcher:
         """Let no further leg start."""
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
-
-    def lexical(self, request: SearchRequest) -> SearchResponse:
-        """BM25 alone."""
-        watch = Stopwatch()
-        scope = self._scope(request)
-        query = parse(request.query)
-        matches = self._store.lexical(query, scope, request.limit or _ALL)
-        found = cut(_calibrated(matches, request.explain), request.limit, request.min_score)
-        shown = hits(self._store, self._config, Marker(query.terms, matches.idf), found, full=request.full)
-        reason = None if query.terms else "the query has no word to look for"
-        stages = (Stage("lexical", "ran" if query.terms else "skipped", reason, watch.milliseconds()),)
-        return SearchResponse(request.query, shown, stages)
 
     def dense(self, request: SearchRequest) -> SearchResponse:
         """Vectors alone: the query and its variants, merged by each document's best (M18).
@@ -86,7 +72,7 @@ class Searcher:
             for number, variant in enumerate(expand(self._store, self._roles, legs, request, None), 1)
             if variant.kind != "lex"
         ]
-        started = self._start_dense(legs, fingerprint, wanted, scope, request.limit or _ALL)
+        started = self._start_dense(legs, fingerprint, wanted, scope, request.limit or ALL)
         leg = legs.gather("vector", started) or DenseLeg()
         query = parse(request.query)
         found = []
@@ -106,7 +92,7 @@ class Searcher:
         request = _as_document(request)
         scope = self._scope(request)
         legs = Legs(self._pool, Deadline(request.timeout))
-        length = max(LIST_LENGTH, request.limit or _ALL)
+        length = max(LIST_LENGTH, request.limit or ALL)
         original = _main_query(request)
         query = parse(original)
 
@@ -199,17 +185,6 @@ class Searcher:
 
     def _scope(self, request: SearchRequest) -> Scope:
         return Scope(collections_of(self._config, request.collections))
-
-
-def _calibrated(matches: LexicalMatches, explained: bool) -> list[Found]:
-    """BM25 over its bound (E24). Where all-terms-first puts a lower score ahead, it caps those after it."""
-    found: list[Found] = []
-    ceiling = 1.0
-    for match in matches.matches:
-        ceiling = min(ceiling, match.score / matches.bound if matches.bound > 0 else 0.0)
-        detail = {"bm25": round(match.score, 4), "bound": round(matches.bound, 4), "tier": match.tier}
-        found.append(Found(match.document, ceiling, None, {"lexical": detail} if explained else None))
-    return found
 
 
 def _similarity_score(cosine: float) -> float:

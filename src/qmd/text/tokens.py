@@ -39,7 +39,7 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 _WORD = re.compile(
     rf"[{UNSPACED}]+"
     # An English contraction or possessive stays with its word; `l'école` is two words.
-    rf"|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
+    rf"|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
 )
 #: What makes the character before a word's first a part of the same word.
 _INSIDE = re.compile(rf"{_LETTER}|[{_MARKS}]")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -9,7 +11,7 @@ from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
-from qmd.types import Config
+from qmd.types import Collection, Config, Models
 
 #: Answers of models that are kept.
 CACHE_ROWS = 20_000
@@ -45,6 +47,21 @@ class CollectionsPart(Part):
             db.execute("DELETE FROM path_contexts")
             db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (_pack(config),))
+
+    def config_copy(self, path: str, digest: str) -> Config | None:
+        """The configuration as of the last `sync`, where its file has not changed since."""
+        with self._database.errors():
+            row = (
+                self._database.connection()
+                .execute(
+                    "SELECT c.value FROM meta d JOIN meta c ON c.key = 'config copy' "
+                    "WHERE d.key = 'config' AND d.value = ?",
+                    (digest,),
+                )
+                .fetchone()
+            )
+        return _unpack(str(row[0]), path) if row else None
 
     def collection_stats(self) -> Mapping[str, CollectionStats]:
         """What the index holds of each collection."""
@@ -112,3 +129,21 @@ def _contexts(config: Config) -> list[tuple[str, str]]:
             path = prefix.strip("/")
             rows.append((f"qmd://{collection.name}/{path}" if path else f"qmd://{collection.name}", text))
     return rows
+
+
+def _pack(config: Config) -> str:
+    return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
+
+
+def _unpack(text: str, path: str) -> Config | None:
+    """The configuration of a copy; None for one of another file, or of a version with other fields."""
+    values = json.loads(text)
+    try:
+        collections = {
+            name: Collection(**{**each, "ignore": tuple(each["ignore"])})
+            for name, each in values.pop("collections").items()
+        }
+        config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
+    except (KeyError, TypeError):
+        return None
+    return config if config.path == path else None

@@ -104,17 +104,17 @@ class Lexical:
         selecting, common = _split(known, documents)
         required = [entry for entry in weighted if not entry.term.part]
         has_all: set[int] = set()
-        candidates = self._candidates(_any(selecting), query.negative, within, pool)
-        if len(candidates) < limit and common:
-            # The terms that select gave too few: the common ones have to be scanned after all.
-            selecting, common = list(known), []
-            candidates = self._candidates(_any(selecting), query.negative, within, pool)
         if all(entry.documents for entry in required):
-            if len(required) == 1 and len(known) == 1:
-                has_all = set(candidates)
-            else:
-                has_all = set(self._with_all(required, query.negative, within, pool))
-                candidates = [*candidates, *has_all.difference(candidates)]
+            has_all = set(self._with_all(required, query.negative, within, pool))
+        if len(required) <= _ALL_FIRST and len(has_all) >= limit:
+            candidates = list(has_all)  # nothing else can come into the answer
+        else:
+            candidates = self._candidates(_any(selecting), query.negative, within, pool)
+            if len(candidates) < limit and common:
+                # The terms that select gave too few: the common ones have to be scanned after all.
+                selecting, common = list(known), []
+                candidates = self._candidates(_any(selecting), query.negative, within, pool)
+            candidates = [*candidates, *has_all.difference(candidates)]
         scored = self._scores(candidates, selecting, common)
         first = has_all if len(required) <= _ALL_FIRST else set()
         scored.sort(key=lambda row: (row[0] not in first, -row[1], row[0]))
