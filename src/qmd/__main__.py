@@ -20,7 +20,7 @@ def main() -> int:
     try:
         from qmd.cli.app import main as run
 
-        return run()
+        run()
     except KeyboardInterrupt:  # before the program was loaded, or while it ended
         os.write(2, b"Interrupted.\n")
         return 130

@@ -28,7 +28,7 @@ def test_the_registry_imports_nothing_heavy() -> None:
 def test_the_default_embedder_answers_to_its_names(e5_cache: Path, spec: str | None) -> None:
     found = load_embedder(spec, cache_dir=e5_cache)
     assert found.name == "multilingual-e5-small"
-    assert (found.dimension, found.window, found.chunk_tokens, found.chunk_overlap) == (384, 512, 160, 32)
+    assert (found.dimension, found.window, found.chunk_tokens, found.chunk_overlap) == (384, 512, 450, 64)
 
 
 def test_there_is_no_default_expander(e5_cache: Path) -> None:
