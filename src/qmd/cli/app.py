@@ -120,6 +120,6 @@ def main() -> NoReturn:
     if "_QMD_COMPLETE" in os.environ:
         app.main()
     code = run(app, sys.argv[1:])
-    # Everything is closed and flushed. Taking the interpreter apart would cost a search a seventh of its time,
-    # and would wait for what was given up (a deadline, Ctrl-C).
+    # Everything is closed and flushed. Taking the interpreter apart would cost a search a seventh of its
+    # time, and would wait for what was given up (a deadline, Ctrl-C).
     os._exit(code)
