@@ -10,9 +10,13 @@ echo "Installing qmd into $venv ..."
 rm -rf "$venv/try"
 export QMD_INDEX_PATH="$PWD/$venv/try/index.sqlite" QMD_CONFIG_DIR="$PWD/$venv/try"
 mkdir -p "$venv/try"
-qmd() { echo; echo "\$ qmd $*"; "$venv/bin/qmd" "$@"; }
-qmd collection add examples/notes --name notes
-qmd embed
-qmd search "restore backup" -n 2
-qmd vsearch "how do I get into my account again" -n 2
-qmd query "数据丢了怎么恢复" -n 2
+run() {
+  echo
+  echo "\$ $1"
+  eval "\"\$venv/bin/\"$1"
+}
+run 'qmd collection add examples/notes --name notes'
+run 'qmd embed'
+run 'qmd search "restore backup" -n 2'
+run 'qmd vsearch "how do I get into my account again" -n 1'
+run 'qmd query "数据丢了怎么恢复" -n 2'

@@ -192,8 +192,12 @@ def _opening(text: str, start: int, end: int) -> int:
 
     A chunk begins with the end of the one before it; its own subject often begins with a heading after that.
     """
+    if start == 0:
+        from qmd.text.markdown import front_matter_end
+
+        return _skip_blank(text, min(front_matter_end(text), max(0, end - 1)), end)
     heading = text.find("\n#", start, start + (end - start) * 2 // 5)
-    return heading + 1 if heading >= 0 and start > 0 else _skip_blank(text, start, end)
+    return heading + 1 if heading >= 0 else _skip_blank(text, start, end)
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:
