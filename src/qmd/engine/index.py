@@ -18,13 +18,14 @@ from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
+    DEFAULT_RANKING,
     DEFAULT_TIMEOUT,
     VECTOR_MIN_SCORE,
     SearchRequest,
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.errors import CollectionNotFoundError, ForeignIndexError, ModelError, NotFoundError, SourceError
+from qmd.errors import CollectionNotFoundError, ForeignIndexError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.database import belongs_to_us
 from qmd.store.sqlite.store import SqliteStore
@@ -141,16 +142,9 @@ class Index:
         `ConflictError` for a name or folder that is taken; then nothing has changed.
         """
         from qmd.config import editing
-        from qmd.engine import indexing
+        from qmd.engine import indexing, places
 
-        folder = os.path.abspath(os.path.expanduser(path))
-        if not os.path.isdir(folder):
-            state = "is not a folder" if os.path.exists(folder) else "does not exist"
-            raise SourceError(f"{path} {state}", "give the path of a folder that holds documents")
-        if not os.access(folder, os.R_OK | os.X_OK):
-            raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
-        chosen = name if name is not None else os.path.basename(folder)
-        collection = Collection(nfc(chosen), folder, pattern, tuple(ignore), encoding=encoding)
+        collection = places.new_collection(path, name, pattern, tuple(ignore), encoding)
         # Refuses a pattern that cannot be read before anything is written.
         indexing.check(collection)
         config = self._adopt(editing.add_collection(self.locations.config, collection))
@@ -205,20 +199,9 @@ class Index:
         self._store.sync(self._adopt(config))
 
     def _context_place(self, target: str) -> tuple[str | None, str]:
-        if target == "/" or target.startswith("qmd://"):
-            collection, prefix = contexts.parse_context_target(target)
-            if collection is not None:
-                self.collection(collection)
-            return collection, prefix
-        folder = os.path.realpath(os.path.expanduser(target))
-        roots = {os.path.realpath(each.path): each.name for each in self.config.collections.values()}
-        for root in sorted(roots, key=len, reverse=True):
-            if folder == root or folder.startswith(root.rstrip(os.sep) + os.sep):
-                return roots[root], nfc(folder[len(root) :].strip(os.sep).replace(os.sep, "/"))
-        raise NotFoundError(
-            f"{target} is in no collection",
-            "add its folder with 'qmd collection add', or name a place as qmd://collection/path",
-        )
+        from qmd.engine import places
+
+        return places.context_place(self.config, target)
 
     # -- indexing ------------------------------------------------------------------------------------------
 
@@ -426,67 +409,13 @@ class Index:
 
     def status(self) -> Status:
         """What there is. Reads only."""
-        from qmd.engine.status import CollectionStatus, Status, VectorsStatus
+        from qmd.engine import status
 
-        config = self.config
-        stats = self._store.collection_stats()
-        collections = []
-        for each in config.collections.values():
-            known = stats.get(each.name)
-            collections.append(
-                CollectionStatus(
-                    each.name,
-                    each.path,
-                    each.pattern,
-                    known.documents if known else 0,
-                    known.bytes if known else 0,
-                    known.updated_at if known else None,
-                    each.include_by_default,
-                    len(each.context),
-                )
-            )
-        scope = Scope(tuple(config.collections))
-        total = sum(each.documents for each in collections)
         notes = list(self.notes)
         if os.path.basename(self.locations.index) == _BESIDE:
             notes.append("the default index file belongs to another program: this one stands beside it")
-        models: list[tuple[str, str]] = []
-        try:
-            fingerprint = self.roles.fingerprint
-            pending = self._store.pending_count(fingerprint, scope)
-            has_vectors = self._store.has_vectors(fingerprint, scope)
-            models.append(("embed", self.roles.embedder.name))
-        except ModelError as error:
-            fingerprint, pending, has_vectors = "", total, False
-            models.append(("embed", error.in_one_line()))
-        models.append(("rerank", self._named(lambda: self.roles.reranker.name)))
-        models.append(
-            ("expand", self._named(lambda: self.roles.expander.name if self.roles.expander else "none"))
-        )
-        vectors = tuple(
-            VectorsStatus(name, chunks, key == fingerprint)
-            for key, (name, chunks) in self._store.embedders().items()
-        )
-        return Status(
-            self._store.location,
-            self.locations.config,
-            self._store.size(),
-            total,
-            pending,
-            has_vectors,
-            tuple(collections),
-            vectors,
-            tuple(models),
-            self.settings.ranking or "tuned",
-            tuple(notes),
-        )
-
-    @staticmethod
-    def _named(name: Callable[[], str]) -> str:
-        try:
-            return name()
-        except ModelError as error:
-            return error.in_one_line()
+        ranking = self.settings.ranking or DEFAULT_RANKING
+        return status.gather(self._store, self.config, self.roles, ranking, notes)
 
 
 def open_index(

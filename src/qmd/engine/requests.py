@@ -12,6 +12,8 @@ from qmd.types import Config, Ranking, TypedSearch
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
 DEFAULT_TIMEOUT = 30.0
+#: The one that ranks better with the embedded models (bench/README.md).
+DEFAULT_RANKING: Ranking = "tuned"
 #: How many documents a list goes through where all are asked for.
 ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.

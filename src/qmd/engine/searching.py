@@ -11,7 +11,7 @@ from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.expanding import expand
 from qmd.engine.hits import Found, cut, hits
 from qmd.engine.legs import DenseLeg, Legs, LexicalLeg, Wanted, dense_leg, lexical_leg
-from qmd.engine.requests import ALL, SearchRequest, collections_of
+from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest, collections_of
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.errors import QmdError, VectorIndexMissingError
@@ -37,7 +37,7 @@ class Searcher:
         self._store = store
         self._config = config
         self._roles = roles
-        self._ranking: Ranking = ranking or "tuned"
+        self._ranking: Ranking = ranking or DEFAULT_RANKING
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
 

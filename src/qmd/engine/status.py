@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from qmd.engine.roles import Roles
+from qmd.errors import ModelError
+from qmd.store.base import Scope, Store
+from qmd.types import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +49,65 @@ class Status:
     models: tuple[tuple[str, str], ...]
     ranking: str
     notes: tuple[str, ...] = ()
+
+
+def gather(store: Store, config: Config, roles: Roles, ranking: str, notes: Sequence[str]) -> Status:
+    """Look everything up. Reads only."""
+    collections = _collections(store, config)
+    scope = Scope(tuple(config.collections))
+    total = sum(each.documents for each in collections)
+    try:
+        fingerprint = roles.fingerprint
+        pending = store.pending_count(fingerprint, scope)
+        has_vectors = store.has_vectors(fingerprint, scope)
+    except ModelError:
+        fingerprint, pending, has_vectors = "", total, False
+    models = (
+        ("embed", _named(lambda: roles.embedder.name)),
+        ("rerank", _named(lambda: roles.reranker.name)),
+        ("expand", _named(lambda: roles.expander.name if roles.expander else "none")),
+    )
+    vectors = tuple(
+        VectorsStatus(name, chunks, key == fingerprint) for key, (name, chunks) in store.embedders().items()
+    )
+    return Status(
+        index=store.location,
+        config=config.path,
+        size=store.size(),
+        total_documents=total,
+        needs_embedding=pending,
+        has_vector_index=has_vectors,
+        collections=collections,
+        vectors=vectors,
+        models=models,
+        ranking=ranking,
+        notes=tuple(notes),
+    )
+
+
+def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
+    stats = store.collection_stats()
+    found = []
+    for each in config.collections.values():
+        known = stats.get(each.name)
+        found.append(
+            CollectionStatus(
+                each.name,
+                each.path,
+                each.pattern,
+                known.documents if known else 0,
+                known.bytes if known else 0,
+                known.updated_at if known else None,
+                each.include_by_default,
+                len(each.context),
+            )
+        )
+    return tuple(found)
+
+
+def _named(name: Callable[[], str]) -> str:
+    """A model's name, or why it cannot be had."""
+    try:
+        return name()
+    except ModelError as error:
+        return error.in_one_line()
