@@ -39,7 +39,7 @@ def hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passage = snippet(text, marker, within=_passage(text, marker, item.chunk))
+        passage = snippet(text, marker, within=_passage(text, item.chunk))
         shown.append(
             Hit(
                 docid=document.docid,
@@ -59,6 +59,6 @@ def hits(
     return tuple(shown)
 
 
-def _passage(text: str, marker: Marker, chunk: Chunk | None) -> tuple[int, int] | None:
+def _passage(text: str, chunk: Chunk | None) -> tuple[int, int] | None:
     """Where to look for the snippet: the chunk that matched by vector; without one, everywhere."""
     return None if chunk is None else (min(chunk.start, len(text)), min(chunk.end, len(text)))

@@ -25,7 +25,6 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.errors import CollectionNotFoundError, ForeignIndexError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.database import belongs_to_us
 from qmd.store.sqlite.store import SqliteStore
@@ -117,7 +116,8 @@ class Index:
     def _adopt(self, config: Config) -> Config:
         with self._lock:
             self._config = config
-            self._searcher = None
+            if self._searcher is not None:
+                self._searcher.config = config
             return config
 
     def collection(self, name: str) -> Collection:
@@ -446,6 +446,3 @@ def open_index(
         if config is not None:
             locations = replace(locations, config=os.path.abspath(os.fspath(config)))
     return Index(locations, environ=variables, progress=progress)
-
-
-__all__ = ["CollectionNotFoundError", "ForeignIndexError", "Index", "open_index"]

@@ -31,11 +31,11 @@ LIST_LENGTH = 100
 
 
 class Searcher:
-    """Searches by vector over one store. Holds no state of its own but a pool of threads."""
+    """Searches by vector over one store. `config` may be replaced between searches."""
 
     def __init__(self, store: Store, config: Config, roles: Roles, ranking: Ranking | None) -> None:
         self._store = store
-        self._config = config
+        self.config = config
         self._roles = roles
         self._ranking: Ranking = ranking or DEFAULT_RANKING
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class Searcher:
             )
         found = cut(found, request.limit, request.min_score)
         self._note_pending(legs, fingerprint, scope)
-        shown = hits(self._store, self._config, Marker(query.terms), found, full=request.full)
+        shown = hits(self._store, self.config, Marker(query.terms), found, full=request.full)
         return SearchResponse(request.query, shown, tuple(legs.stages))
 
     def hybrid(self, request: SearchRequest) -> SearchResponse:
@@ -132,7 +132,7 @@ class Searcher:
         ]
         found = cut(found, request.limit, request.min_score)
         marker = Marker(query.terms, lexical.first.idf if lexical.first else None)
-        shown = hits(self._store, self._config, marker, found, full=request.full)
+        shown = hits(self._store, self.config, marker, found, full=request.full)
         return SearchResponse(request.query or original, shown, tuple(legs.stages), ranking)
 
     def _rerank(
@@ -184,7 +184,7 @@ class Searcher:
         return legs.start(lambda: dense_leg(self._store, embedder, fingerprint, wanted, scope, length))
 
     def _scope(self, request: SearchRequest) -> Scope:
-        return Scope(collections_of(self._config, request.collections))
+        return Scope(collections_of(self.config, request.collections))
 
 
 def _similarity_score(cosine: float) -> float:

@@ -218,11 +218,6 @@ def _word_end(text: str, position: int, least: int) -> int:
     return space if space >= least else position
 
 
-def line_of(text: str, position: int) -> int:
-    """The number, from 1, of the line that a character is on."""
-    return text.count("\n", 0, position) + 1
-
-
 def numbered(text: str, first_line: int) -> str:
     """Each line as `N: content`, counted from `first_line`."""
     return "\n".join(f"{number}: {line}" for number, line in enumerate(text.split("\n"), first_line))
