@@ -33,6 +33,12 @@ class Marker:
         self._needles = {
             needle for term in (*self._exact, *self._prefixes) for needle in tokens.beginnings(term)
         }
+        self._characters = frozenset(
+            character
+            for term in (*self._exact, *self._prefixes)
+            if tokens.is_unspaced(term)
+            for character in tokens.written(term[0])
+        )
 
     def find(self, text: str) -> list[tuple[int, int, str, float]]:
         """Matches in a text, in order: (start, end, term, weight)."""
@@ -77,7 +83,10 @@ class Marker:
         for word in set(tokens.words(text)):
             matches = known.get(word)
             if matches is None:
-                matches = known[word] = any(map(self.weight, tokens.terms_of(word)))
+                # Most runs have none of the query's characters: no need to make their terms.
+                matches = known[word] = not (
+                    tokens.is_plain_run(word) and self._characters.isdisjoint(word)
+                ) and any(map(self.weight, tokens.terms_of(word)))
             if matches:
                 at = text.find(word)
                 while at >= 0:

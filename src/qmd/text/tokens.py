@@ -85,6 +85,27 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _unspaced().match(word) is not None
 
 
+def is_plain_run(word: str) -> bool:
+    """Whether a word of `words` is a run whose terms are its characters, each folded for itself."""
+    first = word[0]
+    return ("\u3041" <= first <= "\u9fff" or "\uac00" <= first <= "\ud7a3") and unicodedata.is_normalized(
+        "NFKC", word
+    )
+
+
+def written(character: str) -> str:
+    """Every form of a folded character of a plain run."""
+    return character + _written().get(character, "")
+
+
+@cache
+def _written() -> dict[str, str]:
+    forms: dict[str, str] = {}
+    for form, folded in zip(VARIANTS, SIMPLIFIED, strict=True):
+        forms[folded] = forms.get(folded, "") + form
+    return forms
+
+
 def fold(word: str) -> str:
     """A word or run without differences of form, case and accent; not stemmed."""
     if word.isascii():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 import apsw
@@ -16,6 +17,8 @@ from qmd.types import Document, Fingerprint
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
+#: One statement for many ids, which are bound as a JSON array.
+_LISTED = "(SELECT value FROM json_each(?))"
 #: Statistics are counted anew once the index has changed by this share.
 _STALE_SHARE = 0.2
 
@@ -88,25 +91,18 @@ class DocumentsPart(Part):
     def documents(self, ids: Sequence[int]) -> dict[int, Document]:
         """Documents by id; ids that are gone are left out."""
         with self._database.snapshot() as db:
-            found: dict[int, Document] = {}
-            for identity in ids:
-                row = db.execute(f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id = ?", (identity,)).fetchone()
-                if row is not None:
-                    found[identity] = Document(*row)
-            return found
+            rows = db.execute(f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {_LISTED}", (json.dumps([*ids]),))
+            return {row[0]: Document(*row) for row in rows}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """The texts of documents by id; ids that are gone are left out."""
         with self._database.snapshot() as db:
-            found: dict[int, str] = {}
-            for identity in ids:
-                row = db.execute(
-                    "SELECT t.text FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.id = ?",
-                    (identity,),
-                ).fetchone()
-                if row is not None:
-                    found[identity] = row[0]
-            return found
+            rows = db.execute(
+                "SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id "
+                f"WHERE d.id IN {_LISTED}",
+                (json.dumps([*ids]),),
+            )
+            return dict(rows)
 
     def find(self, collection: str, path: str) -> Document | None:
         """The document at a path of a collection."""

@@ -100,8 +100,12 @@ class Lexical:
         within: Ranges,
         limit: int,
     ) -> list[LexicalMatch]:
-        pool = max(_POOL, _POOL_FACTOR * limit)
         selecting, common = _split(known, documents)
+        # FTS5's idf differs from ours by the more, the commoner a term is: of rare ones alone the order is
+        # all but ours.
+        commonest = max(entry.documents for entry in known)
+        rare = documents >= COMMON_FROM and commonest <= COMMON_SHARE * documents
+        pool = max(0 if rare else _POOL, _POOL_FACTOR * limit)
         required = [entry for entry in weighted if not entry.term.part]
         has_all: set[int] = set()
         if all(entry.documents for entry in required):
