@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from qmd.engine.embedding import TITLE_CHARACTERS
 from qmd.engine.legs import DenseLeg, Legs
 from qmd.engine.roles import Roles
 from qmd.errors import QmdError
@@ -21,7 +22,7 @@ from qmd.types import Chunk, Stage
 #: Token ids to (chunks in the index, how many contain each).
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 #: The reranker's cost is the tokens it reads: of a longer chunk it is given the part with most of the query.
-PASSAGE_TOKENS = 120
+PASSAGE_TOKENS = 110
 #: Characters to a token of the default tokenizer, about: in spaced and in unspaced scripts.
 _SPACED, _UNSPACED = 4.0, 1.6
 
@@ -135,25 +136,29 @@ def _title_share(title: str, candidates: Candidates) -> float:
 
 
 def _passages(store: Store, documents: Sequence[int], candidates: Candidates) -> dict[int, str]:
-    """The best passage of each candidate: its chunk, else where the query's words are."""
-    texts = store.texts(documents)
+    """The best passage of each candidate: in its chunk, else where the query's words are.
+
+    A passage from further down does not say what it belongs to, so its document's title goes before it.
+    """
+    texts, known = store.texts(documents), store.documents(documents)
     marker = Marker(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
     passages: dict[int, str] = {}
     for document in documents:
         text = texts.get(document)
-        if text is None:
+        if text is None or document not in known:
             continue
         chunk = candidates.chunk(document)
         span = (chunk.start, min(chunk.end, len(text))) if chunk else (0, len(text))
         low, high = window(text, marker, span, _width(text[span[0] : span[0] + 400]))
-        passages[document] = text[low:high]
+        title = f"{known[document].title[:TITLE_CHARACTERS]}\n" if low else ""
+        passages[document] = title + text[low:high]
     return passages
 
 
 def _width(sample: str) -> int:
     """About how many characters of a text like this are `PASSAGE_TOKENS`."""
     unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
-    return int(PASSAGE_TOKENS * (_SPACED + (_UNSPACED - _SPACED) * unspaced))
+    return int(PASSAGE_TOKENS / (unspaced / _UNSPACED + (1.0 - unspaced) / _SPACED))
 
 
 def _frequencies(store: Store, fingerprint: str | None) -> Frequencies | None:

@@ -15,9 +15,9 @@ CONTRACT_TAIL = 0.40
 #: Weights beside the reranker's own score, which has 1 (measured, see bench/README.md). The fused score
 #: counts as far as the documents answer the query in its own words: across languages
 #: they do not, and BM25 is noise.
-FUSED = 0.8
-TITLE = 0.3
-COSINE = 0.5
+FUSED = 1.0
+TITLE = 0.4
+COSINE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
 
 
 def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], trust: float) -> list[Ranked]:
-    """Sort the candidates by `rerank + 0.8 trust · fused + 0.3 title + 0.5 cosine`; the others follow.
+    """Sort the candidates by `rerank + trust · fused + 0.4 title + 0.7 cosine`; the others follow.
 
     `trust`, 0..1, is what the best keyword match reached of the most it could: how much of the query the
     documents' words can answer. The score is the sum over the most it could be for this query: a part that no

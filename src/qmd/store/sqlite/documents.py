@@ -91,7 +91,9 @@ class DocumentsPart(Part):
     def documents(self, ids: Sequence[int]) -> dict[int, Document]:
         """Documents by id; ids that are gone are left out."""
         with self._database.snapshot() as db:
-            rows = db.execute(f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {_LISTED}", (json.dumps([*ids]),))
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {_LISTED}", (json.dumps([*ids]),)
+            )
             return {row[0]: Document(*row) for row in rows}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
