@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -115,12 +116,16 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What became of one step of a search, so that nothing is left out silently."""
+    """What became of one step of a search, so that nothing is left out silently.
+
+    `expected`: left out because that was asked for, or because there was nothing for it to do.
+    """
 
     stage: str
     status: StageStatus
     reason: str | None = None
     milliseconds: float | None = None
+    expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,11 @@ class Hit:
     hash: str
     body: str | None = None
     explain: Mapping[str, Any] | None = None
+
+    @property
+    def percent(self) -> int:
+        """The score in percent, rounded half up: 0.285 is 29, though its float is a little less."""
+        return math.floor(self.score * 100 + 0.5 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ def test_the_default_index_stands_beside_another_programs(tmp_path: Path, enviro
     with qmd.open_index(environ=environ) as index:
         assert index.locations.index == str(folder / "index-python.sqlite")
         assert index.notes
+        index.update()
     with qmd.open_index(environ=environ) as index:
         assert index.notes == []
         assert any("another program" in note for note in index.status().notes)
@@ -182,6 +183,7 @@ def test_the_default_index_stands_beside_another_programs(tmp_path: Path, enviro
 
 def test_an_index_of_a_newer_version_is_refused(index: qmd.Index, environ: dict[str, str]) -> None:
     path = index.locations.index
+    index.update()
     index.close()
     connection = apsw.Connection(path)
     connection.execute(f"PRAGMA user_version={VERSION + 1}")
@@ -191,6 +193,7 @@ def test_an_index_of_a_newer_version_is_refused(index: qmd.Index, environ: dict[
 
 
 def test_the_tables_have_their_documented_names(index: qmd.Index) -> None:
+    index.update()
     connection = apsw.Connection(index.locations.index)
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     connection.close()
@@ -228,4 +231,4 @@ def test_a_read_only_folder_of_the_index_is_a_clear_error(tmp_path: Path, enviro
         folder.mkdir(mode=0o500)
         target = folder / "index.sqlite"
     with pytest.raises((qmd.StoreError, qmd.ConfigError)):
-        qmd.open_index(target, environ=environ)
+        qmd.open_index(target, environ=environ).update()

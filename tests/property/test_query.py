@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import apsw
 import pytest
 from hypothesis import given, settings
@@ -10,8 +13,8 @@ from hypothesis import strategies as st
 from qmd.errors import QueryError
 from qmd.store.sqlite.lexical import expression
 from qmd.text import tokens
+from qmd.text.marking import Marker
 from qmd.text.query import longer_words, parse, parse_document
-from qmd.text.snippet import Marker
 from qmd.text.variants import SIMPLIFIED, VARIANTS
 
 ANYTHING = st.text(max_size=200)
@@ -58,6 +61,14 @@ def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, quer
     marker = Marker(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]
     assert marker.find(text) == sorted(every)
+
+
+def test_an_unspaced_character_folds_for_itself_unless_it_is_listed_as_composed() -> None:
+    alone = re.compile(f"(?![{tokens.COMPOSED}])[{tokens.UNSPACED}]")
+    for character in map(chr, [*range(0x0E00, 0xD800), *range(0xE000, 0x40000)]):
+        if alone.match(character):
+            assert unicodedata.normalize("NFKC", character) == character
+            assert not unicodedata.combining(character)
 
 
 @given(text=st.text(alphabet="abc数据库検索한국 -/", min_size=1, max_size=30))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
@@ -22,6 +23,8 @@ COMMANDS: Table = (
             ("search", "qmd.cli.search:search", "Find documents by words (BM25); fast."),
             ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
             ("query", "qmd.cli.search:query", "Find by words and meaning, reranked; best."),
+            ("why", "qmd.cli.why:why", "Tell why a document is a result, or why not."),
+            ("bench", "qmd.cli.bench:bench", "Measure how good the searches are."),
         ),
     ),
     (
@@ -35,8 +38,10 @@ COMMANDS: Table = (
     (
         "Collections",
         (
-            ("collection", "qmd.cli.collections:collection", "Add, list, show, remove, rename folders."),
+            ("collection", "qmd.cli.collections:collection", "Add, list, show and change folders."),
             ("context", "qmd.cli.contexts:context", "Say what folders are about."),
+            ("init", "qmd.cli.projects:init", "Make the current folder a project with its own index."),
+            ("trust", "qmd.cli.projects:trust", "Approve what a project's index.yml asks for."),
         ),
     ),
     (
@@ -46,7 +51,18 @@ COMMANDS: Table = (
             ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
             ("embed", "qmd.cli.indexing:embed", "Make the vectors that are missing."),
             ("status", "qmd.cli.status:status", "Show what is indexed, and with which models."),
+            ("models", "qmd.cli.models:models", "Show the models in use, and whether they are here."),
+            ("doctor", "qmd.cli.upkeep:doctor", "Check everything, and say how to mend what is wrong."),
+            ("cleanup", "qmd.cli.upkeep:cleanup", "Throw away what nothing uses any more."),
         ),
+    ),
+    (
+        "Serve",
+        (("mcp", "qmd.cli.serving:mcp", "Serve AI agents by the Model Context Protocol."),),
+    ),
+    (
+        "Shell",
+        (("completion", "qmd.cli.completion:completion", "Let bash, zsh or fish complete what you type."),),
     ),
 )
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
@@ -57,6 +73,7 @@ class App(Group):
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
         if "_QMD_COMPLETE" in os.environ:
+            import_module("qmd.cli.completion")  # how the shells want their answers
             super().main(args, prog_name="qmd")
         sys.exit(run(self, sys.argv[1:] if args is None else args))
 
@@ -87,7 +104,7 @@ def run(app: click.Group, args: Sequence[str]) -> int:
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
+    if value and not ctx.resilient_parsing:
         say(f"qmd {__version__}")
         ctx.exit()
 

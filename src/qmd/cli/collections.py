@@ -7,24 +7,40 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Group, help_alone
-from qmd.cli.options import json_option
+from qmd.cli import candidates
+from qmd.cli.command import Command, Group, fail, help_alone
+from qmd.cli.options import FORMATS, chosen_format, format_options
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.status import CollectionStatus
     from qmd.types import Collection
 
-ALIASES = {"rm": "remove", "mv": "rename", "info": "show"}
+ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
+#: What is listed of a collection.
+_COLUMNS = (
+    "name",
+    "path",
+    "pattern",
+    "ignore",
+    "encoding",
+    "update",
+    "include_by_default",
+    "documents",
+    "bytes",
+    "last_updated",
+    "context",
+)
 
 
 @click.group(cls=Group, aliases=ALIASES)
 @click.pass_context
 def collection(ctx: click.Context) -> None:
-    """Add, list, show, remove and rename collections: the folders that are indexed.
+    """Add, list, show and change collections: the folders that are indexed.
 
     \b
     Examples:
@@ -35,7 +51,7 @@ def collection(ctx: click.Context) -> None:
 
 
 @collection.command()
-@click.argument("path", required=False, default=".", metavar="[PATH]")
+@click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders)
 @click.option("--name", metavar="N", help="Call it N.  [default: the folder's name]")
 @click.option(
     "--mask",
@@ -92,19 +108,22 @@ def add(
 
 
 @collection.command("list")
-@json_option
+@format_options(*FORMATS)
 @pass_session
-def list_(session: Session, as_json: bool) -> None:
+def list_(session: Session) -> None:
     """List the collections, their folders, and how many files each has.
 
     \b
-    Example:
+    Examples:
       qmd collection list
+      qmd collection list --format csv
     """
     states = session.index.status().collections
     config = session.index.config.collections
-    if as_json:
-        _print_json([_as_json(config[each.name], each) for each in states])
+    if chosen_format() != "cli":
+        from qmd.cli.show import show_listing
+
+        show_listing(_listing([_row(config[each.name], each) for each in states]))
         return
     if not states:
         say("No collections yet. Add one with: qmd collection add PATH")
@@ -117,10 +136,10 @@ def list_(session: Session, as_json: bool) -> None:
 
 
 @collection.command()
-@click.argument("name")
-@json_option
+@click.argument("name", shell_complete=candidates.collections)
+@format_options(*FORMATS)
 @pass_session
-def show(session: Session, name: str, as_json: bool) -> None:
+def show(session: Session, name: str) -> None:
     """Show one collection, its contexts included.
 
     \b
@@ -129,17 +148,24 @@ def show(session: Session, name: str, as_json: bool) -> None:
     """
     found = session.index.collection(name)
     state = next(each for each in session.index.status().collections if each.name == found.name)
-    if as_json:
-        _print_json(_as_json(found, state))
-        return
-    for line in _described(found, state):
-        say(line)
-    for prefix, text in found.context.items():
-        say(f"  Context of {clean_name(prefix) or 'all of it'}: {one_line(text)}")
+    match chosen_format():
+        case "cli":
+            for line in _described(found, state):
+                say(line)
+            for prefix, text in found.context.items():
+                say(f"  Context of {clean_name(prefix) or 'all of it'}: {one_line(text)}")
+        case "json":
+            from qmd.cli.render.json import dumps
+
+            write(dumps(_row(found, state)))
+        case _:
+            from qmd.cli.show import show_listing
+
+            show_listing(_listing([_row(found, state)]))
 
 
 @collection.command()
-@click.argument("name")
+@click.argument("name", shell_complete=candidates.collections)
 @pass_session
 def remove(session: Session, name: str) -> None:
     """Forget a collection; its files stay.
@@ -148,14 +174,12 @@ def remove(session: Session, name: str) -> None:
     Example:
       qmd collection remove notes
     """
-    path = session.index.collection(name).path
     removed = session.index.remove_collection(name)
-    documents = counted(removed, "document")
-    say(f"Removed collection '{clean_name(name)}' ({documents}); the files in {clean_name(path)} stay.")
+    say(f"Removed collection '{clean_name(name)}' ({counted(removed, 'document')}); its files stay.")
 
 
 @collection.command()
-@click.argument("old")
+@click.argument("old", shell_complete=candidates.collections)
 @click.argument("new")
 @pass_session
 def rename(session: Session, old: str, new: str) -> None:
@@ -171,16 +195,75 @@ def rename(session: Session, old: str, new: str) -> None:
     )
 
 
+@collection.command()
+@click.argument("name", shell_complete=candidates.collections)
+@pass_session
+def include(session: Session, name: str) -> None:
+    """Search a collection whenever no other is named, as by default.
+
+    \b
+    Example:
+      qmd collection include notes
+    """
+    session.index.include_collection(name)
+    say(f"Collection '{clean_name(name)}' is searched by default.")
+
+
+@collection.command()
+@click.argument("name", shell_complete=candidates.collections)
+@pass_session
+def exclude(session: Session, name: str) -> None:
+    """Search a collection only when it is named with -c.
+
+    \b
+    Example:
+      qmd collection exclude archive
+    """
+    session.index.include_collection(name, False)
+    say(f"Collection '{clean_name(name)}' is searched only when named: -c {_quoted(name)}")
+
+
+class _Verbatim(Command):
+    """A command whose arguments may hold options of other programs."""
+
+    allow_interspersed_args = False
+
+
+@collection.command("update-cmd", cls=_Verbatim)
+@click.argument("name", shell_complete=candidates.collections)
+@click.argument("words", nargs=-1, metavar="[CMD...]")
+@pass_session
+def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
+    """Set the command that 'qmd update' runs first in the folder; without CMD, there is none any more.
+
+    In quotes it is a line for the shell; several words are one command, as they stand.
+
+    \b
+    Examples:
+      qmd collection update-cmd notes git pull --ff-only
+      qmd collection update-cmd notes 'git pull && make docs'
+      qmd collection update-cmd notes
+    """
+    from shlex import join
+
+    if words and words[0].startswith("-"):
+        fail(f"options stand before the collection's name, and a command does not begin with '{words[0]}'")
+    command = words[0] if len(words) == 1 else join(words)
+    session.index.set_update_command(name, command)
+    if command.strip():
+        say(f"'qmd update' first runs this in the folder of '{clean_name(name)}': {one_line(command)}")
+    else:
+        say(f"'qmd update' runs no command for '{clean_name(name)}'.")
+
+
 def _next_steps(session: Session, name: str) -> None:
     """What to do now, as commands that can be copied."""
     if session.quiet:
         return
-    from shlex import quote
-
     steps = [
-        ('qmd search "..." -c ' + quote(name), "find documents by their words"),
+        ('qmd search "..." -c ' + _quoted(name), "find documents by their words"),
         ("qmd embed", "then vsearch and query find by meaning too"),
-        (f'qmd context add {quote("qmd://" + name)} "..."', "say what these documents are about"),
+        (f'qmd context add {_quoted("qmd://" + name)} "..."', "say what these documents are about"),
     ]
     say("\nNext:")
     for line in columns(steps):
@@ -205,7 +288,14 @@ def _described(found: Collection, state: CollectionStatus) -> list[str]:
     return [f"{title}  qmd://{name}/{note}", *(f"  {line}" for line in columns(rows))]
 
 
-def _as_json(found: Collection, state: CollectionStatus) -> dict[str, Any]:
+def _listing(rows: list[dict[str, Any]]) -> Listing:
+    from qmd.cli.render.rows import Column, Listing
+
+    table = [Column(name, right=name in ("documents", "bytes")) for name in _COLUMNS]
+    return Listing("collections", "collection", table, rows)
+
+
+def _row(found: Collection, state: CollectionStatus) -> dict[str, Any]:
     return {
         "name": found.name,
         "path": found.path,
@@ -221,7 +311,8 @@ def _as_json(found: Collection, state: CollectionStatus) -> dict[str, Any]:
     }
 
 
-def _print_json(value: Any) -> None:
-    from qmd.cli.render.json import dumps
+def _quoted(text: str) -> str:
+    """As a word for the shell."""
+    from shlex import quote
 
-    write(dumps(value))
+    return quote(text)

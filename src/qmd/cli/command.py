@@ -106,7 +106,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if self.get_command(ctx, args[0]) is None:
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             known = [*self.list_commands(ctx), *self.aliases]
             raise click.UsageError(f"no such command '{args[0]}'{did_you_mean(args[0], known)}", ctx)
         return super().resolve_command(ctx, args)
@@ -118,7 +118,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections = [(title, [(name, what) for name, _, what in rows]) for title, rows in self.table]
         if self.commands:
-            own = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+            own = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
             sections.append(("Commands", own))
         widest = max(len(name) for _, rows in sections for name, _ in rows)
         for title, rows in sections:

@@ -7,9 +7,9 @@ import sys
 import click
 
 from qmd.cli.command import Group, fail, help_alone
-from qmd.cli.options import json_option
+from qmd.cli.options import FORMATS, chosen_format, format_options
 from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled
 
 
 @click.group(cls=Group, aliases={"remove": "rm"})
@@ -49,20 +49,23 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
 
 
 @context.command("list")
-@json_option
+@format_options(*FORMATS)
 @pass_session
-def list_(session: Session, as_json: bool) -> None:
+def list_(session: Session) -> None:
     """List the places that are described, with their texts.
 
     \b
-    Example:
+    Examples:
       qmd context list
+      qmd context list --json
     """
     found = session.index.contexts()
-    if as_json:
-        from qmd.cli.render.json import dumps
+    if chosen_format() != "cli":
+        from qmd.cli.render.rows import Column, Listing
+        from qmd.cli.show import show_listing
 
-        write(dumps([{"path": place, "context": text} for place, text in found]))
+        rows = [{"path": place, "context": text} for place, text in found]
+        show_listing(Listing("contexts", "place", (Column("path"), Column("context")), rows))
         return
     if not found:
         say('No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"')
@@ -85,6 +88,39 @@ def remove(session: Session, path: str) -> None:
     """
     place = session.index.remove_context(path)
     say(f"Removed context for {_named(place)}")
+
+
+@context.command()
+@format_options(*FORMATS)
+@pass_session
+def check(session: Session) -> None:
+    """Name collections and top folders that are not described, each with the command that does it.
+
+    \b
+    Examples:
+      qmd context check
+      qmd context check --format files
+    """
+    from shlex import quote
+
+    from qmd.cli.render.rows import Column, Listing
+    from qmd.cli.show import show_listing
+
+    rows = [
+        {
+            "path": place,
+            "documents": documents,
+            "command": f'qmd context add {quote(place)} "what it is about"',
+        }
+        for place, documents in session.index.undescribed()
+    ]
+    table = (
+        Column("path", "Not described"),
+        Column("documents", right=True),
+        Column("command", "Describe it with"),
+    )
+    nothing = "Every collection and top folder that has documents is described."
+    show_listing(Listing("places", "place", table, rows, nothing))
 
 
 def _named(place: str) -> str:

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmd.cli import candidates
 from qmd.cli.command import Command, fail
 from qmd.cli.options import (
     FORMATS,
     chosen_format,
     format_options,
     full_path_option,
-    json_option,
     line_numbers_option,
     max_lines_option,
     whole,
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import clean, clean_name, columns, one_line, say, write
+from qmd.cli.terminal import clean, clean_name, columns, one_line, write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qmd.cli.render.rows import Listing
+    from qmd.cli.render.view import View
     from qmd.types import Document
 
 _MAX_BYTES = 10 * 1024
@@ -30,7 +34,7 @@ _IF_MISSING = "quote a docid, '#abc123', or leave its # out"
 
 
 @click.command(cls=Command, if_missing=_IF_MISSING)
-@click.argument("reference", metavar="REF[:FROM[:COUNT]]")
+@click.argument("reference", metavar="REF[:FROM[:COUNT]]", shell_complete=candidates.paths)
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Begin at line N.")
 @line_numbers_option
@@ -53,7 +57,7 @@ def get(
       qmd get '#a1b2c3' --line-numbers
     """
     from qmd.cli.render import cli
-    from qmd.cli.show import view_for
+    from qmd.cli.show import tell_missing, view_for
 
     page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
     view = view_for(session, sys.stdout, None, options)
@@ -61,7 +65,7 @@ def get(
         case "cli":
             text = view.page(page)
             if view.terminal:
-                write(cli.heading(page.document, page.context, view))
+                write(cli.heading(page, view))
                 text = clean(text)
             # A whole document goes into a pipe as it is, whether or not its last line is ended.
             exact = not view.terminal and not view.line_numbers and page.first_line == 1 and not page.more
@@ -74,10 +78,11 @@ def get(
             from qmd.cli.render.formats import render_pages
 
             write(render_pages(name, [page], view))
+    tell_missing(session, view)
 
 
 @click.command("multi-get", cls=Command, if_missing=_IF_MISSING)
-@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=candidates.paths)
 @max_lines_option
 @click.option(
     "--max-bytes",
@@ -110,7 +115,7 @@ def multi_get(
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
     """
     from qmd.cli.render.formats import render_pages
-    from qmd.cli.show import view_for
+    from qmd.cli.show import tell_missing, view_for
 
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
@@ -120,14 +125,15 @@ def multi_get(
         write(one_line(error) + "\n", sys.stderr)
     view = view_for(session, sys.stdout, None, options)
     write(render_pages(chosen_format(), found.items, view))
+    tell_missing(session, view)
 
 
 @click.command(cls=Command)
-@click.argument("target", required=False, metavar="[COLLECTION[/PATH]]")
-@json_option
+@click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
 @full_path_option
+@format_options(*FORMATS)
 @pass_session
-def ls(session: Session, target: str | None, as_json: bool, full_path: bool) -> None:
+def ls(session: Session, target: str | None, full_path: bool) -> None:
     """List the collections, or the files of one with their sizes and dates.
 
     \b
@@ -137,49 +143,67 @@ def ls(session: Session, target: str | None, as_json: bool, full_path: bool) -> 
       qmd ls notes/2026 --json
     """
     if target is None:
-        _list_collections(session, as_json)
+        _list_collections(session)
+    else:
+        _list_files(session, target, full_path)
+
+
+def _list_collections(session: Session) -> None:
+    found = session.index.status().collections
+    if chosen_format() == "cli" and found:
+        lines = [
+            (clean(each.name), counted(each.documents, "file"), human_size(each.bytes)) for each in found
+        ]
+        write("\n".join(columns(lines, right=frozenset({1, 2}))) + "\n")
         return
-    from qmd.cli.show import view_for
+    from qmd.cli.render.rows import Column, Listing
+    from qmd.cli.show import show_listing
+
+    table = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
+    rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
+    nothing = "No collections yet. Add one with: qmd collection add PATH"
+    show_listing(Listing("collections", "collection", table, rows, nothing=nothing))
+
+
+def _list_files(session: Session, target: str, full_path: bool) -> None:
+    from qmd.cli.show import show_listing, tell_missing, view_for
 
     found = session.index.documents(target)
     view = view_for(session, sys.stdout, None, {"line_numbers": False, "full_path": full_path})
-    if as_json:
-        from qmd.cli.render.json import dumps
+    if chosen_format() == "cli" and found:
+        from qmd.cli.render.cli import linked
 
-        rows = [_as_json(each, view.address(each)) for each in found]
-        write(dumps(rows))
-        return
-    if not found:
-        say("No files yet.")
-        return
-    cells = ((human_size(each.size), _local(each.modified_ns), clean_name(view.file(each))) for each in found)
-    lines = columns(cells, right=frozenset({0}))
-    write("\n".join(lines) + "\n")
-
-
-def _list_collections(session: Session, as_json: bool) -> None:
-    found = session.index.status().collections
-    if as_json:
-        from qmd.cli.render.json import dumps
-
-        rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
-        write(dumps(rows))
-        return
-    if not found:
-        say("No collections yet. Add one with: qmd collection add PATH")
-        return
-    lines = [(clean(each.name), counted(each.documents, "file"), human_size(each.bytes)) for each in found]
-    write("\n".join(columns(lines, right=frozenset({1, 2}))) + "\n")
+        cells = [
+            (
+                human_size(each.size),
+                _local(each.modified_ns),
+                linked(clean_name(view.file(each)), each, 1, view),
+            )
+            for each in found
+        ]
+        write("\n".join(columns(cells, right=frozenset({0}))) + "\n")
+    else:
+        show_listing(_files(found, view))
+    tell_missing(session, view)
 
 
-def _as_json(document: Document, file: str) -> dict[str, Any]:
-    return {
-        "file": file,
-        "docid": document.docid,
-        "title": document.title,
-        "bytes": document.size,
-        "modified": _utc(document.modified_ns),
-    }
+def _files(found: Sequence[Document], view: View) -> Listing:
+    from qmd.cli.render.rows import Column, Listing
+
+    names = ("file",) if view.disk is not None else ("docid", "file")
+    rows = [
+        {
+            "file": view.address(each),
+            "docid": each.docid,
+            "title": each.title,
+            "bytes": each.size,
+            "modified": _utc(each.modified_ns),
+        }
+        for each in found
+    ]
+    fields = ("file", "docid", "title", "bytes", "modified")
+    table = [Column(name, right=name == "bytes") for name in fields]
+    return Listing("files", "document", table, rows, nothing="No files yet.", names=names)
 
 
 def _local(modified_ns: int) -> str:

@@ -57,10 +57,9 @@ def usage_message(error: click.UsageError) -> str:
             known = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
             return f"no such option '{error.option_name}'{did_you_mean(error.option_name, known)}"
         case click.MissingParameter():
-            param = error.param
-            return f"missing {(param.metavar or param.human_readable_name) if param else 'argument'}"
+            return f"missing {_shown_name(error.param) if error.param else 'argument'}"
         case click.BadParameter() if error.param is not None:
-            name = max(error.param.opts, key=len) if error.param.opts else str(error.param.name)
+            name = _shown_name(error.param)
             separator = " " if error.message.startswith("must ") else ": "
             return f"{name}{separator}{error.message}"
     message = error.format_message()
@@ -82,6 +81,13 @@ def usage_hint(error: click.UsageError) -> str | None:
         case click.MissingParameter(), Command():
             own = command.if_missing
     return f"{own}; {where}" if own else where
+
+
+def _shown_name(param: click.Parameter) -> str:
+    """An option's longest name; an argument as the help writes it."""
+    if isinstance(param, click.Argument):
+        return param.metavar or param.human_readable_name
+    return max(param.opts, key=len)
 
 
 def _params(error: click.UsageError) -> list[click.Parameter]:

@@ -70,13 +70,14 @@ def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
       qmd embed --force
     """
     try:
+        opened = session.index  # it may have something to ask, before a bar is drawn
         with Bar("Embedding", quiet=session.quiet) as bar:
             bar.update(0, None)
 
             def on_progress(progress: EmbedProgress) -> None:
                 bar.update(progress.texts_done, progress.texts_total, time_left(progress.seconds_left))
 
-            report = session.index.embed(collections, force=force, on_progress=on_progress)
+            report = opened.embed(collections, force=force, on_progress=on_progress)
     except BusyError as error:
         show_error(error)
         return
@@ -125,6 +126,10 @@ def problem_lines(report: ScanReport) -> list[str]:
 
 def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, commands: bool) -> None:
     failed = changed = False
+    if commands:
+        session.uses |= {"update"}
+    # Opened before the bar is drawn: it may have something to ask.
+    opened = session.index
     with Bar("Scanning", quiet=session.quiet) as bar:
 
         def on_progress(name: str, done: int, total: int) -> None:
@@ -143,7 +148,7 @@ def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, command
                 failed = True
                 show_error(report.error)
 
-        reports = session.index.update(
+        reports = opened.update(
             collections, pull=pull, commands=commands, on_progress=on_progress, on_report=on_report
         )
     if not reports:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from qmd.cli import candidates
 from qmd.cli.command import fail
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -105,7 +106,15 @@ max_lines_option = click.option(
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """`-c C`, as often as wanted."""
-    return click.option("-c", "--collection", "collections", multiple=True, metavar="C", help=help)
+    return click.option(
+        "-c",
+        "--collection",
+        "collections",
+        multiple=True,
+        metavar="C",
+        shell_complete=candidates.collections,
+        help=help,
+    )
 
 
 def words(parts: tuple[str, ...]) -> str:

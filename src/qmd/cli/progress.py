@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from qmd.cli.terminal import is_terminal, one_line, write
+from qmd.cli.terminal import one_line, takes_escapes, write
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -22,7 +22,7 @@ class Bar:
     def __init__(self, label: str, *, quiet: bool) -> None:
         self._label = label
         self._quiet = quiet
-        self._terminal = is_terminal(sys.stderr)
+        self._terminal = takes_escapes(sys.stderr)
         self._said = time.monotonic()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -62,7 +62,7 @@ class Bar:
 
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=30),
+                BarColumn(bar_width=30, style="dim", complete_style="green", pulse_style="dim"),
                 TextColumn("{task.fields[count]}", markup=False),
                 TextColumn("{task.fields[detail]}", markup=False),
                 console=Console(stderr=True, highlight=False),

@@ -191,7 +191,7 @@ def _show(
 ) -> None:
     from qmd.cli.render.explain import stages, worth_telling
     from qmd.cli.render.formats import render_hits
-    from qmd.cli.show import view_for
+    from qmd.cli.show import tell_missing, view_for
 
     told = name == "cli" and options["explain"]
     if not told:
@@ -199,5 +199,6 @@ def _show(
             session.note(line)
     view = view_for(session, sys.stdout, wanted if name == "cli" else None, options)
     write(render_hits(name, response.hits, view))
+    tell_missing(session, view)
     if told:
         write("\n" + stages(response.stages))

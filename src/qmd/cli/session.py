@@ -11,6 +11,7 @@ from qmd.cli.terminal import note
 from qmd.errors import SourceError
 
 if TYPE_CHECKING:
+    from qmd.config.trust import Kind
     from qmd.engine.index import Index
 
 
@@ -21,6 +22,8 @@ class Session:
         self.index_name: str | None = None
         self.quiet: bool = False
         self.debug: bool = False
+        #: What this command would use of the things that a project must be approved for (`qmd trust`).
+        self.uses: frozenset[Kind] = frozenset({"path", "model"})
         #: Work that was given up still runs in a thread: leave without waiting for it.
         self.abandoned: bool = False
         self._index: Index | None = None
@@ -30,15 +33,30 @@ class Session:
     def index(self) -> Index:
         """The index; what it has to say is told once, on stderr."""
         if self._index is None:
-            from qmd.engine.index import open_index
+            self._index = self._open()
+            if self._index.locations.project is not None:
+                from qmd.cli.projects import settle
 
-            try:
-                os.getcwd()
-            except FileNotFoundError as error:
-                raise SourceError("the current folder has been deleted", "go to another one") from error
-            self._index = open_index(name=self.index_name, progress=self.note)
+                if settle(self, self._index.trust):
+                    # What was approved may name other models, which an index is opened with.
+                    self._index.close()
+                    self._index = self._open()
             self._tell_notes()
         return self._index
+
+    def _open(self) -> Index:
+        from qmd.engine.index import open_index
+
+        self.folder()
+        return open_index(name=self.index_name, progress=self.note)
+
+    @staticmethod
+    def folder() -> str:
+        """The current folder. Raises `SourceError` where it has been deleted."""
+        try:
+            return os.getcwd()
+        except FileNotFoundError as error:
+            raise SourceError("the current folder has been deleted", "go to another one") from error
 
     def note(self, message: str) -> None:
         """Say something on stderr that is no part of the answer."""

@@ -1,60 +1,95 @@
-"""Making the `View` for where the output goes."""
+"""Showing things as suits where the output goes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
-from qmd.cli.render.view import Highlights, View, on_disk
+from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
-from qmd.cli.terminal import has_colours, is_terminal, terminal_width
+from qmd.cli.sizes import counted
+from qmd.cli.terminal import has_colours, is_terminal, takes_escapes, terminal_width, write
 from qmd.errors import QueryError
 
 if TYPE_CHECKING:
-    from qmd.types import Hit
+    from qmd.cli.render.rows import Listing
+    from qmd.engine.index import Index
+    from qmd.types import Document, Hit
+
+#: What opens a file at a line where neither `editor_uri` nor QMD_EDITOR_URI says so.
+DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
+#: The value of `editor_uri` that means: no links.
+_NO_EDITOR = "none"
 
 
 def view_for(session: Session, stream: IO[str], query: str | None, options: Mapping[str, Any]) -> View:
     """How to show things on `stream`; `query` is given where its words are to be highlighted."""
     index = session.index
     terminal, colours = is_terminal(stream), has_colours(stream)
-    roots = {each.name: each.path for each in index.config.collections.values()}
-    template = index.settings.editor_uri or "file://{path}"
-
-    def editor(hit: Hit) -> str:
-        return editor_address(template, on_disk(roots, hit), hit.line)
-
+    template = index.settings.editor_uri or DEFAULT_EDITOR
+    links = takes_escapes(stream) and template != _NO_EDITOR
+    disk = _disk(index) if links or options["full_path"] else None
     return View(
         full=bool(options.get("full")),
         line_numbers=options["line_numbers"],
         explain=bool(options.get("explain")),
-        roots=roots if options["full_path"] else None,
+        disk=disk if options["full_path"] else None,
         terminal=terminal,
         width=terminal_width() if terminal else 80,
         colours=colours,
         highlights=_highlights(query) if colours and query is not None else None,
-        editor=editor if colours and query is not None else None,
+        editor=_opener(template, disk) if links and disk is not None else None,
     )
 
 
+def _disk(index: Index) -> Disk:
+    roots = {each.name: each.path for each in index.config.collections.values()}
+    return Disk(roots, os.getcwd())
+
+
+def _opener(template: str, disk: Disk) -> Callable[[Hit | Document, int], str]:
+    """What makes the address that opens a document at a line."""
+    return lambda item, line: editor_address(template, disk.absolute(item), line)
+
+
+def tell_missing(session: Session, view: View) -> None:
+    """Say that files which were to be shown by their path on disk have gone."""
+    if view.disk is not None and (missing := view.disk.missing):
+        files = f"{counted(missing, 'file')} {'has' if missing == 1 else 'have'}"
+        session.note(f"{files} gone since the last 'qmd update': shown by address")
+
+
+def show_listing(listing: Listing) -> None:
+    """Write rows of named columns to stdout in the format that was chosen."""
+    from qmd.cli.options import chosen_format
+    from qmd.cli.render.formats import render_listing
+
+    view = View(terminal=is_terminal(sys.stdout), width=terminal_width(), colours=has_colours(sys.stdout))
+    write(render_listing(chosen_format(), listing, view))
+
+
 def editor_address(template: str, path: str, line: int) -> str:
-    """`editor_uri` filled in: {path}, {line} and {col}."""
+    """`editor_uri` filled in: {path}, {line} and {col}, which is 1; the path is percent-encoded.
+
+    A path begins with a slash of its own: of two before it, `file/{path}` needs one and `file://{path}` both.
+    """
     from qmd.text.uris import encode_path
 
-    values = {"{path}": encode_path(path), "{line}": str(line), "{col}": "1", "{column}": "1"}
-    for name, value in values.items():
-        template = template.replace(name, value)
-    return template
+    filled = re.sub(r"(?<!:/)/\{path\}", "{path}", template).replace("{path}", encode_path(path))
+    return re.sub(r"\{col(umn)?\}", "1", filled.replace("{line}", str(line)))
 
 
 def _highlights(query: str) -> Highlights:
     """What finds a query's words in a text; of a query document, those of all its lines."""
+    from qmd.text.marking import Marker
     from qmd.text.query import parse, parse_document
-    from qmd.text.snippet import Marker
 
     try:
         document = parse_document(query)
-        texts = [search.query for search in document.searches] or [query]
+        texts = [search.query for search in document.searches] or [document.expand or query]
     except QueryError:
         # Text to `search`, where nothing is malformed.
         texts = [query]

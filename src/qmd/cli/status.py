@@ -11,7 +11,7 @@ from qmd.cli.command import Command
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
 
 if TYPE_CHECKING:
     from qmd.engine.status import CollectionStatus, Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def status(session: Session, as_json: bool) -> None:
-    """Show what is indexed, where the files are, and which models are used.
+    """Show what is indexed and when, what is not embedded yet, and which models are used.
 
     \b
     Examples:
@@ -34,7 +34,9 @@ def status(session: Session, as_json: bool) -> None:
 
         write(dumps(_as_json(found)))
         return
-    for line in columns(_summary(found)):
+    told = session.index.notes
+    rows = [*_summary(found), *(("Note:", one_line(note)) for note in found.notes if note not in told)]
+    for line in columns(rows):
         say(line)
     colours = has_colours(sys.stdout)
     say()
@@ -51,16 +53,19 @@ def status(session: Session, as_json: bool) -> None:
 
 def _summary(found: Status) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Index:", f"{clean_name(found.index)} ({human_size(found.size)})"),
+        ("Index:", f"{clean_name(found.index)} ({human_size(found.size) if found.size else 'not made yet'})"),
         ("Config:", clean_name(found.config)),
         ("Documents:", f"{found.total_documents:,}"),
+        ("Updated:", local_time(found.last_updated) if found.last_updated else "never"),
     ]
     used = [each for each in found.vectors if each.current]
     vectors = "; ".join(f"{counted(each.chunks, 'chunk')} by {each.model}" for each in used) or "none"
     rows.append(("Vectors:", vectors))
-    stale = sum(each.chunks for each in found.vectors if not each.current)
-    if stale:
-        rows.append(("", f"{counted(stale, 'chunk')} by another model, not used"))
+    rows += [
+        ("", f"{counted(each.chunks, 'chunk')} by {each.model}, made for other settings: not used")
+        for each in found.vectors
+        if not each.current
+    ]
     if found.needs_embedding:
         pending = counted(found.needs_embedding, "text")
         rows.append(("Pending:", f"{pending} without vectors: run 'qmd embed'"))

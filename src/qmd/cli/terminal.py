@@ -6,9 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import IO, Any
 
-RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
+# Of the terminal's own colours those that can be read on dark and on light ones; bold may make them brighter.
+RED, GREEN, YELLOW, MAGENTA = "31", "32", "33", "35"
 BOLD, DIM = "1", "2"
 
 # Everything that moves the cursor or changes the terminal, in documents as in file names.
@@ -24,9 +26,14 @@ def is_terminal(stream: IO[Any]) -> bool:
         return False
 
 
+def takes_escapes(stream: IO[Any]) -> bool:
+    """Whether escape sequences are understood: on a terminal that is not dumb."""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
 def has_colours(stream: IO[Any]) -> bool:
-    """Whether escape sequences are welcome: on a terminal, unless NO_COLOR is set."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether colours and styles are welcome: where they are understood, unless NO_COLOR is set."""
+    return takes_escapes(stream) and not os.environ.get("NO_COLOR")
 
 
 def terminal_width() -> int:
@@ -43,7 +50,7 @@ def styled(text: str, *codes: str) -> str:
 
 def link(text: str, address: str) -> str:
     """The text as a hyperlink (OSC 8)."""
-    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+    return f"\x1b]8;;{clean_name(address)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def clean(text: str) -> str:
@@ -63,14 +70,17 @@ def one_line(text: str) -> str:
 
 def width_of(text: str) -> int:
     """Columns that a text takes: two for wide characters, none for combining ones."""
-    if text.isascii():
-        return len(text)
+    return len(text) if text.isascii() else sum(map(char_width, text))
+
+
+@lru_cache(maxsize=4096)
+def char_width(char: str) -> int:
+    """Columns that a character takes: 0, 1 or 2."""
+    if char.isascii():
+        return 1
     from unicodedata import category, east_asian_width
 
-    return sum(
-        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    return 0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1
 
 
 def padded(text: str, width: int) -> str:

@@ -27,6 +27,32 @@ from qmd.types import Collection, Config
 # From the file as it is: the new text, and the configuration it must read as.
 _Change: TypeAlias = Callable[[Config, YamlText], tuple[str, Config]]
 
+_NEW_PROJECT = """\
+# What qmd indexes in this project. Paths begin at the project's folder.
+# Keep this file in version control; the index beside it is made from it.
+#
+# A collection may also have, for example:
+#     ignore: ["drafts/**"]
+#     context:
+#       /meetings: Minutes of the weekly meetings
+"""
+
+
+def create_project(path: str, collection: Collection) -> Config:
+    """Make the file of a project, with one collection.
+
+    Raises `UsageError` as `add_collection` does, `ConflictError` where there is a file already.
+    """
+    added, entry = _new(collection, path)
+
+    def change(config: Config, file: YamlText) -> tuple[str, Config]:
+        if os.path.lexists(path):
+            raise ConflictError(f"{path} exists already.", "Add folders to it with: qmd collection add PATH")
+        edited = YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry)
+        return edited, replace(config, collections={added.name: added})
+
+    return _edit(path, change)
+
 
 def add_collection(path: str, collection: Collection) -> Config:
     """Add `collection` at the end.
@@ -34,22 +60,12 @@ def add_collection(path: str, collection: Collection) -> Config:
     Raises `UsageError` for a name, a path, a pattern or an encoding that cannot be one, `ConflictError` where
     the name, or the folder with the same pattern, is taken.
     """
-    name = nfc(collection.name)
-    validate_collection_name(name)
-    if collection.encoding is not None:
-        validate_encoding(collection.encoding)
-    if not collection.path.strip() or "\0" in collection.path or not collection.pattern.strip():
-        raise UsageError(
-            "A collection needs a folder and a pattern.", "For example: qmd collection add ~/notes"
-        )
-    written = _written_path(collection.path, path)
-    context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
-    added = replace(collection, name=name, path=resolve_folder(written, path), context=context)
+    added, entry = _new(collection, path)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        if name in config.collections:
+        if added.name in config.collections:
             raise ConflictError(
-                f"Collection {name!r} already exists.", "Choose another name, or remove that one first."
+                f"Collection {added.name!r} already exists.", "Choose another name, or remove that one first."
             )
         for other in config.collections.values():
             if _place(other) == _place(added):
@@ -57,8 +73,8 @@ def add_collection(path: str, collection: Collection) -> Config:
                     f"Collection {other.name!r} already has {added.path} with {added.pattern}.",
                     "Rename that collection, or choose another pattern.",
                 )
-        edited = file.put(("collections", name), _entry_of(added, written))
-        return edited, replace(config, collections={**config.collections, name: added})
+        edited = file.put(("collections", added.name), entry)
+        return edited, _with(config, added)
 
     return _edit(path, change)
 
@@ -173,6 +189,25 @@ def set_update_command(path: str, name: str, command: str | None) -> Config:
         return edited, _with(config, replace(collection, update=command))
 
     return _edit(path, change)
+
+
+def _new(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
+    """A collection as the file at `path` will say it: read back, and as it is to be written.
+
+    Raises `UsageError` for what cannot be a collection.
+    """
+    name = nfc(collection.name)
+    validate_collection_name(name)
+    if collection.encoding is not None:
+        validate_encoding(collection.encoding)
+    if not collection.path.strip() or "\0" in collection.path or not collection.pattern.strip():
+        raise UsageError(
+            "A collection needs a folder and a pattern.", "For example: qmd collection add ~/notes"
+        )
+    written = _written_path(collection.path, path)
+    context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
+    added = replace(collection, name=name, path=resolve_folder(written, path), context=context)
+    return added, _entry_of(added, written)
 
 
 def _edit(path: str, change: _Change) -> Config:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -59,6 +60,16 @@ def replace_file(path: str, data: bytes) -> None:
         _sync_folder(os.path.dirname(path))
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+def abandoned(path: str, before: float) -> list[str]:
+    """What a `replace_file` that was killed before a time (seconds of the epoch) left beside `path`."""
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        return []
+    temporary = re.compile(re.escape(name) + r"\.[0-9]+\.tmp")
+    found = [os.path.join(folder, each) for each in sorted(os.listdir(folder)) if temporary.fullmatch(each)]
+    return [each for each in found if os.stat(each).st_mtime < before]
 
 
 def _write(path: str, data: bytes, mode: int | None) -> None:

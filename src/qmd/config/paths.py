@@ -13,6 +13,8 @@ from qmd.errors import ConfigError
 
 DEFAULT_INDEX = "index"
 PROJECT_FOLDER = ".qmd"
+# Of a project; where both are there, the first is used.
+_PROJECT_FILES = ("index.yaml", "index.yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Locations:
 def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:
     """The files that a command run in `cwd` with `--index index_name` uses.
 
-    Without a name, the nearest `.qmd/index.yml` above `cwd` decides. `QMD_INDEX_PATH` and `INDEX_PATH`
-    name another index file in every case.
+    Without a name, the nearest `.qmd/index.yml` (or `index.yaml`) above `cwd` decides. `QMD_INDEX_PATH` and
+    `INDEX_PATH` name another index file in every case.
 
     Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
     """
@@ -41,10 +43,8 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
         validate_index_name(index_name)
     name = index_name or DEFAULT_INDEX
     project = project_folder(environ, cwd) if index_name is None else None
-    if project is not None:
-        config = os.path.join(project, PROJECT_FOLDER, "index.yml")
-    else:
-        config = os.path.join(config_dir(environ), f"{name}.yml")
+    found = project_file(project) if project is not None else None
+    config = found or os.path.join(config_dir(environ), f"{name}.yml")
 
     given = environ.get("QMD_INDEX_PATH") or environ.get("INDEX_PATH")
     if given:
@@ -74,25 +74,43 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return _xdg(environ, "XDG_CONFIG_HOME", ".config")
 
 
+def trust_path(environ: Mapping[str, str]) -> str:
+    """The file of what projects may do; raises `ConfigError` where no home folder is known."""
+    return os.path.join(config_dir(environ), "trusted.json")
+
+
 def cache_dir(environ: Mapping[str, str]) -> str:
     """The folder of indexes and models; raises `ConfigError` where no home folder is known."""
     return _xdg(environ, "XDG_CACHE_HOME", ".cache")
 
 
 def project_folder(environ: Mapping[str, str], cwd: str) -> str | None:
-    """The nearest folder from `cwd` upwards with a `.qmd/index.yml`, below the home folder or outside it."""
-    home = environ.get("HOME") or os.path.expanduser("~")
-    # Both spellings: the working folder is reported with links resolved, HOME is not.
-    stops = {os.path.abspath(home), os.path.realpath(home)}
+    """The nearest folder from `cwd` upwards with a `project_file`, below the home folder or outside it."""
     folder = os.path.abspath(cwd)
-    while folder not in stops:
-        if os.path.isfile(os.path.join(folder, PROJECT_FOLDER, "index.yml")):
+    while not is_home(environ, folder):
+        if project_file(folder) is not None:
             return folder
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
     return None
+
+
+def project_file(folder: str) -> str | None:
+    """The file that makes `folder` a project, where there is one."""
+    for name in _PROJECT_FILES:
+        path = os.path.join(folder, PROJECT_FOLDER, name)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def is_home(environ: Mapping[str, str], folder: str) -> bool:
+    """Whether an absolute folder is the home folder."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    # Both spellings: the working folder is reported with links resolved, HOME is not.
+    return folder in (os.path.abspath(home), os.path.realpath(home))
 
 
 def resolve_folder(folder: str, path: str) -> str:

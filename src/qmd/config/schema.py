@@ -11,6 +11,9 @@ from qmd.config.yaml_nodes import Mapping, Node, Scalar, Sequence, broken
 from qmd.errors import UsageError
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking
 
+#: tobi/qmd reads all of them; the first that is there counts.
+_EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
+
 
 def read_config(root: Node | None, path: str, digest: str) -> Config:
     """The configuration that the document `root` of the file at `path` holds.
@@ -29,8 +32,7 @@ class _Reader:
     def config(self, root: Node | None, file_digest: str) -> Config:
         top = self._mapping(root, "the file")
         models = self._mapping(top.get("models"), "models")
-        # tobi/qmd reads the longer name as well.
-        editor = "editor_uri" if "editor_uri" in top else "editor_uri_template"
+        editor = next((name for name in _EDITOR_NAMES if name in top), _EDITOR_NAMES[0])
         return Config(
             path=self._path,
             digest=file_digest,

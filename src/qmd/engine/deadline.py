@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qmd.models.base import Cancelled
 
 
 class Deadline:
-    """A moment by which an answer is due; None seconds is never."""
+    """A moment by which an answer is due; None seconds is never.
 
-    def __init__(self, seconds: float | None) -> None:
+    `cancelled` turns true where the answer is not wanted any more, however much time is left.
+    """
+
+    def __init__(self, seconds: float | None, cancelled: Cancelled | None = None) -> None:
         self._due = None if seconds is None else time.monotonic() + seconds
+        self._cancelled = cancelled
         self.seconds = seconds
 
     def remaining(self) -> float | None:
@@ -17,8 +25,17 @@ class Deadline:
         return None if self._due is None else max(0.0, self._due - time.monotonic())
 
     def passed(self) -> bool:
-        """Whether the time is up."""
+        """Whether the time is up, or the answer not wanted any more."""
+        if self._cancelled is not None and self._cancelled():
+            return True
         return self._due is not None and time.monotonic() >= self._due
+
+    def check(self) -> None:
+        """Raise `CancelledError` where the answer is not wanted any more."""
+        if self._cancelled is not None and self._cancelled():
+            from qmd.models.base import CancelledError
+
+            raise CancelledError
 
 
 class Stopwatch:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from qmd.config.contexts import context_for
-from qmd.engine.requests import DEFAULT_MAX_BYTES
+from qmd.engine.requests import DEFAULT_MAX_BYTES, unknown_collection
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
@@ -42,6 +42,11 @@ class Skipped:
     document: Document
     bytes: int
 
+    @property
+    def kilobytes(self) -> int:
+        """Its size, at least 1."""
+        return max(1, round(self.bytes / 1024))
+
 
 @dataclass(frozen=True, slots=True)
 class Pages:
@@ -61,9 +66,9 @@ class Library:
     def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """One document, whole or from a line on.
 
-        `reference`: a display path, a path unique by its end (at a `/`), an absolute path inside a
-        collection, a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`, which win over the
-        arguments.
+        `reference`: a display path, a path unique by its end (at a `/`), a path on disk inside a collection
+        (absolute, or with `./` or `../`), a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`,
+        which win over the arguments.
 
         Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
         """
@@ -120,7 +125,7 @@ class Library:
         exact = self._exact(path)
         if exact is not None:
             return exact
-        if os.path.isabs(os.path.expanduser(path)) and not is_uri(reference):
+        if _is_on_disk(path) and not is_uri(reference):
             inside = self._absolute(os.path.abspath(os.path.expanduser(path)))
             if inside is not None:
                 return inside
@@ -141,17 +146,14 @@ class Library:
     def listing(self, target: str | None) -> list[Document]:
         """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
 
-        Raises `DocumentNotFoundError` for a folder that holds nothing.
+        Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder that holds nothing.
         """
         path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
         if not path:
             return self._visible(self._store.listing())
         collection, _, under = path.partition("/")
         if collection not in self._config.collections:
-            raise DocumentNotFoundError(
-                f"Collection not found: {collection}",
-                hint=f"known collections: {', '.join(self._config.collections) or 'none yet'}",
-            )
+            raise unknown_collection(self._config, collection)
         found = list(self._store.listing(collection, under))
         if under and not found:
             raise DocumentNotFoundError(f"nothing under {path}", hint=f"see 'qmd ls {collection}'")
@@ -160,10 +162,11 @@ class Library:
     def _chosen(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
         """The documents of a pattern, with the lines that its references ask for."""
         names = split_pattern(pattern)
+        # A name may hold commas itself: the longest run of pieces that is a document wins.
+        longest = self._most_pieces() if len(names) > 1 else 1
         at = 0
         while at < len(names):
-            # A name may hold commas itself: the longest run of pieces that is a document wins.
-            for to in range(len(names), at, -1):
+            for to in range(min(len(names), at + longest), at, -1):
                 document = self._try(", ".join(names[at:to])) or self._try(",".join(names[at:to]))
                 if document is not None:
                     yield document, None, None
@@ -190,6 +193,10 @@ class Library:
             yield self.resolve(path if start is not None else name), start, count
         except QmdError as error:
             errors.append(error.message)
+
+    def _most_pieces(self) -> int:
+        """Into how many pieces a comma-separated list can cut one name."""
+        return 1 + max((document.path.count(",") for document in self._store.holding(",")), default=0)
 
     def _try(self, reference: str) -> Document | None:
         """The document, where exactly one answers to the reference."""
@@ -259,6 +266,11 @@ class Library:
             wanted, keys, scorer=Levenshtein.normalized_distance, limit=_SUGGESTIONS, score_cutoff=_ABSURD
         )
         return tuple(files[index] for _, _, index in found)
+
+
+def _is_on_disk(path: str) -> bool:
+    """Whether a path can only be meant as one on disk: absolute, or from the current folder on."""
+    return os.path.isabs(os.path.expanduser(path)) or path.startswith(("./", "../"))
 
 
 def _check_lines(from_line: int | None, max_lines: int | None) -> None:

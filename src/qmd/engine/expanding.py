@@ -22,10 +22,10 @@ def expand(
 ) -> list[Variant]:
     """The variants, from the cache where they are known; none, with the stage saying why, where skipped."""
     if request.searches:
-        legs.skip("expand", "searches were given")
+        legs.skip("expand", "searches were given", expected=True)
         return []
     if not request.expand:
-        legs.skip("expand", "not asked for")
+        legs.skip("expand", "not asked for", expected=True)
         return []
     try:
         expander = roles.expander
@@ -33,10 +33,10 @@ def expand(
         legs.skip("expand", error.in_one_line())
         return []
     if expander is None:
-        legs.skip("expand", "no expansion model is set")
+        legs.skip("expand", "no expansion model is set", expected=True)
         return []
     if lexical is not None and is_strong(lexical):
-        legs.skip("expand", "the keywords alone find one document far ahead of the others")
+        legs.skip("expand", "the keywords alone find one document far ahead of the others", expected=True)
         return []
     key = json.dumps(["expand", expander.name, request.query, request.intent], ensure_ascii=False)
     known = store.cached(key)

@@ -8,7 +8,8 @@ from typing import Any
 
 from qmd.config.contexts import context_for
 from qmd.store.base import Store
-from qmd.text.snippet import Marker, snippet
+from qmd.text.marking import Marker
+from qmd.text.snippet import snippet
 from qmd.types import Chunk, Config, Hit
 
 

@@ -26,7 +26,7 @@ from qmd.engine.requests import (
 )
 from qmd.engine.roles import Roles
 from qmd.store.base import Scope, Store
-from qmd.store.sqlite.database import belongs_to_us
+from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import (
     DEFAULT_PATTERN,
@@ -40,10 +40,17 @@ from qmd.types import (
 
 if TYPE_CHECKING:
     # Imported on use: searching and reading need none of them.
-    from qmd.engine import embedding, indexing
+    from qmd.engine import benchmarking, embedding, evaluation, indexing
+    from qmd.engine.doctor import Finding
     from qmd.engine.documents import Library, Page, Pages
+    from qmd.engine.models import ModelUse
     from qmd.engine.searching import Searcher
     from qmd.engine.status import Status
+    from qmd.engine.trusting import Trust
+    from qmd.engine.upkeep import CleanupReport
+    from qmd.engine.why import Kind, Why
+    from qmd.models.base import Cancelled
+    from qmd.store.base import OnStep
 
 #: The default index where another program keeps its own at the same place (E1).
 _BESIDE = "index-python.sqlite"
@@ -64,17 +71,22 @@ class Index:
     ) -> None:
         self._environ = os.environ if environ is None else environ
         self.notes: list[str] = []
-        self.locations = self._beside_foreign(locations)
+        self.locations = beside_foreign(locations)
+        beside = self.locations.index
+        if beside != locations.index and not os.path.exists(beside):
+            self.notes.append(
+                f"{locations.index} belongs to another program and is left alone; using {beside}"
+            )
         self._lock = threading.RLock()
         data = read_bytes(self.locations.config)
         self._store: Store = SqliteStore(self.locations.index, busy_timeout_ms=busy_timeout_ms(self._environ))
         # Parsing the file takes longer than a search: the index keeps what it said when it was last synced.
-        self._config = self._store.config_copy(self.locations.config, digest(data)) or parse(
+        self._written = self._store.config_copy(self.locations.config, digest(data)) or parse(
             data, self.locations.config
         )
-        self.settings: Settings = resolve(self._config, self._environ)
-        self.roles = Roles(self.settings, cache_dir(self._environ), progress)
         self._searcher: Searcher | None = None
+        self.settings: Settings = resolve(self._adopt(self._written), self._environ)
+        self.roles = Roles(self.settings, cache_dir(self._environ), progress)
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -92,33 +104,48 @@ class Index:
             self._searcher.close()
         self._store.close()
 
-    def _beside_foreign(self, locations: Locations) -> Locations:
-        if not locations.is_default_index or belongs_to_us(locations.index):
-            return locations
-        beside = os.path.join(os.path.dirname(locations.index), _BESIDE)
-        if not os.path.exists(beside):
-            self.notes.append(
-                f"{locations.index} belongs to another program and is left alone; using {beside}"
-            )
-        return replace(locations, index=beside)
+    def release_models(self) -> None:
+        """Free the models' memory; the next call that needs them loads them again."""
+        self.roles.release()
 
     # -- configuration -------------------------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
-        """The configuration, read anew where the file has changed. Raises `ConfigError` if it is broken."""
+        """The configuration, read anew where the file has changed, without what a project may not do.
+
+        Raises `ConfigError` if it is broken.
+        """
+        return self._adopt(self._read())
+
+    @property
+    def trust(self) -> Trust:
+        """What a project's own file asks for, and what the user said to it."""
+        from qmd.engine.trusting import Trust
+
+        return Trust(self.locations.project, self._written, self._environ)
+
+    def _read(self) -> Config:
+        """All that the file says, approved or not."""
         data = read_bytes(self.locations.config)
         with self._lock:
-            if digest(data) != self._config.digest:
-                self._adopt(parse(data, self.locations.config))
-            return self._config
+            if digest(data) == self._written.digest:
+                return self._written
+            return parse(data, self.locations.config)
 
-    def _adopt(self, config: Config) -> Config:
+    def _adopt(self, written: Config) -> Config:
+        """Go by what the file says from now on; returns what of it is permitted."""
         with self._lock:
-            self._config = config
+            self._written = written
+            config = written if self.locations.project is None else self.trust.permitted()
             if self._searcher is not None:
                 self._searcher.config = config
             return config
+
+    def _write(self, written: Config) -> None:
+        """Go by the file as it was edited, and so does the store."""
+        self._adopt(written)
+        self._store.sync(written)
 
     def collection(self, name: str) -> Collection:
         """A collection by name. Raises `CollectionNotFoundError`, listing the known ones."""
@@ -147,9 +174,10 @@ class Index:
         collection = places.new_collection(path, name, pattern, tuple(ignore), encoding)
         # Refuses a pattern that cannot be read before anything is written.
         indexing.check(collection)
-        config = self._adopt(editing.add_collection(self.locations.config, collection))
-        self._store.sync(config)
-        report = indexing.scan(self._store, config.collections[collection.name], on_progress)
+        written = editing.add_collection(self.locations.config, collection)
+        self._write(written)
+        self.trust.approve_typed(collection.name, "path")
+        report = indexing.scan(self._store, written.collections[collection.name], on_progress)
         self._store.refresh_statistics()
         return report
 
@@ -157,20 +185,36 @@ class Index:
         """Forget a collection; its files stay. Returns how many documents left the index."""
         from qmd.config import editing
 
-        self.collection(name)
-        config = self._adopt(editing.remove_collection(self.locations.config, name))
+        collections_of(self._read(), [name])
+        self._adopt(editing.remove_collection(self.locations.config, name))
         removed = self._store.remove_collection(name)
-        self._store.sync(config)
+        self._store.sync(self._written)
         return removed
 
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name. Raises `ConflictError` where that is taken."""
         from qmd.config import editing
 
-        self.collection(old)
-        config = self._adopt(editing.rename_collection(self.locations.config, old, nfc(new)))
+        collections_of(self._read(), [old])
+        self._adopt(editing.rename_collection(self.locations.config, old, nfc(new)))
         self._store.rename_collection(old, nfc(new))
-        self._store.sync(config)
+        self._store.sync(self._written)
+
+    def include_collection(self, name: str, include: bool = True) -> None:
+        """Search a collection where none is named, or only where it is. Raises `CollectionNotFoundError`."""
+        from qmd.config import editing
+
+        self._write(editing.set_include(self.locations.config, name, include))
+
+    def set_update_command(self, name: str, command: str | None) -> None:
+        """Have `update` run a shell command in a collection's folder first; None or a blank one: none.
+
+        Raises `CollectionNotFoundError`.
+        """
+        from qmd.config import editing
+
+        self._write(editing.set_update_command(self.locations.config, name, command))
+        self.trust.approve_typed(nfc(name), "update")
 
     def add_context(self, target: str, text: str) -> str:
         """Describe everything (`/`), a collection or a folder in one; returns the place as a `qmd://` URI.
@@ -180,7 +224,7 @@ class Index:
         from qmd.config import editing
 
         collection, prefix = self._context_place(target)
-        self._write_contexts(editing.set_context(self.locations.config, collection, prefix, text))
+        self._write(editing.set_context(self.locations.config, collection, prefix, text))
         return contexts.context_uri(collection, prefix)
 
     def remove_context(self, target: str) -> str:
@@ -188,15 +232,18 @@ class Index:
         from qmd.config import editing
 
         collection, prefix = self._context_place(target)
-        self._write_contexts(editing.remove_context(self.locations.config, collection, prefix))
+        self._write(editing.remove_context(self.locations.config, collection, prefix))
         return contexts.context_uri(collection, prefix)
 
     def contexts(self) -> list[tuple[str, str]]:
         """Every description: (place as a `qmd://` URI, text)."""
         return contexts.list_contexts(self.config)
 
-    def _write_contexts(self, config: Config) -> None:
-        self._store.sync(self._adopt(config))
+    def undescribed(self) -> list[tuple[str, int]]:
+        """Collections and their top folders without a context: (place as a `qmd://` URI, documents)."""
+        from qmd.engine import places
+
+        return places.undescribed(self.config, self.documents())
 
     def _context_place(self, target: str) -> tuple[str | None, str]:
         from qmd.engine import places
@@ -218,21 +265,21 @@ class Index:
 
         `pull`: first `git pull --ff-only` where a folder is a git work tree. `commands`: first run the
         collections' own update commands. A folder that is missing is an `error` in its report, and its
-        documents stay.
+        documents stay. What a project asks for without approval is left out: see `trust`.
         """
         from qmd.engine import indexing
 
         config = self.config
         for name in collections:
             self.collection(name)
-        self._store.sync(config)
+        self._store.sync(self._written)
         chosen = [each for each in config.collections.values() if not collections or each.name in collections]
         reports = []
         for report in indexing.scan_all(
             self._store,
             chosen,
             pulling=pull,
-            commands=self._commands_allowed(commands),
+            commands=commands,
             on_progress=on_progress,
         ):
             reports.append(report)
@@ -243,13 +290,6 @@ class Index:
             self._store.prune()
         self._store.refresh_statistics()
         return reports
-
-    def _commands_allowed(self, wanted: bool) -> bool:
-        """Update commands of a project's own `.qmd` come with its files, so they are not run unasked."""
-        if wanted and self.locations.project and any(c.update for c in self._config.collections.values()):
-            self.notes.append("update commands of a project's own .qmd/index.yml are not run")
-            return False
-        return wanted
 
     def embed(
         self,
@@ -368,8 +408,13 @@ class Index:
             ),
         )
 
-    def run(self, kind: str, request: SearchRequest) -> SearchResponse:
-        """One search, given as a value; `kind` is search, vsearch or query."""
+    def run(
+        self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None
+    ) -> SearchResponse:
+        """One search, given as a value; `kind` is search, vsearch or query.
+
+        `cancelled` turns true where nobody waits for the answer any more. Raises `CancelledError` then.
+        """
         request = request.checked()
         config = self.config
         if kind == "search":
@@ -382,7 +427,34 @@ class Index:
 
                 self._searcher = Searcher(self._store, config, self.roles, self.settings.ranking)
             searcher = self._searcher
-        return searcher.dense(request) if kind == "vsearch" else searcher.hybrid(request)
+        return (searcher.dense if kind == "vsearch" else searcher.hybrid)(request, cancelled)
+
+    def why(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
+        """Why a document, or a file on disk, is or is not among the results of a search.
+
+        `reference` is anything that `get` takes, or the path of a file. Raises as `get` does where it is
+        neither, and as the search does, but for `VectorIndexMissingError`, which is an answer.
+        """
+        from qmd.engine.presence import Presence
+        from qmd.engine.why import Inquiry
+
+        config = self.config
+        refused = {each.name: each.value for each in self.trust.unapproved() if each.kind == "path"}
+        presence = Presence(self._store, config, self._library(), refused)
+        return Inquiry(self._store, config, self.roles, presence, self.run).answer(reference, kind, request)
+
+    def evaluate(
+        self, benchmark: benchmarking.Benchmark, on_progress: evaluation.OnProgress | None = None
+    ) -> evaluation.Evaluation:
+        """Measure how well the ways to search answer questions whose answers are known.
+
+        A fixture file is asked of this index; a folder in BEIR layout of an index of its own, with this one's
+        models. Raises `SourceError` for a fixture that cannot be read, `UsageError` for a benchmark that
+        means nothing, `CollectionNotFoundError`, and `NotFoundError` where there is nothing to search.
+        """
+        from qmd.engine import benchmarking
+
+        return benchmarking.evaluate(self, self._environ, benchmark, on_progress)
 
     # -- documents -----------------------------------------------------------------------------------------
 
@@ -407,15 +479,60 @@ class Index:
 
     # -- state ---------------------------------------------------------------------------------------------
 
+    def indexed_at(self, collections: Sequence[str] = ()) -> str | None:
+        """When collections (those searched, where none is named) were last scanned: the oldest scan of them.
+
+        ISO 8601 in UTC; None where one was never scanned. Changes on disk since then are in no answer.
+        """
+        scans = self._store.last_scans()
+        moments = [scans.get(name) for name in collections_of(self.config, collections)]
+        known = [moment for moment in moments if moment is not None]
+        return min(known) if known and len(known) == len(moments) else None
+
     def status(self) -> Status:
         """What there is. Reads only."""
         from qmd.engine import status
 
-        notes = list(self.notes)
+        notes = [*self.notes, *self.trust.notes()]
         if os.path.basename(self.locations.index) == _BESIDE:
             notes.append("the default index file belongs to another program: this one stands beside it")
         ranking = self.settings.ranking or DEFAULT_RANKING
         return status.gather(self._store, self.config, self.roles, ranking, notes)
+
+    def models(self) -> tuple[ModelUse, ...]:
+        """Which model each role uses, and what is on this machine of it. Reads only, and loads nothing."""
+        from qmd.engine.models import models
+
+        return models(self.settings, cache_dir(self._environ))
+
+    def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
+        """Look for what is wrong, from the program to the vectors. Changes nothing.
+
+        `on_step` is told before what takes long. Where an index cannot be opened, ask
+        `qmd.engine.doctor.diagnose`.
+        """
+        from qmd.engine import doctor
+
+        return tuple(doctor.examine(self.locations, self._environ, on_step))
+
+    def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
+        """Throw away what nothing uses any more: see `CleanupReport`. `dry_run`: only find it.
+
+        Each kind goes in a transaction of its own; others may read, and write in between. `on_step` is told
+        what is being done.
+        """
+        from qmd.engine import upkeep
+
+        return upkeep.clean(
+            self._store, self._read(), self.roles, cache_dir(self._environ), dry_run=dry_run, on_step=on_step
+        )
+
+
+def beside_foreign(locations: Locations) -> Locations:
+    """The same, with another index file where another program's is at the default place (E1)."""
+    if not locations.is_default_index or belongs_to_us(locations.index):
+        return locations
+    return replace(locations, index=os.path.join(os.path.dirname(locations.index), _BESIDE))
 
 
 def open_index(
@@ -444,5 +561,7 @@ def open_index(
     else:
         locations = locate(name, variables, os.getcwd())
         if config is not None:
-            locations = replace(locations, config=os.path.abspath(os.fspath(config)))
+            # A file that the caller names is not the project's own.
+            chosen = os.path.abspath(os.fspath(config))
+            locations = replace(locations, config=chosen, project=None)
     return Index(locations, environ=variables, progress=progress)

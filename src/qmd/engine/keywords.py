@@ -6,8 +6,8 @@ from qmd.engine.deadline import Stopwatch
 from qmd.engine.hits import Found, cut, hits
 from qmd.engine.requests import ALL, SearchRequest, collections_of
 from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.text.marking import Marker
 from qmd.text.query import parse
-from qmd.text.snippet import Marker
 from qmd.types import Config, SearchResponse, Stage
 
 

@@ -99,7 +99,8 @@ class Legs:
         self.stages: list[Stage] = []
 
     def start(self, work: Callable[[], Answer]) -> tuple[Future[Answer], Stopwatch]:
-        """Begin a leg in a thread of its own."""
+        """Begin a leg in a thread of its own. Raises `CancelledError` where nobody waits any more."""
+        self._deadline.check()
         return self._pool.submit(work), Stopwatch()
 
     def gather(self, name: str, started: tuple[Future[Answer], Stopwatch]) -> Answer | None:
@@ -125,6 +126,6 @@ class Legs:
         """Note that a stage did not end in time."""
         self.stages.append(Stage(name, "timed_out", f"not ready within {self._deadline.seconds:g} s"))
 
-    def skip(self, name: str, reason: str) -> None:
-        """Note that a stage was left out, and why."""
-        self.stages.append(Stage(name, "skipped", reason))
+    def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
+        """Note that a stage was left out, and why; `expected` where nothing is lacking."""
+        self.stages.append(Stage(name, "skipped", reason, expected=expected))

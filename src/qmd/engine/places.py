@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from qmd.config import contexts
-from qmd.config.names import nfc
+from qmd.config.names import MAX_COLLECTION_NAME, nfc, validate_collection_name
+from qmd.config.paths import PROJECT_FOLDER, is_home, project_file
 from qmd.engine.requests import collections_of
-from qmd.errors import NotFoundError, SourceError
-from qmd.types import Collection, Config
+from qmd.errors import ConflictError, NotFoundError, SourceError, UsageError
+from qmd.types import Collection, Config, Document
+
+# All that is made from other files stays out of version control, locks and indexes of other versions too.
+_GITIGNORE = b"*\n!.gitignore\n!index.yml\n!index.yaml\n"
+
+
+def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
+    """Make `.qmd/` in an absolute folder: an `index.yml` with the folder as its one collection.
+
+    Returns that collection; nothing is indexed. Raises `UsageError` for the home folder, `ConflictError` for
+    a project that is there, `SourceError` or `ConfigError` where the files cannot be written.
+    """
+    from qmd.config import editing
+    from qmd.config.files import replace_file
+
+    if is_home(environ, folder):
+        raise UsageError(
+            "the home folder cannot be a project",
+            "go to a folder below it; 'qmd collection add' takes folders from anywhere",
+        )
+    existing = project_file(folder)
+    if existing is not None:
+        raise ConflictError(f"{existing} exists already", "add folders to it with 'qmd collection add PATH'")
+    settings = os.path.join(folder, PROJECT_FOLDER)
+    try:
+        os.makedirs(settings, exist_ok=True)
+    except OSError as error:
+        raise SourceError(
+            f"{settings} cannot be made: {error.strerror}", "it is to be a folder, in a folder you may write"
+        ) from error
+    ignored = os.path.join(settings, ".gitignore")
+    if not os.path.lexists(ignored):
+        replace_file(ignored, _GITIGNORE)
+    collection = Collection(_project_name(folder), folder)
+    editing.create_project(os.path.join(settings, "index.yml"), collection)
+    return collection
 
 
 def new_collection(
@@ -47,3 +85,28 @@ def context_place(config: Config, target: str) -> tuple[str | None, str]:
         f"{target} is in no collection",
         "add its folder with 'qmd collection add', or name a place as qmd://collection/path",
     )
+
+
+def undescribed(config: Config, documents: Iterable[Document]) -> list[tuple[str, int]]:
+    """Collections and top folders of documents, without a context: (place as a `qmd://` URI, documents)."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for document in documents:
+        counts[document.collection, ""] += 1
+        folder, slash, _ = document.path.partition("/")
+        if slash:
+            counts[document.collection, folder] += 1
+    return [
+        (contexts.context_uri(collection, folder), count)
+        for (collection, folder), count in counts.items()
+        if folder not in config.collections[collection].context
+    ]
+
+
+def _project_name(folder: str) -> str:
+    """The folder's name, as far as it can name a collection."""
+    name = nfc(os.path.basename(folder)).lstrip(". ")[:MAX_COLLECTION_NAME].strip()
+    try:
+        validate_collection_name(name)
+    except UsageError:
+        return "project"
+    return name

@@ -75,8 +75,17 @@ def collections_of(config: Config, named: Sequence[str]) -> tuple[str, ...]:
     """
     for name in named:
         if name not in config.collections:
-            known = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
-            raise CollectionNotFoundError(f"Collection not found: {name}", f"known collections: {known}")
+            raise unknown_collection(config, name)
     if named:
         return tuple(dict.fromkeys(named))
     return tuple(name for name, each in config.collections.items() if each.include_by_default)
+
+
+def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
+    """The error for a name that no collection has; its hint is a similar one, and all there are."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, config.collections, n=1)
+    meant = f"did you mean '{close[0]}'? " if close else ""
+    known = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
+    return CollectionNotFoundError(f"Collection not found: {name}", f"{meant}known collections: {known}")

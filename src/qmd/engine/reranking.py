@@ -14,8 +14,9 @@ from qmd.errors import QmdError
 from qmd.models.base import Reranker
 from qmd.ranking.rerank import Evidence
 from qmd.store.base import LexicalMatches, Store
+from qmd.text.marking import Marker
 from qmd.text.query import LexicalQuery
-from qmd.text.snippet import Marker, window
+from qmd.text.snippet import window
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Stage
 

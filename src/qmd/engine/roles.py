@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.config.settings import Settings
@@ -29,6 +30,7 @@ class Roles:
         self._reranker: Reranker | None = None
         self._expander: Expander | None = None
         self._expander_known = False
+        self._expander_given = False
 
     @property
     def embedder(self) -> Embedder:
@@ -82,10 +84,18 @@ class Roles:
                 self._expander_known = True
             return self._expander
 
+    def release(self) -> None:
+        """Let go of the models: what uses them now goes on, and the next use loads them again."""
+        with self._lock:
+            self._embedder = self._reranker = None
+            if not self._expander_given:
+                self._expander, self._expander_known = None, False
+        _trim_memory()
+
     def use_expander(self, expander: Expander | None) -> None:
         """Put an expander of the caller's own in place of the configured one."""
         with self._lock:
-            self._expander, self._expander_known = expander, True
+            self._expander, self._expander_known, self._expander_given = expander, True, True
 
     @property
     def fingerprint(self) -> str:
@@ -97,3 +107,11 @@ class Roles:
     def _report(self, message: str) -> None:
         if self.progress is not None:
             self.progress(message)
+
+
+def _trim_memory() -> None:
+    """Have the C library give freed memory back: glibc keeps most of it for itself otherwise."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -15,12 +15,12 @@ from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest, collections
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.errors import QmdError, VectorIndexMissingError
-from qmd.models.base import Variant
+from qmd.models.base import Cancelled, Variant
 from qmd.ranking import rerank as final
 from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
 from qmd.store.base import Scope, Store
+from qmd.text.marking import Marker
 from qmd.text.query import parse, parse_document
-from qmd.text.snippet import Marker
 from qmd.types import Config, Ranking, SearchResponse, Stage, TypedSearch
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Searcher:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def dense(self, request: SearchRequest) -> SearchResponse:
+    def dense(self, request: SearchRequest, cancelled: Cancelled | None = None) -> SearchResponse:
         """Vectors alone: the query and its variants, merged by each document's best (M18).
 
         Raises `VectorIndexMissingError` where there are no vectors, `ModelError` where there is no embedder.
@@ -65,7 +65,7 @@ class Searcher:
         fingerprint = self._roles.fingerprint
         if not self._store.has_vectors(fingerprint, scope):
             raise VectorIndexMissingError
-        legs = Legs(self._pool, Deadline(request.timeout))
+        legs = Legs(self._pool, Deadline(request.timeout, cancelled))
         wanted = [Wanted("original", request.query, False, True, 2.0)]
         wanted += [
             Wanted(f"variant {number}", variant.query, False, True, 1.0)
@@ -87,11 +87,11 @@ class Searcher:
         shown = hits(self._store, self.config, Marker(query.terms), found, full=request.full)
         return SearchResponse(request.query, shown, tuple(legs.stages))
 
-    def hybrid(self, request: SearchRequest) -> SearchResponse:
+    def hybrid(self, request: SearchRequest, cancelled: Cancelled | None = None) -> SearchResponse:
         """BM25 and vectors, fused and reranked. Answers from what it has, and says what it lacks."""
         request = _as_document(request)
         scope = self._scope(request)
-        legs = Legs(self._pool, Deadline(request.timeout))
+        legs = Legs(self._pool, Deadline(request.timeout, cancelled))
         length = max(LIST_LENGTH, request.limit or ALL)
         original = _main_query(request)
         query = parse(original)
@@ -146,9 +146,9 @@ class Searcher:
         top = [entry.document for entry in fused[: request.candidate_limit]]
         scores: dict[int, float] = {}
         if not request.rerank:
-            legs.skip("rerank", "not asked for")
+            legs.skip("rerank", "not asked for", expected=True)
         elif not top:
-            legs.skip("rerank", "nothing to rerank")
+            legs.skip("rerank", "nothing to rerank", expected=True)
         else:
             scores = rerank_stage(self._store, self._roles, legs, top, candidates)
         if ranking == "contract":
@@ -158,7 +158,7 @@ class Searcher:
     def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> str | None:
         """The fingerprint to search by; None, with the stage saying why, where vectors cannot be used."""
         if not any(item.dense for item in wanted):
-            legs.skip("vector", "no vec: or hyde: search was given")
+            legs.skip("vector", "no vec: or hyde: search was given", expected=True)
             return None
         try:
             fingerprint = self._roles.fingerprint

@@ -36,7 +36,11 @@ class VectorsStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of an index. `notes` are things the user should know, a line each."""
+    """The state of an index.
+
+    `size` are bytes on the disk, 0 before the index is made. `needs_embedding` counts texts. `last_updated`
+    is the newest scan of any collection. `notes` are things the user should know, a line each.
+    """
 
     index: str
     config: str
@@ -48,6 +52,7 @@ class Status:
     vectors: tuple[VectorsStatus, ...]
     models: tuple[tuple[str, str], ...]
     ranking: str
+    last_updated: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -81,6 +86,7 @@ def gather(store: Store, config: Config, roles: Roles, ranking: str, notes: Sequ
         vectors=vectors,
         models=models,
         ranking=ranking,
+        last_updated=max((each.last_updated for each in collections if each.last_updated), default=None),
         notes=tuple(notes),
     )
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 Role = Literal["embed", "rerank", "generate"]
 Backend = Literal["e5", "llama"]
+Condition = Literal["ready", "unprepared", "damaged", "missing", "unsupported", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,30 @@ class ModelCard:
     document_prompt: str = "{text}"
     chunk_tokens: int = 0
     chunk_overlap: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What is on this machine of a model.
+
+    `ready`: it can be used; `unprepared`: its first use prepares it; `damaged`; `missing`; `unsupported`:
+    this version has no backend for it; `unknown`: no model has that name. `files` are where it lies, `size`
+    what they take on the disk, in bytes. `reason` and `hint` are given where not all is well.
+    """
+
+    condition: Condition
+    files: tuple[str, ...] = ()
+    size: int = 0
+    reason: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file or folder in the cache that nothing uses any more, and its bytes."""
+
+    path: str
+    size: int
 
 
 MULTILINGUAL_E5_SMALL = ModelCard(

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from qmd.errors import ModelError
 from qmd.models.base import Embedder, Expander, Reranker
-from qmd.models.catalog import CARDS, DEFAULTS, ModelCard, Role, find
+from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find
 
 Progress = Callable[[str], None]
 
@@ -19,6 +19,10 @@ BACKENDS: dict[tuple[str, str], str] = {
     ("embed", "e5"): "qmd.models.e5:load_embedder",
     ("rerank", "e5"): "qmd.models.e5:load_reranker",
 }
+
+
+#: Backend to the module that knows its files: `inspect` and `leftovers`.
+INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation"}
 
 
 class Loader(Protocol):
@@ -39,6 +43,26 @@ def resolve(spec: str | None, role: Role) -> ModelCard | None:
         known = ", ".join(card.name for card in CARDS if card.role == role)
         raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"Known: {known}.")
     return card
+
+
+def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Installation:
+    """What is on this machine of a model. `thorough` reads every byte and compares checksums.
+
+    Writes nothing, and loads nothing.
+    """
+    module = INSPECTORS.get(card.backend)
+    if module is None:
+        return Installation("unsupported", reason=_unsupported(card), hint=_instead(card.role))
+    function = import_module(module).inspect
+    return cast(Installation, function(card, cache_dir, thorough=thorough))
+
+
+def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
+    """What earlier versions, and runs that were killed before the time `before`, left in the cache."""
+    found: list[Leftover] = []
+    for module in INSPECTORS.values():
+        found += import_module(module).leftovers(cache_dir, before)
+    return found
 
 
 def load_embedder(
@@ -86,11 +110,16 @@ def _load(
         return None
     target = BACKENDS.get((role, card.backend))
     if target is None:
-        default = DEFAULTS.get(role)
-        raise ModelError(
-            f"Model '{card.name}' needs the backend '{card.backend}', which this version does not have",
-            f"Use the default, '{default.name}'." if default else "Leave the setting out.",
-        )
+        raise ModelError(_unsupported(card), _instead(role))
     module, _, name = target.partition(":")
     loader = cast(Loader, getattr(import_module(module), name))
     return loader(card, cache_dir=cache_dir, threads=threads, progress=progress)
+
+
+def _unsupported(card: ModelCard) -> str:
+    return f"Model '{card.name}' needs the backend '{card.backend}', which this version does not have"
+
+
+def _instead(role: Role) -> str:
+    default = DEFAULTS.get(role)
+    return f"Use the default, '{default.name}'." if default else "Leave the setting out."

@@ -20,6 +20,14 @@ class _Ignore:
     negated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Why a path is left out, in words. `setting`: the collection's key that says so; None: always so."""
+
+    reason: str
+    setting: str | None = None
+
+
 class Rules:
     """A collection's rules, compiled. Paths are relative to the root, with forward slashes, in NFC.
 
@@ -41,24 +49,26 @@ class Rules:
     def file_excluded(self, name: str, path: str) -> bool:
         return name[0] == "." or not self.matches(path) or self._ignored(path, False) is not None
 
-    def why(self, path: str) -> str | None:
-        """The rule that leaves the file `path` out, in words; None where none does."""
+    def why(self, path: str) -> Exclusion | None:
+        """The rule that leaves the file `path` out; None where none does."""
         *folders, name = path.split("/")
         parent = ""
         for folder in folders:
             parent += folder
             if folder in VENDOR_FOLDERS:
-                return f"folder '{folder}' is always left out"
+                return Exclusion(f"folder '{folder}' is always left out")
             if folder.startswith("."):
-                return f"hidden folder '{folder}'"
+                return Exclusion(f"hidden folder '{folder}'")
             if glob := self._ignored(parent, True):
-                return f"ignore glob '{glob}'"
+                return Exclusion(f"ignore glob '{glob}'", "ignore")
             parent += "/"
         if name.startswith("."):
-            return f"hidden file '{name}'"
+            return Exclusion(f"hidden file '{name}'")
         if glob := self._ignored(path, False):
-            return f"ignore glob '{glob}'"
-        return None if self.matches(path) else f"does not match the pattern '{self._pattern}'"
+            return Exclusion(f"ignore glob '{glob}'", "ignore")
+        if not self.matches(path):
+            return Exclusion(f"does not match the pattern '{self._pattern}'", "pattern")
+        return None
 
     def _ignored(self, path: str, is_folder: bool) -> str | None:
         found = None
@@ -70,23 +80,33 @@ class Rules:
 
 
 def why_excluded(collection: Collection, relative_path: str) -> str | None:
-    """Which rule leaves `relative_path` out of the collection, in words; None where none does.
+    """Which rule leaves `relative_path` out of the collection, in words; as `exclusion`."""
+    found = exclusion(collection, relative_path)
+    return found.reason if found is not None else None
+
+
+def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
+    """Which rule leaves `relative_path` out of the collection; None where none does.
 
     Looks at the disk only to see where links lead. Raises UsageError for a pattern or an ignore glob that
     cannot be read.
     """
     path = unicodedata.normalize("NFC", relative_path).strip("/")
     rules = Rules(collection)
-    reason = rules.why(path)
-    if reason is not None or "\0" in path:
-        return reason
+    found = rules.why(path)
+    if found is not None or "\0" in path:
+        return found
     root = os.path.realpath(collection.path)
     real = os.path.realpath(f"{root}/{relative_path.strip('/')}")
     if not is_inside(real, root):
-        return "a link that leads out of the collection"
+        return Exclusion("a link that leads out of the collection")
     target = unicodedata.normalize("NFC", real[len(root) :].strip(os.sep).replace(os.sep, "/"))
-    if target not in ("", path) and rules.why(target) is None:
-        return f"a link to '{target}', which is listed instead"
+    if target in ("", path):
+        return None
+    if not os.path.exists(real):
+        return Exclusion(f"a link to '{target}', which is not there")
+    if rules.why(target) is None:
+        return Exclusion(f"a link to '{target}', which is listed instead")
     return None
 
 

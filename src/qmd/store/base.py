@@ -6,17 +6,25 @@ method that writes is one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from qmd.types import Chunk, Config, Document, Fingerprint, SourceText
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import numpy as np
     from numpy.typing import NDArray
 
     from qmd.text.query import LexicalQuery
+
+
+#: Called with what is being done, before each step of work that takes long.
+OnStep = Callable[[str], None]
+
+WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,44 @@ class CollectionStats:
     updated_at: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What a cleanup leaves: these collections, vectors of this embedder, answers since this moment.
+
+    None for collections or for the embedder leaves all of them.
+    """
+
+    collections: tuple[str, ...] | None
+    embedder: str | None
+    answers_since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What an index can do without: how many of a kind, and about how many bytes they take."""
+
+    kind: WasteKind
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something in an index that should not be; `hint` says how to mend it."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The first chunk of a text, as it was embedded: its document's title, its text, its vector (float32)."""
+
+    title: str
+    text: str
+    vector: NDArray[np.float32]
+
+
 class Store(Protocol):
     """An index. Safe to share between threads."""
 
@@ -119,6 +165,10 @@ class Store(Protocol):
         ...
 
     def collection_stats(self) -> Mapping[str, CollectionStats]: ...
+    def last_scans(self) -> Mapping[str, str | None]:
+        """When each collection was last scanned, ISO 8601 in UTC; None before its first scan."""
+        ...
+
     def rename_collection(self, old: str, new: str) -> None: ...
     def remove_collection(self, name: str) -> int:
         """Drop a collection and its documents; returns how many there were."""
@@ -150,6 +200,10 @@ class Store(Protocol):
     def find(self, collection: str, path: str) -> Document | None: ...
     def ending_with(self, suffix: str, limit: int) -> list[Document]:
         """Documents whose display path ends with `suffix` at a `/`."""
+        ...
+
+    def holding(self, text: str) -> Iterator[Document]:
+        """Documents whose path holds `text`."""
         ...
 
     def with_hash(self, prefix: str, limit: int) -> list[Document]:
@@ -201,6 +255,23 @@ class Store(Protocol):
 
     def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
+        ...
+
+    def sample(self, embedder: str, count: int) -> list[Sampled]:
+        """First chunks with their vectors, from texts all over the index."""
+        ...
+
+    # upkeep
+    def faults(self, on_step: OnStep) -> list[Fault]:
+        """What is wrong in the index. Reads all of it, and changes nothing."""
+        ...
+
+    def waste(self, keep: Keep) -> list[Waste]:
+        """What the index can do without; kinds of which there is nothing are left out."""
+        ...
+
+    def clear(self, keep: Keep, on_step: OnStep) -> None:
+        """Let go of what `waste` finds, a kind at a time, and give the space back to the disk."""
         ...
 
     # cache

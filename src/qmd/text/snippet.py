@@ -2,116 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from qmd.text import tokens
-from qmd.text.query import Term
+from qmd.text.marking import Marker, Match
 from qmd.types import Snippet
 
 #: About this many characters are shown.
 WIDTH = 300
-
-
-class Marker:
-    """Finds a query's terms in texts. Build one a query and use it for all its results."""
-
-    def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
-        self._exact: dict[str, float] = {}
-        self._prefixes: dict[str, float] = {}
-        for term in terms:
-            # A term of no rarity still marks where it stands.
-            weight = max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens)
-            last = len(term.tokens) - 1
-            for at, token in enumerate(term.tokens):
-                into = self._prefixes if term.prefix and at == last else self._exact
-                into[token] = max(into.get(token, 0.0), weight)
-            for ending in term.alternatives:
-                self._exact[ending] = max(self._exact.get(ending, 0.0), weight)
-
-        self._starts = tuple(self._prefixes)
-        self._known: dict[str, bool] = {}
-        self._needles = {
-            needle for term in (*self._exact, *self._prefixes) for needle in tokens.beginnings(term)
-        }
-        self._characters = frozenset(
-            character
-            for term in (*self._exact, *self._prefixes)
-            if tokens.is_unspaced(term)
-            for character in tokens.written(term[0])
-        )
-
-    def find(self, text: str) -> list[tuple[int, int, str, float]]:
-        """Matches in a text, in order: (start, end, term, weight)."""
-        starts = self._starts_ascii(text) if text.isascii() else self._starts_any(text)
-        found: list[tuple[int, int, str, float]] = []
-        for start, word in starts:
-            found.extend(
-                (start + at, start + to, term, weight)
-                for at, to, term in tokens.spans(word)
-                if (weight := self.weight(term))
-            )
-        found.sort()
-        return found
-
-    def _starts_ascii(self, text: str) -> set[tuple[int, str]]:
-        """Where words that may match begin. A stem's beginning is found many times faster than words are."""
-        lowered = text.lower()
-        starts: set[tuple[int, str]] = set()
-        for needle in self._needles:
-            at = lowered.find(needle)
-            while at >= 0:
-                word = tokens.word_at(text, at)
-                if word:
-                    starts.add((at, word))
-                at = lowered.find(needle, at + 1)
-        # A contraction's term is not how it begins: i'll is "ill".
-        at = text.find("'")
-        while at >= 0:
-            begin = at
-            while begin > 0 and text[begin - 1].isalnum():
-                begin -= 1
-            word = tokens.word_at(text, begin) if begin < at else ""
-            if word:
-                starts.add((begin, word))
-            at = text.find("'", at + 1)
-        return starts
-
-    def _starts_any(self, text: str) -> set[tuple[int, str]]:
-        """Where words that match begin: found among the distinct words, then looked for as written."""
-        known = self._known
-        starts: set[tuple[int, str]] = set()
-        for word in set(tokens.words(text)):
-            matches = known.get(word)
-            if matches is None:
-                # Most runs have none of the query's characters: no need to make their terms.
-                matches = known[word] = not (
-                    tokens.is_plain_run(word) and self._characters.isdisjoint(word)
-                ) and any(map(self.weight, tokens.terms_of(word)))
-            if matches:
-                at = text.find(word)
-                while at >= 0:
-                    if tokens.word_at(text, at) == word:
-                        starts.add((at, word))
-                    at = text.find(word, at + 1)
-        return starts
-
-    def weight(self, term: str) -> float:
-        """What a term is worth; 0 where the query does not have it."""
-        weight = self._exact.get(term, 0.0)
-        if self._starts and term.startswith(self._starts):
-            begun = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
-            weight = max(weight, *begun)
-        return weight
-
-    def highlights(self, text: str) -> list[tuple[int, int]]:
-        """What to highlight in a text: spans in order, those that touch or overlap made one."""
-        merged: list[tuple[int, int]] = []
-        for start, end, _, _ in self.find(text):
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        return merged
 
 
 def snippet(
@@ -146,7 +43,7 @@ def window(text: str, marker: Marker, span: tuple[int, int], width: int) -> tupl
     return _word_start(text, begin, start + low) if begin > start else start, min(end, begin + width)
 
 
-def _best(found: list[tuple[int, int, str, float]], width: int) -> tuple[int, int, int]:
+def _best(found: Sequence[Match], width: int) -> tuple[int, int, int]:
     """(start, end, first match) of the window with the most weight."""
     best_weight, best = -1.0, (0, 0)
     counts: dict[str, int] = {}

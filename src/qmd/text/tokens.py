@@ -26,6 +26,11 @@ UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
+#: Those of them that compatibility normalisation (NFKC) changes, or joins to the character before.
+COMPOSED = (
+    "\u0e33\u0e38-\u0e3a\u0e48-\u0e4b\u0eb3\u0eb8-\u0eba\u0ec8-\u0ecb\u102e\u1037\u1039\u103a\u1100-\u11ff\u17d2"
+    "\u3099-\u309c\u309f\u30ff\u3131-\u318e\uf900-\ufad9\uff66-\uff9f\U0002f800-\U0002fa1d"
+)
 #: Combining marks of the scripts whose words hold them; `\\w` leaves them out.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -66,6 +71,16 @@ def _inside() -> re.Pattern[str]:
     return re.compile(rf"{_LETTER}|[{_MARKS}]")
 
 
+@cache
+def _composed() -> re.Pattern[str]:
+    return re.compile(f"[{COMPOSED}]")
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}]")
+
+
 def _pattern(text: str) -> re.Pattern[str]:
     return _ASCII_WORD if text.isascii() else _word()
 
@@ -85,16 +100,21 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _unspaced().match(word) is not None
 
 
-def is_plain_run(word: str) -> bool:
-    """Whether a word of `words` is a run whose terms are its characters, each folded for itself."""
-    first = word[0]
-    return ("\u3041" <= first <= "\u9fff" or "\uac00" <= first <= "\ud7a3") and unicodedata.is_normalized(
-        "NFKC", word
-    )
+def has_composed(text: str) -> bool:
+    """Whether a text has unspaced characters that change with their neighbours or into others (NFKC).
+
+    Without any, each character of a run folds for itself (`written`).
+    """
+    return _composed().search(text) is not None
+
+
+def has_foreign(text: str) -> bool:
+    """Whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
+    return _foreign().search(text) is not None
 
 
 def written(character: str) -> str:
-    """Every form of a folded character of a plain run."""
+    """Every form in which a folded unspaced character is written, compatibility forms aside."""
     return character + _written().get(character, "")
 
 

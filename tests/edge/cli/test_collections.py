@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import subprocess
+import sys
+from io import StringIO
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -184,3 +189,108 @@ def test_a_folder_on_disk_is_a_place(owner: User) -> None:
         "Removed context for qmd://notes/2026\n"
     )
     assert owner.invoke("context", "remove", "qmd://notes/2026").exit_code == 1
+
+
+def test_an_excluded_collection_is_searched_only_when_named(owner: User) -> None:
+    before = config(owner)
+    assert "-c notes" in owner.ok("collection", "exclude", "notes")
+    assert owner.ok("search", "rollback") == "No results found.\n"
+    assert "notes/deploy.md" in owner.ok("search", "rollback", "-c", "notes")
+    assert "[searched only when named]" in owner.ok("collection", "list")
+    assert json.loads(owner.ok("collection", "show", "notes", "--json"))["include_by_default"] is False
+    assert config(owner) == before + "    includeByDefault: false\n"
+    owner.ok("collection", "include", "notes")
+    assert "notes/deploy.md" in owner.ok("search", "rollback")
+
+
+@pytest.mark.parametrize("command", ["update-cmd", "set-update"])
+def test_an_update_command_is_set_and_cleared(owner: User, command: str) -> None:
+    before = config(owner)
+    owner.ok("collection", command, "notes", "echo '# Made' > made.md && echo made")
+    assert owner.ok("update").startswith("notes: made\nnotes: 1 new, ")
+    assert "Update:   echo '# Made'" in owner.ok("collection", "show", "notes")
+    owner.ok("collection", command, "notes")
+    assert config(owner) == before
+    assert owner.ok("update") == f"notes: {len(FILES) + 1} unchanged\n"
+
+
+def test_the_words_of_an_update_command_are_run_as_they_stand(owner: User) -> None:
+    owner.ok("collection", "update-cmd", "notes", "printf", "%s-", "-q", "two words", "--help")
+    assert owner.ok("update").startswith("notes: -q-two words---help-\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["update-cmd", "--bogus", "notes"], 2),
+        (["update-cmd", "notes", "--bogus"], 2),
+        (["update-cmd", "nope", "make"], 1),
+        (["exclude", "nope"], 1),
+        (["include", "nope"], 1),
+        (["exclude"], 2),
+    ],
+    ids=str,
+)
+def test_a_switch_that_cannot_be_set_changes_nothing(owner: User, args: list[str], code: int) -> None:
+    before = config(owner)
+    result = owner.invoke("collection", *args)
+    assert result.exit_code == code
+    assert result.stderr.startswith("Error: ")
+    assert config(owner) == before
+
+
+def test_switches_keep_comments_and_order(owner: User) -> None:
+    path = owner.home / "config" / "qmd" / "index.yml"
+    path.write_text("# mine\n" + config(owner) + "# below\neditor_uri: x://{path}  # y\n", encoding="utf-8")
+    before = config(owner)
+    owner.ok("collection", "exclude", "notes")
+    owner.ok("collection", "update-cmd", "notes", "git", "pull")
+    added = '    includeByDefault: false\n    update: "git pull"\n'
+    assert config(owner) == before.replace("# below", added + "# below")
+
+
+def test_places_without_a_context_are_named_with_the_command_that_describes_them(owner: User) -> None:
+    (owner.notes / "it's here").mkdir()
+    (owner.notes / "it's here" / "deep").mkdir()
+    (owner.notes / "it's here" / "deep" / "a.md").write_text("words\n", encoding="utf-8")
+    (owner.notes / "bare").mkdir()
+    owner.ok("update")
+    owner.ok("context", "add", "/", "Said of everything, not of a place")
+    found = json.loads(owner.ok("context", "check", "--json"))
+    assert [(each["path"], each["documents"]) for each in found] == [
+        ("qmd://notes", len(FILES) + 1),
+        ("qmd://notes/2026", 1),
+        ("qmd://notes/it's here", 1),
+    ]
+    listed = owner.ok("context", "check")
+    for each in found:
+        assert each["command"] in listed
+        done = subprocess.run(
+            ["sh", "-c", each["command"].replace("qmd", f"{sys.executable} -m qmd", 1)],
+            env=owner.environ,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (
+        owner.ok("context", "check") == "Every collection and top folder that has documents is described.\n"
+    )
+    assert owner.ok("context", "check", "--format", "files") == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["collection", "list"], ["collection", "show", "notes"], ["context", "list"], ["context", "check"]],
+)
+def test_lists_come_in_every_format(owner: User, args: list[str]) -> None:
+    owner.ok("context", "add", "qmd://notes", "One, two & <three>")
+    shown = json.loads(owner.ok(*args, "--format", "json"))
+    rows = [shown] if isinstance(shown, dict) else shown
+    names = list(rows[0])
+    table = list(csv.DictReader(StringIO(owner.ok(*args, "--csv"))))
+    assert [list(row) for row in table] == [names]
+    assert table[0][names[0]] == rows[0][names[0]]
+    root = ElementTree.fromstring(owner.ok(*args, "--xml"))
+    assert [row.findtext(names[0]) for row in root] == [rows[0][names[0]]]
+    assert owner.ok(*args, "--md").startswith(f"| {' | '.join(names)} |\n| --- |")
+    assert owner.ok(*args, "--files") == f"{rows[0][names[0]]}\n"

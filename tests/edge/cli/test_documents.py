@@ -42,7 +42,7 @@ def test_every_path_that_is_printed_can_be_read_back(reader: User) -> None:
             for file in ElementTree.fromstring(reader.ok("multi-get", "notes/**", "--xml"))
         ],
         "multi-get full path": [
-            row[1] for row in rows(reader.ok("multi-get", "notes/**", "--files", "--full-path"))
+            row[0] for row in rows(reader.ok("multi-get", "notes/**", "--files", "--full-path"))
         ],
         "multi-get cli": [
             line.removeprefix("File: ").rpartition(" #")[0]

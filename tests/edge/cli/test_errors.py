@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,16 @@ def test_an_unknown_option_of_one_letter_is_explained_as_text(user: User) -> Non
     assert "text that begins with '-' goes after '--'" in result.stderr
 
 
+def test_a_collection_that_was_misspelt_is_suggested(reader: User) -> None:
+    for args in (["search", "x", "-c", "ntoes"], ["ls", "ntoes"], ["collection", "show", "ntoes"]):
+        result = reader.invoke(*args)
+        assert result.exit_code == 1
+        assert result.stderr == (
+            "Error: Collection not found: ntoes\nHint: did you mean 'notes'? known collections: notes\n"
+        )
+    assert "did you mean" not in reader.invoke("ls", "zebra").stderr
+
+
 def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> None:
     assert "quote a docid" in user.invoke("get").stderr
 
@@ -176,6 +187,22 @@ def test_a_reader_that_goes_away_is_no_error(reader: User) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+def test_a_reader_that_has_read_enough_is_no_error(reader: User) -> None:
+    for args in ("search performance --all", "multi-get 'notes/*' --json", "ls notes", "--help"):
+        found = subprocess.run(
+            f"set -o pipefail; '{sys.executable}' -m qmd {args} | head -n 1 >&2",
+            shell=True,
+            executable=shutil.which("bash"),
+            stderr=subprocess.PIPE,
+            text=True,
+            env=reader.environ,
+            cwd=reader.home,
+            check=False,
+        )
+        assert found.returncode == 0
+        assert len(found.stderr.splitlines()) == 1
 
 
 def test_a_full_disk_is_told_and_is_a_failure(reader: User) -> None:

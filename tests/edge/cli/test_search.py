@@ -174,6 +174,38 @@ def test_full_path_names_files_on_disk(reader: User) -> None:
         assert f"{reader.notes}/deploy.md" in reader.ok("search", "rollback", "--full-path", *args)
 
 
+def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) -> None:
+    def found(*args: str) -> str:
+        return reader.run("search", "rollback", "--full-path", *args, cwd=reader.notes).stdout
+
+    hit = json.loads(found("--json"))[0]
+    assert hit["file"] == "./deploy.md"
+    assert "docid" not in hit
+    assert found().startswith("./deploy.md:5\nTitle: ")
+    assert found("--files").split(",")[1] == "./deploy.md"
+    assert found("--csv").splitlines()[1].startswith(",0.")
+    assert "**file:** ./deploy.md\n**context:**" in found("--md")
+    assert '<file name="./deploy.md"' in found("--xml")
+    for reference in ("./deploy.md:5:1", "./2026/../deploy.md:5:1", "../notes/deploy.md:5:1"):
+        read = reader.run("get", reference, cwd=reader.notes)
+        assert read.stdout.startswith("## Rollback\n"), read.stderr
+
+
+def test_a_file_that_has_gone_keeps_its_address_and_that_is_told(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    (user.notes / "deploy.md").unlink()
+    for args in (
+        ("search", "rollback"),
+        ("get", "deploy.md"),
+        ("multi-get", "deploy.md"),
+        ("ls", "notes/deploy.md"),
+    ):
+        result = user.invoke(*args, "--full-path", "--files")
+        assert "qmd://notes/deploy.md" in result.stdout
+        assert ("#" in result.stdout) == (args[0] != "ls")
+        assert result.stderr == "note: 1 file has gone since the last 'qmd update': shown by address\n"
+
+
 def test_explain_shows_how_a_result_came_to_its_place(reader: User) -> None:
     text = reader.ok("search", "rollback", "--explain")
     assert "\n  BM25  " in text
@@ -192,7 +224,7 @@ def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
     foreign = user.home / "cache" / "qmd" / "index.sqlite"
     foreign.write_bytes(b"SQLite format 3\x00" + b"\x00" * 1000)
     before = foreign.read_bytes()
-    first, second = user.run("ls"), user.run("ls")
+    first = user.run("collection", "add", str(user.notes))
     assert "belongs to another program" in first.stderr
-    assert second.stderr == ""
+    assert user.run("ls").stderr == ""
     assert foreign.read_bytes() == before

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from qmd.cli.render.explain import EXPECTED
+from qmd.cli.render.formats import render_listing
+from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.view import View
 from qmd.cli.show import editor_address
 from qmd.cli.sizes import counted, duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
 from tests.edge.cli.conftest import FILES, User
 
 pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
 
 
-def on_terminal(user: User, *args: str, **environ: str) -> str:
-    """What a command writes to a terminal, stdout and stderr together."""
+def on_terminal(user: User, *args: str, width: int = 400, cwd: Path | None = None, **environ: str) -> str:
+    """What a command writes to a terminal of so many columns, stdout and stderr together."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, width))
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", *args],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         env={**user.environ, **environ},
-        cwd=user.home,
+        cwd=cwd or user.home,
         close_fds=True,
     ) as process:
         os.close(theirs)
@@ -46,26 +53,99 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;;.*?\x1b\\", "", text)
 
 
+def links(text: str) -> list[str]:
+    return re.findall(r"\x1b\]8;;(.+?)\x1b\\", text)
+
+
 def test_matches_are_highlighted_in_every_script(reader: User) -> None:
-    assert "\x1b[1;33mrollback\x1b[0m" in on_terminal(reader, "search", "rollback")
-    assert "\x1b[1;33m数据库迁移\x1b[0m需要" in on_terminal(reader, "search", "数据库迁移")
+    assert "\x1b[1;31mrollback\x1b[0m" in on_terminal(reader, "search", "rollback")
+    assert "\x1b[1;31m数据库迁移\x1b[0m需要" in on_terminal(reader, "search", "数据库迁移")
 
 
-def test_a_link_leads_to_the_file_and_line(reader: User) -> None:
-    seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="vscode://file{path}:{line}:{col}")
-    assert f"\x1b]8;;vscode://file{reader.notes}/deploy.md:5:1\x1b\\" in seen
-    assert f"\x1b]8;;file://{reader.notes}/deploy.md\x1b\\" in on_terminal(reader, "search", "rollback")
+def test_only_colours_are_used_that_can_be_read_on_dark_and_on_light(reader: User) -> None:
+    seen = "".join(on_terminal(reader, *args) for args in (["query", "performance", "--explain"], ["status"]))
+    used = {code for codes in re.findall(r"\x1b\[([0-9;]+)m", seen) for code in codes.split(";")}
+    assert "35" in used
+    # Bold, dim, and of the terminal's own colours neither black, white nor the bright ones.
+    assert used <= {"0", "1", "2", "31", "32", "33", "34", "35", "36"}
 
 
-@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
-def test_no_colour_is_used_where_none_is_wanted(reader: User, environ: dict[str, str]) -> None:
+def test_a_path_opens_the_file_at_its_line_in_an_editor(reader: User) -> None:
+    assert links(on_terminal(reader, "search", "rollback")) == [f"vscode://file{reader.notes}/deploy.md:5:1"]
+    old = f"{reader.notes}/2026/old%20notes.md"
+    for args, line in (
+        (["get", "old notes.md:3"], 3),
+        (["multi-get", "2026/*"], 1),
+        (["ls", "notes/2026"], 1),
+    ):
+        assert links(on_terminal(reader, *args)) == [f"vscode://file{old}:{line}:1"]
+
+
+def test_the_editor_can_be_chosen_and_links_can_be_left_out(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.write_text(
+        config.read_text(encoding="utf-8") + 'editor_uri: "x://{path}?{line}"\n', encoding="utf-8"
+    )
+    assert links(on_terminal(user, "search", "rollback")) == [f"x://{user.notes}/deploy.md?5"]
+    seen = on_terminal(user, "search", "rollback", QMD_EDITOR_URI="emacs://{path}#{column}")
+    assert links(seen) == [f"emacs://{user.notes}/deploy.md#1"]
+    assert links(on_terminal(user, "search", "rollback", QMD_EDITOR_URI="none")) == []
+
+
+def test_no_colour_is_used_where_none_is_wanted(reader: User) -> None:
     for args in (["search", "rollback"], ["get", "deploy.md"], ["multi-get", "2026/*"], ["get", "nope"]):
-        assert "\x1b" not in on_terminal(reader, *args, **environ)
+        seen = on_terminal(reader, *args, NO_COLOR="1")
+        assert "\x1b[" not in seen
+        # A link has no colour.
+        assert bool(links(seen)) == (args != ["get", "nope"])
+        assert "\x1b" not in on_terminal(reader, *args, NO_COLOR="1", QMD_EDITOR_URI="none")
+
+
+def test_a_dumb_terminal_gets_text_alone(reader: User) -> None:
+    for args in (["search", "rollback"], ["get", "deploy.md"], ["ls", "notes"], ["update"], ["get", "nope"]):
+        assert "\x1b" not in on_terminal(reader, *args, TERM="dumb")
 
 
 def test_a_terminal_shows_what_a_pipe_gets(reader: User) -> None:
-    for args in (["search", "performance"], ["multi-get", "2026/*"], ["ls", "notes"], ["status"], ["--help"]):
+    for args in (["search", "performance"], ["multi-get", "2026/*"], ["ls", "notes"], ["status"]):
         assert plain(on_terminal(reader, *args)) == reader.run(*args).stdout
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+def test_results_fit_into_the_terminal_in_every_script(user: User, width: int) -> None:
+    english = "Each of these words is to be found whole, wherever the herring line ends. " * 3
+    chinese = "数据库迁移需要先备份数据，迁移工具支持回滚；每天凌晨两点自动备份。" * 4
+    (user.notes / "long.md").write_text(f"# {english}\n\n{english}\n\n{chinese}herring\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    user.ok("context", "add", "qmd://notes", english)
+    for args in (["herring"], ["herring", "--line-numbers", "--full"]):
+        seen = plain(on_terminal(user, "search", *args, width=width))
+        assert max(map(width_of, seen.splitlines())) <= width
+        assert "".join(seen.split()) == "".join(user.run("search", *args).stdout.split())
+        assert set(english.split()) <= set(seen.split())
+
+
+def test_how_a_result_came_to_its_place_fits_into_the_terminal(reader: User) -> None:
+    table = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain"))
+    assert re.search(r"\n  list +rank  score  weight +gives\n  lexical:original +1 ", table)
+    narrow = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain", width=40))
+    assert re.search(r"\n  lexical:original  rank 1, score [0-9.]+,\n  weight 1, gives [0-9.]+\n", narrow)
+
+
+def test_a_list_that_is_too_wide_is_shown_row_by_row() -> None:
+    listing = Listing(
+        "models",
+        "model",
+        (Column("role"), Column("bytes", "Size", human_size, right=True), Column("key", for_people=False)),
+        [{"role": "embed", "bytes": 2048, "key": "k"}, {"role": "数据", "bytes": None, "key": None}],
+    )
+    assert render_listing("cli", listing, View(terminal=True, width=80)) == (
+        "Role     Size\nembed  2.0 KB\n数据\n"
+    )
+    assert render_listing("cli", listing, View(terminal=True, width=10)) == (
+        "Role:  embed\nSize:  2.0 KB\n\nRole:  数据\n"
+    )
 
 
 def test_a_pipe_gets_no_escape_sequences(reader: User) -> None:
@@ -92,6 +172,12 @@ def test_documents_cannot_steer_the_terminal(user: User) -> None:
         seen = plain(on_terminal(user, *args, NO_COLOR="1"))
         assert not set(seen) & set("\x1b\x07\x9b")
     assert "\x1b[2J" in user.run("get", "evil.md").stdout
+
+
+def test_a_configuration_cannot_steer_the_terminal(reader: User) -> None:
+    seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="x://\x1b]0;title\x07\n{path}")
+    assert not set(plain(seen)) & set("\x1b\x07")
+    assert links(seen)[0].startswith("x://\ufffd]0;title\ufffd\ufffd/")
 
 
 def test_new_texts_are_hinted_at_on_a_terminal_only(user: User) -> None:
@@ -142,11 +228,57 @@ def test_numbers_and_times_are_in_words() -> None:
     assert [duration(seconds) for seconds in (1.25, 61, 3700)] == ["1.2 s", "1 min 1 s", "1 h 1 min"]
 
 
-def test_an_editor_is_called_with_path_and_line() -> None:
-    assert editor_address("x://{path}?l={line}&c={col}", "/a b/#c.md", 7) == "x:///a%20b/%23c.md?l=7&c=1"
+@pytest.mark.parametrize(
+    ("template", "address"),
+    [
+        ("x://{path}?l={line}&c={col}", "x:///a%20b/%23c.md?l=7&c=1"),
+        ("vscode://file/{path}:{line}:{col}", "vscode://file/a%20b/%23c.md:7:1"),
+        ("vscode://file{path}:{line}", "vscode://file/a%20b/%23c.md:7"),
+        ("file:///{path}", "file:///a%20b/%23c.md"),
+        ("txmt://open/?url=file://{path}&line={line}", "txmt://open/?url=file:///a%20b/%23c.md&line=7"),
+    ],
+)
+def test_an_editor_is_called_with_path_and_line(template: str, address: str) -> None:
+    assert editor_address(template, "/a b/#c.md", 7) == address
+
+
+def test_a_path_that_looks_like_a_template_stays_what_it_is() -> None:
+    assert editor_address("x://{path}:{line}", "/{line}/{col}.md", 7) == "x:///%7Bline%7D/%7Bcol%7D.md:7"
 
 
 def test_what_was_asked_for_is_not_nagged_about(reader: User) -> None:
     result = reader.invoke("query", "lex: performance", "--no-rerank", "--no-expand", "--json")
     assert result.stderr == ""
-    assert EXPECTED
+
+
+def test_an_interrupted_embedding_says_what_is_kept_and_leaves_a_good_index(user: User) -> None:
+    for number in range(200):
+        (user.notes / f"{number}.md").write_text(
+            f"# {number}\n\n" + f"word{number} and more. " * 200, encoding="utf-8"
+        )
+    user.ok("collection", "add", str(user.notes))
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", "embed"],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=user.environ,
+        cwd=user.home,
+        start_new_session=True,
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while b"Embedding" not in seen:
+            seen += os.read(ours, 65536)
+        process.send_signal(signal.SIGINT)
+        try:
+            while data := os.read(ours, 65536):
+                seen += data
+        except OSError:  # the other end is closed
+            pass
+        assert process.wait(60) == 130
+    os.close(ours)
+    assert b"Interrupted. What was embedded is kept" in seen
+    assert b"Traceback" not in seen
+    assert json.loads(user.run("status", "--json").stdout)["needs_embedding"] > 0
+    assert "notes/deploy.md" in user.run("search", "rollback").stdout

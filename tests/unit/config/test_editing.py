@@ -145,6 +145,26 @@ def test_folders_inside_a_project_are_written_relative_to_it(tmp_path: Path) -> 
     assert config.collections["docs"].path == f"{tmp_path}/project/docs"
 
 
+def test_a_new_project_has_one_collection_and_comments_that_survive_edits(tmp_path: Path) -> None:
+    file = str(tmp_path / "project" / ".qmd" / "index.yml")
+    config = editing.create_project(file, Collection("网站: on", f"{tmp_path}/project"))
+    assert list(config.collections.values()) == [Collection("网站: on", f"{tmp_path}/project")]
+    before = text_of(file)
+    assert before.startswith("# What qmd indexes")
+    editing.add_collection(file, Collection("docs", f"{tmp_path}/project/docs"))
+    editing.remove_collection(file, "docs")
+    assert text_of(file) == before
+
+
+def test_a_project_is_not_made_where_there_is_a_file(tmp_path: Path) -> None:
+    file = tmp_path / ".qmd" / "index.yml"
+    file.parent.mkdir()
+    file.write_text("# nothing yet\n", encoding="utf-8")
+    with pytest.raises(ConflictError):
+        editing.create_project(str(file), Collection("project", str(tmp_path)))
+    assert file.read_text(encoding="utf-8") == "# nothing yet\n"
+
+
 def test_a_collection_is_removed_with_its_lines_and_other_comments_stay(path: str) -> None:
     config = editing.remove_collection(path, "handbook")
     assert "handbook" not in config.collections

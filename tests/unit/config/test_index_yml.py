@@ -95,8 +95,12 @@ def test_models_editor_ranking_and_encoding_are_read() -> None:
     assert config.collections["old"].encoding == "big5"
 
 
-def test_the_longer_name_of_the_editor_template_is_read() -> None:
-    assert read("editor_uri_template: x").editor_uri == "x"
+@pytest.mark.parametrize("name", ["editor_uri", "editor_uri_template", "editorUri", "editor-uri"])
+def test_the_editor_template_is_read_under_each_of_its_names(name: str) -> None:
+    assert read(f"{name}: x").editor_uri == "x"
+
+
+def test_the_short_name_of_the_editor_template_counts_before_the_long_one() -> None:
     assert read("editor_uri_template: x\neditor_uri: y").editor_uri == "y"
 
 

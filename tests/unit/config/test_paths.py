@@ -14,15 +14,16 @@ from qmd.config.paths import (
     locate,
     project_folder,
     resolve_folder,
+    trust_path,
 )
 from qmd.errors import UsageError
 
 HOME = {"HOME": "/home/ada"}
 
 
-def make_project(folder: Path) -> str:
-    (folder / ".qmd").mkdir(parents=True)
-    (folder / ".qmd" / "index.yml").write_text("collections:\n", encoding="utf-8")
+def make_project(folder: Path, name: str = "index.yml") -> str:
+    (folder / ".qmd").mkdir(parents=True, exist_ok=True)
+    (folder / ".qmd" / name).write_text("collections:\n", encoding="utf-8")
     return str(folder)
 
 
@@ -118,6 +119,23 @@ def test_the_nearest_project_wins(tmp_path: Path) -> None:
     make_project(tmp_path)
     inner = make_project(tmp_path / "inner")
     assert project_folder(HOME, inner) == inner
+
+
+def test_the_longer_ending_makes_a_project_too_and_is_preferred(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "index.yaml")
+    assert locate(None, HOME, project).config == f"{project}/.qmd/index.yaml"
+    make_project(tmp_path, "index.yml")
+    assert locate(None, HOME, project) == Locations(
+        index=f"{project}/.qmd/index.sqlite",
+        config=f"{project}/.qmd/index.yaml",
+        is_default_index=True,
+        project=project,
+    )
+
+
+def test_approvals_lie_in_the_users_configuration_and_not_in_the_project() -> None:
+    assert trust_path(HOME) == "/home/ada/.config/qmd/trusted.json"
+    assert trust_path(HOME | {"QMD_CONFIG_DIR": "/srv/conf"}) == "/srv/conf/trusted.json"
 
 
 def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:

@@ -6,16 +6,31 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmd.cli.render.passage import labelled, passage, style
 from qmd.cli.render.view import View, skipped_because
-from qmd.cli.terminal import BOLD, CYAN, DIM, GREEN, YELLOW, clean, clean_name, link, one_line, styled
+from qmd.cli.terminal import (
+    BOLD,
+    DIM,
+    GREEN,
+    MAGENTA,
+    YELLOW,
+    clean,
+    clean_name,
+    columns,
+    link,
+    one_line,
+    width_of,
+)
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.documents import Page, Skipped
     from qmd.types import Document, Hit
 
 _NO_RESULTS = "No results found.\n"
 #: Above these percentages a score is green, or yellow.
 _GOOD, _FAIR = 70, 40
+_CONTEXT = "Context: "
 
 
 def hits(found: Sequence[Hit], view: View) -> str:
@@ -26,13 +41,31 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
     return "\n".join(_item(item, view) for item in items)
 
 
-def heading(document: Document, context: str | None, view: View) -> str:
-    """What stands above a document on a terminal."""
-    lines = [
-        f"{_style(clean_name(view.file(document)), view, BOLD, CYAN)}  {_style(document.docid, view, DIM)}"
+def listing(found: Listing, view: View) -> str:
+    """An aligned table; where that is wider than the terminal, a block of lines for each row."""
+    if not found.rows:
+        return found.nothing + "\n"
+    shown = [column for column in found.columns if column.for_people]
+    cells = [
+        tuple(clean_name(one_line(column.for_person(row[column.name]))) for column in shown)
+        for row in found.rows
     ]
-    lines += _context(context)
-    return "\n".join(lines) + "\n\n"
+    headings = tuple(column.heading for column in shown)
+    right = frozenset(at for at, column in enumerate(shown) if column.right)
+    first, *lines = columns([headings, *cells], right=right)
+    if view.terminal and max(map(width_of, lines)) > view.width:
+        blocks = [
+            columns([(f"{name}:", cell) for name, cell in zip(headings, row, strict=True) if cell])
+            for row in cells
+        ]
+        return "\n".join("\n".join(block) + "\n" for block in blocks)
+    return "\n".join([style(first, view, BOLD), *lines]) + "\n"
+
+
+def heading(page: Page, view: View) -> str:
+    """What stands above a document on a terminal."""
+    place = _place(page.document, view, line=page.first_line, gap="  ")
+    return "\n".join([place, *_context(page.context, view)]) + "\n\n"
 
 
 def percent(score: float) -> int:
@@ -41,68 +74,57 @@ def percent(score: float) -> int:
 
 
 def _hit(hit: Hit, view: View) -> str:
-    place = _style(clean_name(view.file(hit)), view, BOLD, CYAN) + _style(f":{hit.line}", view, DIM)
-    if view.editor is not None:
-        place = link(place, view.editor(hit))
     value = percent(hit.score)
     colour = GREEN if value > _GOOD else YELLOW if value > _FAIR else DIM
     lines = [
-        f"{place} {_style(hit.docid, view, DIM)}",
-        f"Title: {_style(one_line(hit.title), view, BOLD)}",
-        *_context(hit.context),
-        f"Score: {_style(f'{value}%', view, colour)}",
+        _place(hit, view, line=hit.line, shown=True),
+        *labelled("Title: ", one_line(hit.title), view, BOLD),
+        *_context(hit.context, view),
+        f"Score: {style(f'{value}%', view, colour)}",
     ]
     if view.explain and hit.explain is not None:
         from qmd.cli.render.explain import breakdown
 
-        lines += [_style(line, view, DIM) for line in breakdown(hit.explain)]
-    return "\n".join([*lines, "", _text(hit, view), ""])
+        for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
+            lines += labelled("  ", line, view, DIM)
+    if view.full and hit.body is not None:
+        text, first_line = hit.body.removesuffix("\n"), 1
+    else:
+        text, first_line = hit.snippet.text, hit.snippet.first_line
+    return "\n".join([*lines, "", passage(text, first_line, view), ""])
 
 
-def _context(context: str | None) -> list[str]:
-    if not context:
-        return []
-    # General to specific, a line each.
-    first, *more = [one_line(line) for line in context.split("\n") if line.strip()]
-    return [f"Context: {first}", *(f"         {line}" for line in more)]
+def _context(context: str | None, view: View) -> list[str]:
+    # General to specific, each on a line of its own.
+    texts = [one_line(line) for line in (context or "").split("\n") if line.strip()]
+    return [
+        line
+        for at, text in enumerate(texts)
+        for line in labelled(" " * len(_CONTEXT) if at else _CONTEXT, text, view)
+    ]
 
 
-def _text(hit: Hit, view: View) -> str:
-    full = view.full and hit.body is not None
-    text = hit.body.removesuffix("\n") if full and hit.body is not None else hit.snippet.text
-    marked = _highlighted(clean(text), view)
-    if not view.line_numbers:
-        return marked
-    first = 1 if full else hit.snippet.first_line
-    return "\n".join(
-        f"{_style(f'{number}:', view, DIM)} {line}" for number, line in enumerate(marked.split("\n"), first)
-    )
+def _place(item: Hit | Document, view: View, *, line: int, gap: str = " ", shown: bool = False) -> str:
+    """A path, with the line where `shown`, that opens an editor there; and the docid where that says more."""
+    place = style(clean_name(view.file(item)), view, BOLD, MAGENTA)
+    place = linked(place + style(f":{line}", view, DIM) if shown else place, item, line, view)
+    docid = view.docid(item)
+    return place if docid is None else f"{place}{gap}{style(docid, view, DIM)}"
 
 
-def _highlighted(text: str, view: View) -> str:
-    if view.highlights is None:
-        return text
-    parts, at = [], 0
-    for start, end in view.highlights(text):
-        parts.append(text[at:start])
-        # Line by line: what begins a line, such as its number, is none of the match.
-        parts.append("\n".join(styled(line, BOLD, YELLOW) for line in text[start:end].split("\n")))
-        at = end
-    return "".join([*parts, text[at:]])
+def linked(text: str, item: Hit | Document, line: int, view: View) -> str:
+    """The text as a link that opens the document in an editor, where links are understood."""
+    return text if view.editor is None else link(text, view.editor(item, line))
 
 
 def _item(item: Page | Skipped, view: View) -> str:
     from qmd.engine.documents import Skipped
 
     rule = "=" * min(60, view.width)
-    name = _style(clean_name(view.file(item.document)), view, BOLD, CYAN)
-    top = f"{rule}\nFile: {name} {_style(item.document.docid, view, DIM)}\n{rule}\n\n"
+    line = 1 if isinstance(item, Skipped) else item.first_line
+    top = f"{rule}\nFile: {_place(item.document, view, line=line)}\n{rule}\n\n"
     if isinstance(item, Skipped):
         return f"{top}[SKIPPED: {skipped_because(item)}]\n"
-    context = "\n".join(_context(item.context))
+    context = "\n".join(_context(item.context, view))
     text = view.page(item).rstrip("\n")
     return top + (f"{context}\n\n" if context else "") + (clean(text) if view.terminal else text) + "\n"
-
-
-def _style(text: str, view: View, *codes: str) -> str:
-    return styled(text, *codes) if view.colours else text

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmd.cli.render.rows import for_program
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.documents import Page, Skipped
-    from qmd.types import Hit
+    from qmd.types import Document, Hit
 
 _SPECIAL = frozenset(',"\n\r')
 
@@ -19,8 +21,8 @@ def hits(found: Sequence[Hit], view: View) -> str:
     rows = ["docid,score,file,title,context,line,snippet\n"]
     for hit in found:
         score, context = f"{hit.score:.4f}", hit.context or ""
-        cells = [hit.docid, score, view.address(hit), hit.title, context, str(hit.line), view.text(hit)]
-        rows.append(_row(cells))
+        place = [view.docid(hit) or "", score, view.address(hit)]
+        rows.append(_row([*place, hit.title, context, str(hit.line), view.text(hit)]))
     return "".join(rows)
 
 
@@ -30,7 +32,7 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
     rows = ["docid,file,title,context,skipped,body\n"]
     for item in items:
         document = item.document
-        names = [document.docid, view.address(document), document.title]
+        names = [view.docid(document) or "", view.address(document), document.title]
         if isinstance(item, Skipped):
             rows.append(_row([*names, "", "true", skipped_because(item)]))
         else:
@@ -40,7 +42,8 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 def files_of_hits(found: Sequence[Hit], view: View) -> str:
     return "".join(
-        f"{hit.docid},{hit.score:.2f},{cell(view.address(hit))}{_context(hit.context)}\n" for hit in found
+        f"{_docid(hit, view)}{hit.score:.2f},{cell(view.address(hit))}{_context(hit.context)}\n"
+        for hit in found
     )
 
 
@@ -51,9 +54,18 @@ def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
     for item in items:
         skipped = isinstance(item, Skipped)
         context = "" if isinstance(item, Skipped) else _context(item.context)
-        name = cell(view.address(item.document))
-        rows.append(f"{item.document.docid},{name}{context}{',[SKIPPED]' if skipped else ''}\n")
+        name = _docid(item.document, view) + cell(view.address(item.document))
+        rows.append(f"{name}{context}{',[SKIPPED]' if skipped else ''}\n")
     return "".join(rows)
+
+
+def listing(found: Listing, view: View) -> str:
+    names = [column.name for column in found.columns]
+    return _row(names) + "".join(_row([for_program(row[name]) for name in names]) for row in found.rows)
+
+
+def names_of_listing(found: Listing, view: View) -> str:
+    return "".join(_row([one_line(for_program(row[name])) for name in found.named_by]) for row in found.rows)
 
 
 def cell(text: str) -> str:
@@ -61,6 +73,11 @@ def cell(text: str) -> str:
     if _SPECIAL.isdisjoint(text) and text == text.strip():
         return text
     return _quoted(text)
+
+
+def _docid(item: Hit | Document, view: View) -> str:
+    docid = view.docid(item)
+    return f"{docid}," if docid is not None else ""
 
 
 def _context(context: str | None) -> str:

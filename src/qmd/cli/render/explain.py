@@ -10,49 +10,62 @@ from qmd.cli.terminal import columns
 if TYPE_CHECKING:
     from qmd.types import Stage
 
-#: Reasons for skipping that only say what was asked for, or that there was nothing to do.
-EXPECTED = frozenset(
-    {
-        "not asked for",
-        "searches were given",
-        "no expansion model is set",
-        "the keywords alone find one document far ahead of the others",
-        "no vec: or hyde: search was given",
-        "nothing to rerank",
-    }
-)
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
+_HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 
-def breakdown(explain: Mapping[str, Any]) -> list[str]:
-    """A hit's `explain`, in indented lines."""
-    rows: list[tuple[str, ...]] = []
+def breakdown(explain: Mapping[str, Any], width: int) -> list[str]:
+    """A hit's `explain`, in lines: a table of the lists, then how their sum and the reranker were blended.
+
+    `width` is how many columns there are; a table that needs more is told row by row.
+    """
+    lines = []
     if (lexical := explain.get("lexical")) is not None:
         tier = _TIERS.get(lexical["tier"], lexical["tier"])
-        rows.append(("BM25", f"{lexical['bm25']:.2f} of at most {lexical['bound']:.2f}, {tier}"))
+        lines.append(f"BM25  {lexical['bm25']:.2f} of at most {lexical['bound']:.2f}, {tier}")
     if (vector := explain.get("vector")) is not None:
-        rows.append(("vector", f"cosine {vector['cosine']:.3f}"))
-    rows += [(share["list"], _share(share)) for share in explain.get("lists", ())]
+        lines.append(f"vector  cosine {vector['cosine']:.3f}")
     if (fused := explain.get("fused")) is not None:
-        bonus = f", {fused['bonus']:.2f} of it for top ranks" if fused.get("bonus") else ""
-        rows.append(("fused", f"rank {fused['rank']}, {fused['score']:.3f}{bonus}"))
-    if (score := explain.get("rerank")) is not None:
-        rows.append(("rerank", f"{score:.3f}"))
+        rows = [_HEADINGS, *map(_share, explain.get("lists", ())), *_fused(fused)]
+        if (score := explain.get("rerank")) is not None:
+            rows.append(("rerank", "", f"{score:.3f}", "", ""))
+        lines += _table(rows, width)
     if (blend := explain.get("blend")) is not None:
-        rows.append(("blend", _blend(blend, explain)))
-    return [f"  {line}" for line in columns(rows)]
+        lines.append(f"blend  {_blend(blend, explain)}")
+    return lines
 
 
-def _share(share: Mapping[str, Any]) -> str:
-    place = f"rank {share['rank']}, score {share['score']:.3f}, weight {share['weight']:.3g}"
-    return f"{place}, gives {share['contribution']:.4f}"
+def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    lines = columns(rows, right=frozenset({1, 2, 3, 4}))
+    if max(map(len, lines)) <= width:
+        return lines
+    return [
+        f"{name}  "
+        + ", ".join(f"{heading} {cell}" for heading, cell in zip(_HEADINGS[1:], cells, strict=True) if cell)
+        for name, *cells in rows[1:]
+    ]
+
+
+def _share(share: Mapping[str, Any]) -> tuple[str, ...]:
+    weight, gives = f"{share['weight']:.3g}", f"{share['contribution']:.4f}"
+    return share["list"], str(share["rank"]), f"{share['score']:.3f}", weight, gives
+
+
+def _fused(fused: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The sum of what the lists give, with what top ranks earn."""
+    bonus = [("top ranks", "", "", "", f"{fused['bonus']:.4f}")] if fused.get("bonus") else []
+    total = fused.get("rrf", fused["score"])
+    return [*bonus, ("fused", str(fused["rank"]), f"{fused['score']:.3f}", "", f"{total:.4f}")]
 
 
 def _blend(blend: Mapping[str, float], explain: Mapping[str, Any]) -> str:
-    if "most" not in explain:
-        return f"{blend['fused']:.2f} x fused + {blend['rerank']:.2f} x rerank"
-    parts = " + ".join(f"{name} {value:.3f}" for name, value in blend.items())
-    return f"{parts} = {sum(blend.values()):.3f} of at most {explain['most']:.2f}"
+    if "most" in explain:
+        parts = " + ".join(f"{name} {value:.3f}" for name, value in blend.items())
+        total = sum(blend.values())
+        return f"{parts} = {total:.3f} of at most {explain['most']:.2f}"
+    fused, rerank = explain["fused"]["score"], explain["rerank"]
+    total = blend["fused"] * fused + blend["rerank"] * rerank
+    return f"{blend['fused']:.2f} x fused + {blend['rerank']:.2f} x rerank = {total:.3f}"
 
 
 def stages(found: Sequence[Stage]) -> str:
@@ -74,6 +87,5 @@ def worth_telling(found: Sequence[Stage]) -> list[str]:
     return [
         f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
         for stage in found
-        if stage.status in ("failed", "timed_out")
-        or (stage.status == "skipped" and stage.reason not in EXPECTED)
+        if stage.status != "ran" and not stage.expected
     ]

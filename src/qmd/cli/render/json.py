@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from qmd.cli.render.view import View, skipped_because
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.documents import Page, Skipped
     from qmd.types import Hit
 
@@ -26,37 +27,43 @@ def page(item: Page, view: View) -> str:
     return dumps(_item(item, view))
 
 
+def listing(found: Listing, view: View) -> str:
+    return dumps([{column.name: row[column.name] for column in found.columns} for row in found.rows])
+
+
 def dumps(value: Any) -> str:
     """Indented JSON, every script as itself, ended by a line feed."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def _hit(hit: Hit, view: View) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "docid": hit.docid,
-        "score": round(hit.score, 2),
-        "file": view.address(hit),
-        "line": hit.line,
-        "title": hit.title,
-    }
-    if hit.context is not None:
-        shown["context"] = hit.context
-    shown["body" if view.full else "snippet"] = view.text(hit)
-    if view.explain and hit.explain is not None:
-        shown["explain"] = _rounded(hit.explain)
-    return shown
+    return _given(
+        {
+            "docid": view.docid(hit),
+            "score": round(hit.score, 2),
+            "file": view.address(hit),
+            "line": hit.line,
+            "title": hit.title,
+            "context": hit.context,
+            "body" if view.full else "snippet": view.text(hit),
+            "explain": _rounded(hit.explain) if view.explain else None,
+        }
+    )
 
 
 def _item(item: Page | Skipped, view: View) -> dict[str, Any]:
     from qmd.engine.documents import Skipped
 
     document = item.document
-    shown: dict[str, Any] = {"file": view.address(document), "docid": document.docid, "title": document.title}
+    names = {"file": view.address(document), "docid": view.docid(document), "title": document.title}
     if isinstance(item, Skipped):
-        return shown | {"skipped": True, "reason": skipped_because(item)}
-    if item.context is not None:
-        shown["context"] = item.context
-    return shown | {"line": item.first_line, "total_lines": item.total_lines, "body": view.page(item)}
+        return _given(names | {"skipped": True, "reason": skipped_because(item)})
+    lines = {"line": item.first_line, "total_lines": item.total_lines}
+    return _given(names | {"context": item.context} | lines | {"body": view.page(item)})
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _rounded(value: Any) -> Any:

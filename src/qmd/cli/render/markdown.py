@@ -5,22 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmd.cli.render.rows import for_program
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.documents import Page, Skipped
     from qmd.types import Document, Hit
 
 
 def hits(found: Sequence[Hit], view: View) -> str:
     return "\n".join(
-        _section(hit.title, view.address(hit), hit.docid, hit.context, view.text(hit)) for hit in found
+        _section(hit.title, view.address(hit), view.docid(hit), hit.context, view.text(hit)) for hit in found
     )
 
 
 def pages(items: Sequence[Page | Skipped], view: View) -> str:
     return "\n".join(_item(item, view) for item in items)
+
+
+def listing(found: Listing, view: View) -> str:
+    """A table."""
+    if not found.rows:
+        return ""
+    lines = [
+        [column.name for column in found.columns],
+        ["---:" if column.right else "---" for column in found.columns],
+        *([_cell(for_program(row[column.name])) for column in found.columns] for row in found.rows),
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _cell(text: str) -> str:
+    return one_line(text).replace("\\", "\\\\").replace("|", "\\|")
 
 
 def _item(item: Page | Skipped, view: View) -> str:
@@ -31,11 +49,13 @@ def _item(item: Page | Skipped, view: View) -> str:
         context, text = None, f"*{skipped_because(item)}*"
     else:
         context, text = item.context, view.page(item)
-    return _section(document.title, view.address(document), document.docid, context, text)
+    return _section(document.title, view.address(document), view.docid(document), context, text)
 
 
-def _section(title: str, file: str, docid: str, context: str | None, text: str) -> str:
-    lines = ["---", f"# {one_line(title)}", f"**file:** {one_line(file)}", f"**docid:** {docid}"]
+def _section(title: str, file: str, docid: str | None, context: str | None, text: str) -> str:
+    lines = ["---", f"# {one_line(title)}", f"**file:** {one_line(file)}"]
+    if docid is not None:
+        lines.append(f"**docid:** {docid}")
     if context:
         lines.append(f"**context:** {one_line(context)}")
     return "\n".join([*lines, "", text.rstrip("\n"), ""])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,9 +16,35 @@ if TYPE_CHECKING:
 Highlights = Callable[[str], list[tuple[int, int]]]
 
 
+class Disk:
+    """Where documents lie. `roots` has each collection's folder; paths are told from `current`."""
+
+    def __init__(self, roots: Mapping[str, str], current: str) -> None:
+        self._roots = {name: os.path.realpath(root) for name, root in roots.items()}
+        self._here = os.path.join(os.path.realpath(current), "")
+        self._known: dict[str, str | None] = {}
+
+    @property
+    def missing(self) -> int:
+        """How many of the documents asked for have lost their files."""
+        return sum(path is None for path in self._known.values())
+
+    def absolute(self, item: Hit | Document) -> str:
+        """The path of a document's file, whether or not that is there."""
+        return os.path.join(self._roots[item.collection], item.path)
+
+    def path(self, item: Hit | Document) -> str | None:
+        """From the current folder on with `./` where it is below that; None where the file has gone."""
+        if item.file not in self._known:
+            absolute = self.absolute(item)
+            below = f"./{absolute.removeprefix(self._here)}" if absolute.startswith(self._here) else absolute
+            self._known[item.file] = below if os.path.exists(absolute) else None
+        return self._known[item.file]
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """How to show things. `roots` (collection → folder) is given where paths on disk are wanted.
+    """How to show things. `disk` is given where paths on disk are wanted in place of addresses and docids.
 
     `terminal` says whether a person reads it; `width`, `colours`, `highlights` and `editor` (the address of a
     file at a line) are that terminal's.
@@ -26,20 +53,27 @@ class View:
     full: bool = False
     line_numbers: bool = False
     explain: bool = False
-    roots: Mapping[str, str] | None = None
+    disk: Disk | None = None
     terminal: bool = False
     width: int = 80
     colours: bool = False
     highlights: Highlights | None = None
-    editor: Callable[[Hit], str] | None = None
+    editor: Callable[[Hit | Document, int], str] | None = None
 
     def file(self, item: Hit | Document) -> str:
-        """The path for people: the display path, or that on disk."""
-        return item.file if self.roots is None else on_disk(self.roots, item)
+        """The path for people: the display path, or that on disk. `get` takes either."""
+        return self._on_disk(item) or (item.file if self.disk is None else address(item.file))
 
     def address(self, item: Hit | Document) -> str:
         """The path for programs: a `qmd://` address, or the path on disk. `get` takes either."""
-        return address(item.file) if self.roots is None else on_disk(self.roots, item)
+        return self._on_disk(item) or address(item.file)
+
+    def docid(self, item: Hit | Document) -> str | None:
+        """The docid; None where a path on disk says already which file it is."""
+        return None if self._on_disk(item) else item.docid
+
+    def _on_disk(self, item: Hit | Document) -> str | None:
+        return None if self.disk is None else self.disk.path(item)
 
     def text(self, hit: Hit) -> str:
         """What is shown of a hit: its snippet or all of it, with the file's line numbers where wanted."""
@@ -65,11 +99,6 @@ class View:
 def address(file: str) -> str:
     """`qmd://` and a display path; only a `%` that would be decoded is encoded."""
     return "qmd://" + re.sub(r"%(?=[0-9A-Fa-f]{2})", "%25", file)
-
-
-def on_disk(roots: Mapping[str, str], item: Hit | Document) -> str:
-    """The absolute path of a document's file."""
-    return f"{roots[item.collection].rstrip('/')}/{item.path}"
 
 
 def cut_mark(page: Page) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from qmd.cli.render.rows import for_program
 from qmd.cli.render.view import View, skipped_because
 
 if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
     from qmd.engine.documents import Page, Skipped
     from qmd.types import Hit
 
@@ -24,7 +26,7 @@ def hits(found: Sequence[Hit], view: View) -> str:
         [
             _element(
                 {
-                    "docid": hit.docid,
+                    "docid": view.docid(hit),
                     "name": view.address(hit),
                     "title": hit.title,
                     "context": hit.context,
@@ -42,11 +44,30 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
     return _document("documents", [_item(item, view) for item in items])
 
 
+def listing(found: Listing, view: View) -> str:
+    """An element a row, in it one a column; absent where there is no value."""
+    rows = ["".join(_value(column.name, row[column.name]) for column in found.columns) for row in found.rows]
+    return _document(found.root, [f"<{found.row}>{row}</{found.row}>\n" for row in rows])
+
+
+def _value(name: str, value: Any, key: str | None = None) -> str:
+    """An element; of a list or a mapping one for each part, with its key as `name`."""
+    match value:
+        case None:
+            return ""
+        case Mapping():
+            return "".join(_value(name, each, str(part)) for part, each in value.items())
+        case list() | tuple():
+            return "".join(_value(name, each) for each in value)
+    given = f' name="{_allowed(key).translate(_IN_ATTRIBUTE)}"' if key is not None else ""
+    return f"<{name}{given}>{_allowed(for_program(value)).translate(_IN_TEXT)}</{name}>"
+
+
 def _item(item: Page | Skipped, view: View) -> str:
     from qmd.engine.documents import Skipped
 
     document = item.document
-    names = {"docid": document.docid, "name": view.address(document), "title": document.title}
+    names = {"docid": view.docid(document), "name": view.address(document), "title": document.title}
     if isinstance(item, Skipped):
         return _element(names | {"skipped": "true"}, skipped_because(item))
     return _element(names | {"context": item.context}, view.page(item))
@@ -57,7 +78,7 @@ def _document(root: str, elements: Sequence[str]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}>\n{inside}</{root}>\n'
 
 
-def _element(attributes: dict[str, str | None] | dict[str, str], text: str) -> str:
+def _element(attributes: dict[str, str | None], text: str) -> str:
     given = "".join(
         f' {name}="{_allowed(value).translate(_IN_ATTRIBUTE)}"'
         for name, value in attributes.items()

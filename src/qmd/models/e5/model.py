@@ -144,6 +144,8 @@ class E5Model:
             raise ModelError(f"onnxruntime cannot run {CARD.name}: {error}") from error
 
     def _open(self) -> onnxruntime.InferenceSession:
+        # Some builds of onnxruntime report to their maker from their import on, and keep a store for it.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime as ort
 
         options = ort.SessionOptions()

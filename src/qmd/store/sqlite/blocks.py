@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -17,6 +19,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLOTS = 1024
+
+_OF_COLLECTION = (
+    "FROM content_vectors v WHERE v.embedder_id = ? AND v.content_id IN "
+    "(SELECT content_id FROM documents WHERE collection_id = ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """How the blocks of a collection differ from its vectors, in slots.
+
+    `empty` slots cost a scan a little. `unknown` ones hold a chunk that is not the collection's, or one
+    twice; `missing` chunks are in no block, and are not found.
+    """
+
+    embedder: int
+    collection: int
+    dimension: int
+    empty: int
+    unknown: int
+    missing: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether a search by vector sees every chunk once."""
+        return not self.unknown and not self.missing
+
+    @property
+    def wasted_bytes(self) -> int:
+        """What the slots that are of no use take: an id, a scale and a byte a dimension each."""
+        return (self.empty + self.unknown) * (8 + 4 + self.dimension)
 
 
 def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -109,6 +142,45 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
                 )
             else:
                 db.execute("DELETE FROM vectors_vec WHERE id = ?", (block,))
+
+
+def rebuild(db: apsw.Connection, collection: int) -> None:
+    """Lay a collection's blocks out anew, from the vectors of its texts."""
+    import numpy as np
+
+    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
+        db.execute(
+            "DELETE FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
+        )
+        rows = db.execute(
+            f"SELECT v.id, v.vector {_OF_COLLECTION} ORDER BY v.id",
+            (embedder, collection),
+        )
+        while batch := list(islice(rows, SLOTS)):
+            matrix = np.frombuffer(b"".join(row[1] for row in batch), dtype=np.float16)
+            vectors = matrix.reshape(len(batch), dimension).astype(np.float32)
+            append(db, embedder, collection, [row[0] for row in batch], vectors)
+
+
+def audit(db: apsw.Connection) -> Iterator[Audit]:
+    """Compare the blocks of every embedder and collection with the vectors that they are made from."""
+    import numpy as np
+
+    pairs = "SELECT e.id, e.dimension, c.id FROM embedders e CROSS JOIN collections c ORDER BY e.id, c.id"
+    for embedder, dimension, collection in list(db.execute(pairs)):
+        rows: list[Any] = db.execute(f"SELECT v.id {_OF_COLLECTION}", (embedder, collection)).fetchall()
+        wanted = np.array([row[0] for row in rows], dtype=np.int64)
+        slots = [np.frombuffer(blob, dtype=np.int64) for _, blob in _ids(db, embedder, collection)]
+        filled = np.concatenate([np.zeros(0, np.int64), *slots])
+        held = filled[filled > 0]
+        yield Audit(
+            embedder,
+            collection,
+            dimension,
+            empty=len(filled) - len(held),
+            unknown=int(np.isin(held, wanted, invert=True).sum()) + len(held) - len(np.unique(held)),
+            missing=int(np.isin(wanted, held, invert=True).sum()),
+        )
 
 
 def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:

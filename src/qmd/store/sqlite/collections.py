@@ -18,8 +18,13 @@ CACHE_ROWS = 20_000
 
 
 def now() -> str:
-    """The time as ISO 8601 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """The time, as `written`."""
+    return written(datetime.now(UTC))
+
+
+def written(moment: datetime) -> str:
+    """A time in UTC as the index keeps it: ISO 8601, to the millisecond, so that texts sort as times do."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class CollectionsPart(Part):
@@ -72,6 +77,12 @@ class CollectionsPart(Part):
                 "GROUP BY c.id"
             )
             return {name: CollectionStats(count, size, updated) for name, count, size, updated in rows}
+
+    def last_scans(self) -> Mapping[str, str | None]:
+        """When each collection was last scanned, ISO 8601 in UTC; None before its first scan."""
+        with self._database.errors():
+            rows = self._database.connection().execute("SELECT name, updated_at FROM collections")
+            return dict(rows)
 
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name; its documents keep their ids."""

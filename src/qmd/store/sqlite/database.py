@@ -1,41 +1,23 @@
-"""One index file: opening it safely, a connection a thread, transactions."""
+"""One index file: a connection a thread, transactions, errors in our words."""
 
 from __future__ import annotations
 
-# os.path throughout: importing pathlib would cost every command some milliseconds.
-import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import apsw
 
-from qmd.errors import BusyError, ForeignIndexError, StoreError
-from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
-
-_HEADER = b"SQLite format 3\x00"
-
-
-def belongs_to_us(path: str) -> bool:
-    """Whether a file is absent, empty, or an index of ours: safe to open."""
-    try:
-        with open(path, "rb") as file:
-            header = file.read(100)
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    if not header:
-        return True
-    return header.startswith(_HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+from qmd.errors import BusyError, StoreError
+from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
 
 
 class Database:
     """Connections to one index file. Safe to share between threads: each gets its own connection.
 
-    Raises `ForeignIndexError` for a file of another program or of a newer version, `StoreError` for one that
-    cannot be opened or is damaged.
+    Where there is no file, it reads as an empty index; the first transaction makes it. Raises
+    `ForeignIndexError` for a file of another program or of a newer version, `StoreError` for one that cannot
+    be opened or is damaged.
     """
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
@@ -44,43 +26,45 @@ class Database:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
-        if not belongs_to_us(path):
-            raise ForeignIndexError(
-                f"{path} was made by another program, and is left alone",
-                "name another index with --index NAME, or move that file away",
-            )
-        try:
-            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
         with self.errors():
-            self._migrate()
+            self.connection()
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection."""
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = apsw.Connection(self.path)
-            connection.set_busy_timeout(self._busy_timeout_ms)
-            connection.execute("PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY")
-            self._local.connection = connection
-            with self._lock:
-                self._connections.append(connection)
-        return connection
+        """This thread's connection, for reading; writing is done in a `transaction`."""
+        opened: Opened | None = getattr(self._local, "opened", None)
+        if opened is None or opened.is_stale(self.path):
+            opened = self._keep(open_to_read(self.path, self._busy_timeout_ms))
+        return opened.connection
+
+    def _writing_connection(self) -> apsw.Connection:
+        opened: Opened | None = getattr(self._local, "opened", None)
+        if opened is None or opened.stamp is not None:
+            opened = self._keep(open_to_write(self.path, self._busy_timeout_ms))
+        return opened.connection
+
+    def _keep(self, opened: Opened) -> Opened:
+        """Make this the thread's connection; the one before closes when its last cursor goes."""
+        before: Opened | None = getattr(self._local, "opened", None)
+        self._local.opened = opened
+        with self._lock:
+            if before is not None:
+                self._connections.remove(before.connection)
+            self._connections.append(opened.connection)
+        return opened
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
         """A write transaction: waits for its turn, commits at the end, rolls back on any error."""
         with self.errors():
-            connection = self.connection()
+            connection = self._writing_connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
@@ -98,6 +82,21 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    def compact(self) -> None:
+        """Rewrite the file without its unused pages. Readers go on; writers wait."""
+        with self.errors():
+            # A connection of its own: VACUUM refuses while another statement of its connection is running,
+            # and its copy of the index belongs on the disk, not in memory.
+            connection = apsw.Connection(self.path, apsw.SQLITE_OPEN_READWRITE)
+            try:
+                connection.set_busy_timeout(self._busy_timeout_ms)
+                connection.execute("VACUUM")
+                # What a reader still needs stays in the log, and is taken over later.
+                connection.set_busy_timeout(0)
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.close()
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Translate SQLite's errors into ours."""
@@ -110,7 +109,7 @@ class Database:
             ) from error
         except apsw.FullError as error:
             raise StoreError(
-                f"the disk is full: {self.path} was left as it was",
+                f"the disk is full: {self.path} keeps what was in it, and no more",
                 "free some space and run the command again",
             ) from error
         except (apsw.CorruptError, apsw.NotADBError) as error:
@@ -130,43 +129,3 @@ class Database:
         for connection in connections:
             connection.close(True)
         self._local = threading.local()
-
-    def _migrate(self) -> None:
-        connection = self.connection()
-        version = _version(connection)
-        if version == VERSION:
-            return
-        if version > VERSION:
-            raise ForeignIndexError(
-                f"{self.path} was written by a newer qmd (format {version}; this one knows {VERSION})",
-                "upgrade qmd-python, or name another index with --index NAME",
-            )
-        # The very first write, so that no other process ever meets a file of ours without our mark.
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self._write_ahead(connection)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            # Another process may have done it while this one waited.
-            for step in range(_version(connection), VERSION):
-                MIGRATIONS[step](connection)
-            connection.execute(f"PRAGMA user_version={VERSION}")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-
-    def _write_ahead(self, connection: apsw.Connection) -> None:
-        """Switch to the write-ahead log. SQLite does not wait here for other processes, so this does."""
-        due = time.monotonic() + self._busy_timeout_ms / 1000
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                return
-            except apsw.BusyError:
-                if time.monotonic() >= due:
-                    raise
-                time.sleep(0.01)
-
-
-def _version(connection: apsw.Connection) -> int:
-    return int(connection.pragma("user_version"))

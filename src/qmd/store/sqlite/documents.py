@@ -19,6 +19,8 @@ _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
 #: One statement for many ids, which are bound as a JSON array.
 _LISTED = "(SELECT value FROM json_each(?))"
+#: Texts that no document has.
+_UNUSED = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM documents)"
 #: Statistics are counted anew once the index has changed by this share.
 _STALE_SHARE = 0.2
 
@@ -63,13 +65,11 @@ class DocumentsPart(Part):
 
     def prune(self) -> int:
         """Drop texts that no document has any more, with their vectors; returns how many."""
-        orphans = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM documents)"
         with self._database.errors():
-            if not self._database.connection().execute(f"{orphans} LIMIT 1").fetchone():
+            if not self._database.connection().execute(f"{_UNUSED} LIMIT 1").fetchone():
                 return 0
         with self._database.transaction() as db:
-            db.execute(f"DELETE FROM contents WHERE id IN ({orphans})")
-            return int(db.changes())
+            return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
         """Count the terms that are in many documents anew, where the index has changed enough."""
@@ -116,6 +116,10 @@ class DocumentsPart(Part):
         where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
         return list(self._select(where, (tail,), limit))
 
+    def holding(self, text: str) -> Iterator[Document]:
+        """Documents whose path holds `text`."""
+        return self._select("instr(d.path, ?)", (text,))
+
     def with_hash(self, prefix: str, limit: int) -> list[Document]:
         """Documents whose hash begins with `prefix`, in order of path."""
         return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g"), limit))
@@ -135,7 +139,7 @@ class DocumentsPart(Part):
     def _first(self, where: str, values: tuple[str, ...]) -> Document | None:
         return next(self._select(where, values, 1), None)
 
-    def _select(self, where: str, values: tuple[str, ...], limit: int) -> Iterator[Document]:
+    def _select(self, where: str, values: tuple[str, ...], limit: int = -1) -> Iterator[Document]:
         with self._database.errors():
             rows = self._database.connection().execute(
                 f"SELECT {_COLUMNS} FROM {_FROM} WHERE {where} ORDER BY c.name, d.path LIMIT {int(limit)}",
@@ -143,6 +147,12 @@ class DocumentsPart(Part):
             )
             for row in rows:
                 yield Document(*row)
+
+
+def drop_unused_texts(db: apsw.Connection) -> int:
+    """Drop texts that no document has, with their vectors; returns how many."""
+    db.execute(f"DELETE FROM contents WHERE id IN ({_UNUSED})")
+    return int(db.changes())
 
 
 class _Writer:

@@ -65,7 +65,7 @@ class Lexical:
     """Full-text search on one connection at a time; holds nothing but the connection's scoring function."""
 
     def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
+        self.db = db
         self._idf: Sequence[float] = ()
         self._owner: Sequence[int] = ()
         self._average = 0.0
@@ -154,7 +154,7 @@ class Lexical:
         if among is not None:
             filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound = (*ids, among)
-        rows = self._db.execute(
+        rows = self.db.execute(
             f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} "
             f"ORDER BY bm25(documents_fts, {_WEIGHTS}) LIMIT ?",
             (_without(match, negative), *bound, pool),
@@ -176,7 +176,7 @@ class Lexical:
         low, high = min(candidates), max(candidates)
         self._owner = owners
         self._idf = [entry.idf for entry in entries]
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
             (self._narrowed(match, selecting, common), low, high, json.dumps(list(candidates))),
@@ -213,22 +213,20 @@ class Lexical:
     def frequency(self, term: Term) -> int:
         """In how many documents a term occurs; for common single terms, as of the last count."""
         if len(term.tokens) == 1 and not term.prefix:
-            row = self._db.execute(
-                "SELECT documents FROM common_terms WHERE term = ?", term.tokens
-            ).fetchone()
+            row = self.db.execute("SELECT documents FROM common_terms WHERE term = ?", term.tokens).fetchone()
             if row is None:
-                row = self._db.execute(
+                row = self.db.execute(
                     "SELECT doc FROM documents_terms WHERE term = ?", term.tokens
                 ).fetchone()
             return int(row[0]) if row else 0
-        row = self._db.execute(
+        row = self.db.execute(
             "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression(term),)
         ).fetchone()
         return int(row[0]) if row else 0
 
     def _totals(self) -> tuple[int, float]:
         """The number of documents and their average length in terms."""
-        row = self._db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").fetchone()
+        row = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").fetchone()
         if row is None:
             return 0, 0.0
         count, terms = map(int, str(row[0]).split())

@@ -11,11 +11,12 @@ from qmd.store.sqlite.collections import CollectionsPart
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import DocumentsPart
 from qmd.store.sqlite.lexical import Lexical
+from qmd.store.sqlite.upkeep import UpkeepPart
 from qmd.store.sqlite.vectors import VectorsPart
 from qmd.text.query import LexicalQuery
 
 
-class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart):
+class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart, UpkeepPart):
     """An index in one file. Raises `StoreError` and `ForeignIndexError` as `Database` does."""
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
@@ -42,7 +43,7 @@ class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart):
         """The best documents by BM25; `longer`: where they are too few, also those with longer words."""
         with self._database.snapshot() as db:
             engine: Lexical | None = getattr(self._local, "lexical", None)
-            if engine is None:
+            if engine is None or engine.db is not db:
                 engine = self._local.lexical = Lexical(db)
             return engine.search(query, self._ranges(scope), limit, longer)
 

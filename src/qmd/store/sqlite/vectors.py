@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from qmd.store.base import ChunkMatch, Embedded, Pending, Scope
-from qmd.store.sqlite.blocks import append
+from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
+from qmd.store.sqlite.blocks import append, rebuild
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.scopes import condition, ranges
 from qmd.types import Chunk
@@ -47,7 +47,7 @@ class VectorsPart(Part):
         filters, values = condition(within, "id")
         with self._database.snapshot() as db:
             # Both counters together change with every commit, by this connection or another.
-            state = (db.pragma("data_version"), db.total_changes(), embedder, tuple(within))
+            state = (db, db.pragma("data_version"), db.total_changes(), embedder, tuple(within))
             known: tuple[object, int] | None = getattr(self._local, "pending", None)
             if known is not None and known[0] == state:
                 return known[1]
@@ -134,7 +134,7 @@ class VectorsPart(Part):
                 db.execute(
                     f"DELETE FROM vectors_vec WHERE {whose} AND collection_id = ?", (*chosen, collection)
                 )
-                _rebuild(db, collection)
+                rebuild(db, collection)
             if not db.execute("SELECT 1 FROM content_vectors LIMIT 1").fetchone():
                 db.execute("DELETE FROM token_frequencies")
                 db.execute("DELETE FROM embedders")
@@ -143,13 +143,7 @@ class VectorsPart(Part):
     def drop_other_vectors(self, embedder: str) -> int:
         """Forget the vectors of every other embedder; returns how many chunks."""
         with self._database.transaction() as db:
-            others = "embedder_id IN (SELECT id FROM embedders WHERE fingerprint <> ?)"
-            db.execute(f"DELETE FROM content_vectors WHERE {others}", (embedder,))
-            dropped = db.changes()
-            for table in ("vectors_vec", "token_frequencies"):
-                db.execute(f"DELETE FROM {table} WHERE {others}", (embedder,))
-            db.execute("DELETE FROM embedders WHERE fingerprint <> ?", (embedder,))
-            return int(dropped)
+            return drop_other_embedders(db, embedder)
 
     def embedders(self) -> dict[str, tuple[str, int]]:
         """Fingerprint → (name, chunks) of every embedder whose vectors are kept."""
@@ -159,6 +153,36 @@ class VectorsPart(Part):
                 "JOIN content_vectors v ON v.embedder_id = e.id GROUP BY e.id"
             )
             return {fingerprint: (name, chunks) for fingerprint, name, chunks in rows}
+
+    def sample(self, embedder: str, count: int) -> list[Sampled]:
+        """First chunks with their vectors, from texts all over the index."""
+        import numpy as np
+
+        with self._database.snapshot() as db:
+            row = db.execute(
+                "SELECT e.id, min(v.id), max(v.id) FROM embedders e JOIN content_vectors v "
+                "ON v.embedder_id = e.id WHERE e.fingerprint = ? GROUP BY e.id",
+                (embedder,),
+            ).fetchone()
+            if row is None:
+                return []
+            identity, low, high = row
+            found: list[Sampled] = []
+            after = low - 1
+            for at in range(count):
+                chosen = db.execute(
+                    "SELECT v.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), "
+                    "t.text, v.start, v.end, v.vector FROM content_vectors v JOIN contents t "
+                    "ON t.id = v.content_id WHERE v.id > ? AND v.embedder_id = ? AND v.seq = 0 "
+                    "ORDER BY v.id LIMIT 1",
+                    (max(after, low - 1 + (high - low) * at // count), identity),
+                ).fetchone()
+                if chosen is None:
+                    break
+                after, title, text, start, end, vector = chosen
+                values = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
+                found.append(Sampled(title or "", text[start:end], values))
+            return found
 
     def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
@@ -280,6 +304,17 @@ def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]
     return sum(part.nbytes for part in block)
 
 
+def drop_other_embedders(db: apsw.Connection, embedder: str) -> int:
+    """Forget all embedders but one, with their vectors; returns how many chunks."""
+    others = "embedder_id IN (SELECT id FROM embedders WHERE fingerprint <> ?)"
+    db.execute(f"DELETE FROM content_vectors WHERE {others}", (embedder,))
+    dropped = db.changes()
+    for table in ("vectors_vec", "token_frequencies"):
+        db.execute(f"DELETE FROM {table} WHERE {others}", (embedder,))
+    db.execute("DELETE FROM embedders WHERE fingerprint <> ?", (embedder,))
+    return int(dropped)
+
+
 def _embedder_id(db: apsw.Connection, fingerprint: str, name: str, dimension: int) -> int:
     db.execute(
         "INSERT INTO embedders (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -358,22 +393,3 @@ def _documents(
         rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
         matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
     return matches
-
-
-def _rebuild(db: apsw.Connection, collection: int) -> None:
-    """Lay a collection's blocks out anew, from the vectors of its texts."""
-    import numpy as np
-
-    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
-        db.execute(
-            "DELETE FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
-        )
-        rows: list[Any] = db.execute(
-            "SELECT id, vector FROM content_vectors WHERE embedder_id = ? AND content_id IN "
-            "(SELECT content_id FROM documents WHERE collection_id = ?) ORDER BY id",
-            (embedder, collection),
-        ).fetchall()
-        if rows:
-            matrix = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float16)
-            vectors = matrix.reshape(-1, dimension).astype(np.float32)
-            append(db, embedder, collection, [row[0] for row in rows], vectors)

@@ -1,0 +1,57 @@
+"""The program itself, and the variables that it was started with."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from qmd._version import __version__
+from qmd.config.settings import in_force
+from qmd.engine.doctor.finding import Finding, failed, ok, warning
+from qmd.errors import QmdError
+from qmd.store.sqlite.opening import probe
+
+#: Every variable of ours that some part of the program reads.
+VARIABLES = frozenset(
+    {
+        "QMD_ALLOWED_HOSTS",
+        "QMD_ALLOWED_ORIGINS",
+        "QMD_CONFIG_DIR",
+        "QMD_EDITOR_URI",
+        "QMD_EMBED_MODEL",
+        "QMD_GENERATE_MODEL",
+        "QMD_INDEX_PATH",
+        "QMD_MCP_TEXT_RESOURCES",
+        "QMD_MCP_UPDATE",
+        "QMD_RANKING",
+        "QMD_RERANK_MODEL",
+        "QMD_SQLITE_BUSY_TIMEOUT",
+        "QMD_THREADS",
+        "QMD_TRUST_LOCAL_CONFIG",
+    }
+)
+
+
+def versions() -> Iterator[Finding]:
+    """Python, SQLite, and whether full-text search works in it."""
+    yield ok("python", f"qmd {__version__}, Python {platform.python_version()} on {sys.platform}")
+    try:
+        yield ok("sqlite", f"{probe()}, full-text search works")
+    except QmdError as error:
+        yield failed("sqlite", error)
+
+
+def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The variables in force; names that nothing reads are most likely misspelt."""
+    for name, value in in_force(environ):
+        if name in VARIABLES or not name.startswith("QMD_"):
+            yield ok("environment", f"{name}={value}")
+            continue
+        close = get_close_matches(name, VARIABLES, n=1)
+        yield warning(
+            "environment",
+            f"{name} is set, and nothing reads it",
+            f"did you mean {close[0]}?" if close else f"qmd reads {', '.join(sorted(VARIABLES))}",
+        )

@@ -1,0 +1,241 @@
+"""Questions with known answers: tobi/qmd's benchmark files, and folders in BEIR layout."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qmd.errors import QueryError, SourceError
+from qmd.sources.problems import in_words
+from qmd.text.query import parse_document
+
+_MAX_BYTES = 100_000_000
+_FORM = (
+    'a fixture is {"collection": "notes", "queries": [{"id": "1", "query": "how to deploy", '
+    '"expected_files": ["ops/deploy.md"], "expected_in_top_k": 3}]}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query and its judgements: documents by name, with grades; above 0 is relevant.
+
+    `type` is the fixture's own word for its kind. `within` is the rank by which the fixture expects the
+    documents; None where it expects nothing.
+    """
+
+    id: str
+    text: str
+    grades: Mapping[str, int]
+    type: str | None = None
+    within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A benchmark: its questions, and the collection that they are about (None: all that are searched)."""
+
+    name: str
+    questions: tuple[Question, ...]
+    collection: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusDocument:
+    """A document of a BEIR corpus."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def markdown(self) -> str:
+        """The document as a Markdown file: its title, where it has one, as a heading."""
+        return f"# {self.title}\n\n{self.text}" if self.title else self.text
+
+
+def read_benchmark(path: str) -> Fixture:
+    """A file in tobi/qmd's format: JSON with `queries` of `id`, `query`, `expected_files` and more.
+
+    Raises `SourceError`, which names the line or the query, for one that cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            root = json.loads(file.read(_MAX_BYTES))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    return _Benchmark(path).fixture(root)
+
+
+class _Benchmark:
+    """Reads the parts, and knows the file for its messages."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def fixture(self, root: Any) -> Fixture:
+        if not isinstance(root, dict) or not isinstance(root.get("queries"), list):
+            raise self._broken("no list of 'queries'")
+        if root.get("version", 1) != 1:
+            raise self._broken(f"version {root['version']!r} is unknown; this qmd knows version 1")
+        questions = tuple(self._question(item, number) for number, item in enumerate(root["queries"], 1))
+        if not questions:
+            raise self._broken("'queries' is empty")
+        seen: set[str] = set()
+        for question in questions:
+            if question.id in seen:
+                raise self._broken(f"two queries have the id '{question.id}'")
+            seen.add(question.id)
+        collection, description = (self._text(root, key, "the file") for key in ("collection", "description"))
+        return Fixture(os.path.basename(self._path), questions, collection, description)
+
+    def _question(self, item: Any, number: int) -> Question:
+        where = f"query {number}"
+        if not isinstance(item, dict):
+            raise self._broken(f"{where} is no object")
+        identity = self._text(item, "id", where) or str(number)
+        where = f"query {number} ('{identity}')"
+        text = self._text(item, "query", where)
+        if text is None:
+            raise self._broken(f"{where}: no 'query'")
+        try:
+            parse_document(text)
+        except QueryError as error:
+            raise self._broken(f"{where}: {error.message}") from error
+        files = item.get("expected_files")
+        if not isinstance(files, list) or not files or not all(isinstance(f, str) and f for f in files):
+            raise self._broken(f"{where}: 'expected_files' must be a list of paths, at least one")
+        within = item.get("expected_in_top_k")
+        if within is not None and (type(within) is not int or not 1 <= within <= 1000):
+            raise self._broken(f"{where}: 'expected_in_top_k' must be a whole number from 1 to 1000")
+        return Question(identity, text, dict.fromkeys(files, 1), self._text(item, "type", where), within)
+
+    def _text(self, item: Mapping[str, Any], key: str, where: str) -> str | None:
+        value = item.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self._broken(f"{where}: '{key}' must be text")
+        return value if value and value.strip() else None
+
+    def _broken(self, reason: str) -> SourceError:
+        return SourceError(f"{self._path}: {reason}", _FORM)
+
+
+def read_judgements(folder: str) -> Fixture:
+    """The judged questions of a folder in BEIR layout: `queries.jsonl` and `qrels.tsv`, or `.gz` of them.
+
+    Raises `SourceError`, which names file and line, for what is missing or cannot be read.
+    """
+    qrels = _either(folder, "qrels.tsv", os.path.join("qrels", "test.tsv"))
+    grades: dict[str, dict[str, int]] = {}
+    first_lines: dict[str, int] = {}
+    for number, line in _lines(qrels):
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise SourceError(f"{qrels}:{number}: not three fields with tabs between them")
+        query, document, grade = fields
+        try:
+            value = int(grade)
+        except ValueError as error:
+            if number == 1:
+                continue  # the header
+            raise SourceError(f"{qrels}:{number}: the grade must be a whole number, not '{grade}'") from error
+        grades.setdefault(query, {})[document] = value
+        first_lines.setdefault(query, number)
+    texts: dict[str, str] = {}
+    for path, number, row in _rows(_either(folder, "queries.jsonl")):
+        texts[_id(row, path, number)] = " ".join(_string(row, "text", path, number).split())
+    questions = []
+    for query, judged in grades.items():
+        if not texts.get(query):
+            raise SourceError(
+                f"{qrels}:{first_lines[query]}: no text for the query '{query}' in queries.jsonl"
+            )
+        if any(value > 0 for value in judged.values()):
+            questions.append(Question(query, texts[query], judged))
+    if not questions:
+        raise SourceError(f"{qrels}: no query has a relevant document")
+    return Fixture(os.path.basename(os.path.abspath(folder)), tuple(questions))
+
+
+def read_corpus(folder: str) -> Iterator[CorpusDocument]:
+    """The documents of a folder in BEIR layout, one after another: `corpus.jsonl`, or `.gz` of it.
+
+    Raises `SourceError`, which names file and line, for what is missing or cannot be read.
+    """
+    for path, number, row in _rows(corpus_file(folder)):
+        title, text = (_string(row, key, path, number) for key in ("title", "text"))
+        yield CorpusDocument(_id(row, path, number), title.strip(), text)
+
+
+def corpus_file(folder: str) -> str:
+    """The file of a BEIR folder that holds its documents. Raises `SourceError` where there is none."""
+    return _either(folder, "corpus.jsonl")
+
+
+def _rows(path: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """(file, line, object) of a file of JSON lines."""
+    for number, line in _lines(path):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise SourceError(f"{path}:{number}: not JSON: {error.msg}") from error
+        if not isinstance(row, dict):
+            raise SourceError(f"{path}:{number}: no object")
+        yield path, number, row
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, by number; unpacked where the file is packed."""
+    number = 0
+    try:
+        with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                text = line.decode("utf-8-sig").strip("\r\n")
+                if text.strip():
+                    yield number, text
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}:{number}: not UTF-8") from error
+    except (EOFError, zlib.error) as error:
+        raise SourceError(f"{path}: after line {number} the file is damaged, or cut off") from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _either(folder: str, *names: str) -> str:
+    """The first of some files that is there, packed or not."""
+    for name in names:
+        for path in (os.path.join(folder, name), os.path.join(folder, name + ".gz")):
+            if os.path.isfile(path):
+                return path
+    raise SourceError(
+        f"{folder}: no {names[0]} or {names[0]}.gz",
+        "a folder in BEIR layout has corpus.jsonl, queries.jsonl and qrels.tsv",
+    )
+
+
+def _id(row: Mapping[str, Any], path: str, number: int) -> str:
+    value = row.get("_id")
+    if not isinstance(value, str | int) or value == "":
+        raise SourceError(f"{path}:{number}: no '_id'")
+    return str(value)
+
+
+def _string(row: Mapping[str, Any], key: str, path: str, number: int) -> str:
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        raise SourceError(f"{path}:{number}: '{key}' must be text")
+    return value or ""
+
+
+def _unreadable(path: str, error: OSError) -> SourceError:
+    return SourceError(f"{path}: cannot be read: {in_words(error)}")

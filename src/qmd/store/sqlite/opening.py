@@ -1,0 +1,197 @@
+"""Opening an index file: to read it without making anything, and to write it, made where there is none."""
+
+# os.path throughout: importing pathlib would cost every command some milliseconds.
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import apsw
+
+from qmd.errors import ForeignIndexError, StoreError
+from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+_HEADER = b"SQLite format 3\x00"
+_PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
+
+#: Size, time and inode of the file, and of its write-ahead log; zeros for one that is not there.
+_Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection. `stamp` is the file as it was, where the connection itself cannot see it change."""
+
+    connection: apsw.Connection
+    stamp: _Stamp | None = None
+
+    def is_stale(self, path: str) -> bool:
+        """Whether the file has changed unseen. Between two statements of a transaction it has not."""
+        return self.stamp is not None and not self.connection.in_transaction and self.stamp != _stamp_of(path)
+
+
+def belongs_to_us(path: str) -> bool:
+    """Whether a file is absent, empty, or an index of ours: safe to open."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    if not header:
+        return True
+    return header.startswith(_HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+
+
+def probe() -> str:
+    """SQLite's version. Raises `StoreError` for a SQLite that cannot do what an index needs."""
+    version = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
+    try:
+        _blank().close()
+    except apsw.Error as error:
+        raise StoreError(f"{version} cannot hold an index: {error}", "run 'pip install -U apsw'") from error
+    return version
+
+
+def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
+    """The index file; an empty index in memory where there is none. Makes nothing that stays.
+
+    Raises `ForeignIndexError` for a file of another program or of a newer version. A file of an older version
+    is brought up to date.
+    """
+    stamp = _stamp_of(path)
+    if not _size(stamp[0]):
+        return Opened(_blank(), stamp)
+    _refuse_foreign(path)
+    opened = _existing(path, stamp, busy_timeout_ms)
+    version = _version(opened.connection, path)
+    if version == 0:
+        # Another process is just making it.
+        opened.connection.close()
+        return Opened(_blank(), stamp)
+    if version < VERSION:
+        _migrate(opened.connection, busy_timeout_ms)
+    return opened
+
+
+def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
+    """The index file, made with its folder where there is none. Errors as in `open_to_read`."""
+    _refuse_foreign(path)
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
+    connection = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
+    if _version(connection, path) < VERSION:
+        _migrate(connection, busy_timeout_ms)
+    return Opened(connection)
+
+
+def _stamp_of(path: str) -> _Stamp:
+    return _state(path), _state(path + "-wal")
+
+
+def _state(path: str) -> tuple[int, int, int]:
+    try:
+        state = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def _size(state: tuple[int, int, int]) -> int:
+    return state[0]
+
+
+def _existing(path: str, stamp: _Stamp, busy_timeout_ms: int) -> Opened:
+    # Readers of a write-ahead log keep small files beside it. One who may not write the file could make them
+    # but not take them away; in a folder or on a disk without room they cannot be made.
+    if os.access(path, os.W_OK) or _size(stamp[1]):
+        with suppress(apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+            connection = _connect(path, apsw.SQLITE_OPEN_READWRITE, busy_timeout_ms)
+            connection.pragma("user_version")
+            return Opened(connection)
+    return _frozen(path, stamp)
+
+
+def _refuse_foreign(path: str) -> None:
+    if not belongs_to_us(path):
+        raise ForeignIndexError(
+            f"{path} was made by another program, and is left alone",
+            "name another index with --index NAME, or move that file away",
+        )
+
+
+def _connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
+    connection = apsw.Connection(name, flags)
+    connection.set_busy_timeout(busy_timeout_ms)
+    connection.execute(_PRAGMAS)
+    return connection
+
+
+def _blank() -> apsw.Connection:
+    """An index without documents, in memory."""
+    connection = _connect(":memory:", apsw.SQLITE_OPEN_READWRITE, 0)
+    _bring_up_to_date(connection)
+    connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+def _frozen(path: str, stamp: _Stamp) -> Opened:
+    """The file as it is, without locks: for folders and disks that cannot be written."""
+    if _size(stamp[1]):
+        raise StoreError(
+            f"{path} has changes in {path}-wal that can only be read where the folder can be written",
+            "run 'qmd status' once as a user who may write there, or copy both files to another folder",
+        )
+    escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return Opened(_connect(f"file:{escaped}?immutable=1", flags, 0), stamp)
+
+
+def _version(connection: apsw.Connection, path: str) -> int:
+    version = int(connection.pragma("user_version"))
+    if version > VERSION:
+        raise ForeignIndexError(
+            f"{path} was written by a newer qmd (format {version}; this one knows {VERSION})",
+            "upgrade qmd-python, or name another index with --index NAME",
+        )
+    return version
+
+
+def _migrate(connection: apsw.Connection, busy_timeout_ms: int) -> None:
+    # The very first write, so that no other process ever meets a file of ours without our mark.
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    _write_ahead(connection, busy_timeout_ms)
+    _bring_up_to_date(connection)
+
+
+def _write_ahead(connection: apsw.Connection, busy_timeout_ms: int) -> None:
+    """Switch to the write-ahead log. SQLite does not wait here for other processes, so this does."""
+    due = time.monotonic() + busy_timeout_ms / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except apsw.BusyError:
+            if time.monotonic() >= due:
+                raise
+            time.sleep(0.01)
+
+
+def _bring_up_to_date(connection: apsw.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it while this one waited.
+        for step in range(int(connection.pragma("user_version")), VERSION):
+            MIGRATIONS[step](connection)
+        connection.execute(f"PRAGMA user_version={VERSION}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

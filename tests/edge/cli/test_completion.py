@@ -1,0 +1,128 @@
+"""`completion`: what TAB offers, asked as the shells ask, and in a real bash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, User
+
+BASH = shutil.which("bash")
+
+
+def offered(user: User, *words: str) -> list[str]:
+    """What may stand in place of the last word."""
+    answer = user.run(
+        _QMD_COMPLETE="bash_complete", COMP_WORDS=" ".join(["qmd", *words]), COMP_CWORD=str(len(words))
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    return [line.partition(",")[2] for line in answer.stdout.splitlines() if line]
+
+
+def test_commands_and_options_are_offered(user: User) -> None:
+    assert offered(user, "vse") == ["vsearch"]
+    assert {"add", "list", "remove"} <= set(offered(user, "collection", "''"))
+    assert offered(user, "search", "--form") == ["--format"]
+    assert offered(user, "search", "--format", "''") == ["cli", "json", "csv", "md", "xml", "files"]
+    assert offered(user, "completion", "z") == ["zsh"]
+
+
+def test_collections_are_offered_where_one_is_wanted(reader: User) -> None:
+    assert offered(reader, "search", "-c", "''") == ["notes"]
+    assert offered(reader, "query", "x", "--collection", "no") == ["notes"]
+    assert offered(reader, "search", "-c", "z") == []
+    assert offered(reader, "--index", "other", "search", "-c", "''") == []
+
+
+@pytest.mark.parametrize("command", ["get", "multi-get", "ls"])
+def test_paths_are_offered_a_folder_at_a_time(reader: User, command: str) -> None:
+    assert offered(reader, command, "''") == ["notes/"]
+    top = {f"notes/{path.partition('/')[0]}{'/' if '/' in path else ''}" for path in FILES}
+    assert set(offered(reader, command, "notes/")) == top
+    assert offered(reader, command, r"notes/2026/old\ n") == ["notes/2026/old notes.md"]
+    assert offered(reader, command, "notes/数") == ["notes/数据库 迁移.md"]
+    assert offered(reader, command, "nowhere/") == []
+
+
+def test_nothing_is_said_where_nothing_can_be_offered(user: User) -> None:
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text("collections: [", encoding="utf-8")
+    assert offered(user, "search", "-c", "''") == []
+    assert offered(user, "get", "n") == []
+    assert offered(user, "no-such-command", "--nothing") == []
+    assert "search" in offered(user, "--version", "''")
+
+
+@pytest.mark.parametrize(("shell", "mark"), [("zsh", "#compdef qmd"), ("fish", "complete --no-files")])
+def test_other_shells_get_a_script_that_asks_for_the_same(reader: User, shell: str, mark: str) -> None:
+    script = reader.ok("completion", shell)
+    assert mark in script
+    assert f"_QMD_COMPLETE={shell}_complete" in script
+    answer = reader.run(
+        _QMD_COMPLETE=f"{shell}_complete",
+        COMP_WORDS="qmd get notes/dep",
+        COMP_CWORD="notes/dep" if shell == "fish" else "2",
+    )
+    assert "notes/deploy.md" in answer.stdout
+
+
+def test_an_unknown_shell_is_refused_with_those_that_are_known(user: User) -> None:
+    refused = user.invoke("completion", "csh")
+    assert refused.exit_code == 2
+    assert "SHELL must be one of bash, zsh, fish, not 'csh'" in refused.stderr
+
+
+@pytest.mark.skipif(BASH is None, reason="no bash here")
+def test_a_bash_completes_and_quotes_what_is_typed(reader: User, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    program = tmp_path / "qmd"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m qmd "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    start = tmp_path / "rc"
+    start.write_text(
+        f'PATH="{tmp_path}:$PATH"\nPS1="ready> "\neval "$(qmd completion bash)"\n', encoding="utf-8"
+    )
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [str(BASH), "--noprofile", "--rcfile", str(start), "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=reader.environ | {"TERM": "dumb"},
+        cwd=reader.home,
+        start_new_session=True,
+    ) as shell:
+        os.close(theirs)
+        assert read_until(ours, "ready> ")
+        # A TAB for each part that is left out; what it makes is run, and prints the document.
+        os.write(ours, b"qmd ge\t no\tdep\t --json\n")
+        deploy = read_until(ours, "ready> ")
+        os.write(ours, b"qmd get notes/2026/\t --from 3\n")
+        old = read_until(ours, "ready> ")
+        os.write(ours, b"exit\n")
+        read_until(ours, None)
+        assert shell.wait(60) == 0
+    os.close(ours)
+    assert '"file": "qmd://notes/deploy.md"' in deploy
+    assert r"qmd get notes/2026/old\ notes.md" in old
+    assert "The performance review of 2025" in old
+
+
+def read_until(descriptor: int, mark: str | None) -> str:
+    """What comes up to and with `mark`, or to the end."""
+    seen = b""
+    while mark is None or mark.encode() not in seen:
+        try:
+            data = os.read(descriptor, 65536)
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            break
+        seen += data
+    return seen.decode().replace("\r\n", "\n")

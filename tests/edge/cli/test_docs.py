@@ -1,0 +1,63 @@
+"""The documents say what the program does."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from qmd.cli.app import app
+from tests.edge.cli.schemas import PAGE
+from tests.edge.cli.test_help import ALL
+
+ROOT = Path(__file__).parents[3]
+MAKER = ROOT / "tools" / "make_cli_docs.py"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+#: Lines that begin with `qmd` in the examples of the help, without what is said of them after two blanks.
+EXAMPLES = sorted(
+    {
+        re.split(r" {2,}| > ", line.strip())[0]
+        for _, command in ALL
+        for line in (command.help or "").split("\n")
+        if line.strip().startswith("qmd ")
+    }
+)
+
+
+@pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
+def test_the_page_of_commands_is_what_their_help_says() -> None:
+    made = runpy.run_path(str(MAKER))["page"]()
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run tools/make_cli_docs.py"
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_can_be_typed(line: str) -> None:
+    words = shlex.split(line)[1:]
+    command: click.Command = app
+    context = click.Context(app, info_name="qmd")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, line
+        command = found
+    command.make_context("qmd", words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_what_a_page_refers_to_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path, command in ALL if any(param.name == "as_json" for param in command.params)],
+    ids=" ".join,
+)
+def test_every_json_is_documented(path: tuple[str, ...]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"\n### {' '.join(path)}\n" in text or f"`{' '.join(path)}`" in text

@@ -1,0 +1,84 @@
+"""A disk that fills up while the index is written: a line says so, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import User
+
+SIZE = 2_000_000
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def _allow_small_files_only() -> None:
+    """As on a full disk, no file grows beyond a size; the program is told so, not killed."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, SIZE))
+
+
+@pytest.fixture
+def small_disk(user: User) -> Iterator[Path]:
+    """A disk of two megabytes with nothing on it."""
+    folder = user.home / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a disk cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture(params=["a full disk", "a limit on the size of files"])
+def cramped(request: pytest.FixtureRequest, user: User) -> Iterator[Run]:
+    """Runs commands of the user, whose index cannot grow beyond two megabytes."""
+    limited = request.param != "a full disk"
+    folder = user.home if limited else request.getfixturevalue("small_disk")
+    user.environ["QMD_INDEX_PATH"] = str(folder / "index.sqlite")
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "qmd", *args],
+            capture_output=True,
+            text=True,
+            env=user.environ,
+            cwd=user.home,
+            preexec_fn=_allow_small_files_only if limited else None,
+            check=False,
+        )
+
+    yield run
+
+
+def test_what_was_indexed_before_the_disk_was_full_is_kept_and_found(user: User, cramped: Run) -> None:
+    assert cramped("collection", "add", str(user.notes)).returncode == 0
+    for number in range(30):
+        text = " ".join(f"word{number}x{at}" for at in range(20_000))
+        (user.notes / f"big {number}.md").write_text(text, encoding="utf-8")
+
+    full = cramped("update")
+    assert full.returncode == 1
+    error, hint = full.stderr.splitlines()
+    assert error.startswith("Error: ")
+    assert user.environ["QMD_INDEX_PATH"] in error
+    assert hint.startswith("Hint: ")
+    assert "space" in hint
+
+    found = cramped("search", "rollback")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "notes/deploy.md" in found.stdout
+    assert "is whole: 11 documents" in cramped("doctor").stdout
+
+    for path in user.notes.glob("big *.md"):
+        path.unlink()
+    (user.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
+    assert cramped("update").stdout == "notes: 1 new, 11 unchanged\n"
+    assert "notes/new.md" in cramped("search", "herring").stdout

@@ -1,0 +1,115 @@
+"""The JSON that `docs/formats.md` describes is the JSON that comes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.cli.schemas import faults, schema
+
+#: By heading of the page: commands, and whether each prints one object of a schema for many, or many for one.
+COMMANDS: dict[str, list[tuple[str, ...]]] = {
+    "Results": [
+        ("search", "performance"),
+        ("search", "performance", "--explain", "--full"),
+        ("search", "performance", "--full-path"),
+        ("search", "nothinghasthis"),
+        ("vsearch", "moving a database", "--explain"),
+        ("query", "moving a database", "--explain"),
+        ("query", "moving a database", "--explain", "--ranking", "contract"),
+        ("query", "moving a database", "--explain", "--no-rerank"),
+    ],
+    "ls": [("ls",)],
+    "ls COLLECTION": [("ls", "notes"), ("ls", "notes/2026", "--full-path")],
+    "collection list": [("collection", "list")],
+    "context list": [("context", "list")],
+    "context check": [("context", "check")],
+    "status": [("status",)],
+    "models": [("models",)],
+    "doctor": [("doctor",)],
+    "cleanup": [("cleanup", "--dry-run"), ("cleanup",)],
+    "why": [
+        ("why", "deploy.md", "rollback of a release"),
+        ("why", "deploy.md", "perform*", "-n", "1"),
+        ("why", "deploy.md", "rollback", "--search", "vsearch"),
+        ("why", "~/notes/.hidden.md", "rollback"),
+    ],
+    "bench": [("bench", "~/questions.json"), ("bench", "~/questions.json", "--ways", "bm25", "-c", "notes")],
+}
+CASES = [(heading, args) for heading, commands in COMMANDS.items() for args in commands]
+
+
+def printed(user: User, *args: str) -> Any:
+    return json.loads(user.ok(*args, "--json"))
+
+
+@pytest.fixture(scope="module")
+def owner(make_user: MakeUser) -> User:
+    """A user with vectors, and one place described."""
+    user = make_user("owner")
+    user.ok("collection", "add", str(user.notes))
+    user.ok("embed", "-q")
+    user.ok("context", "add", "qmd://notes/2026", "Dated")
+    (user.notes / ".hidden.md").write_text("hidden\n", encoding="utf-8")
+    questions = {
+        "version": 1,
+        "queries": [{"id": "q1", "query": "rollback", "expected_files": ["deploy.md"]}],
+    }
+    (user.home / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
+    return user
+
+
+@pytest.mark.parametrize(("heading", "args"), CASES, ids=[" ".join(args) for _, args in CASES])
+def test_what_is_printed_is_as_documented(owner: User, heading: str, args: tuple[str, ...]) -> None:
+    shown = printed(owner, *args)
+    assert shown or "nothinghasthis" in args
+    assert faults(shown, schema(heading)) == []
+
+
+def test_documents_are_printed_as_documented(owner: User) -> None:
+    document = schema("Documents")
+    for args in (["deploy.md"], ["2026/old notes.md:1:1"], ["deploy.md", "--full-path", "--line-numbers"]):
+        assert faults(printed(owner, "get", *args), document) == []
+    many = printed(owner, "multi-get", "notes/**", "--max-bytes", "80")
+    assert {"skipped", "body"} <= {name for each in many for name in each}
+    assert faults(many, {"type": "array", "items": document}) == []
+
+
+def test_approvals_are_printed_as_documented(user: User) -> None:
+    project = user.home / "project"
+    (project / ".qmd").mkdir(parents=True)
+    config = "collections: {docs: {path: ., update: make docs}, notes: {path: ../notes}}"
+    (project / ".qmd" / "index.yml").write_text(config, encoding="utf-8")
+    assert user.run("trust", "--yes", cwd=project).returncode == 0
+    shown = printed(user, "trust", "list")
+    assert {each["kind"] for each in shown} == {"update", "path"}
+    assert faults(shown, schema("trust list")) == []
+
+
+def test_one_collection_is_printed_like_each_of_many(owner: User) -> None:
+    assert [printed(owner, "collection", "show", "notes")] == printed(owner, "collection", "list")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"docid": "abc123"},
+        {"score": 1.5},
+        {"score": True},
+        {"line": 0},
+        {"line": 1.5},
+        {"file": None},
+        {"surprise": 1},
+        {"explain": {"lexical": {"bm25": 1, "bound": 2, "tier": "some"}}},
+        {"explain": {"blend": {"fused": "much"}}},
+    ],
+    ids=str,
+)
+def test_the_check_finds_what_is_wrong(wrong: dict[str, Any]) -> None:
+    right = {"docid": "#abc123", "score": 1, "file": "qmd://a/b", "line": 1, "title": "", "snippet": ""}
+    assert faults([right], schema("Results")) == []
+    assert faults([right | wrong], schema("Results")) != []
+    assert faults([{}], schema("Results")) != []

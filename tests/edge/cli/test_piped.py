@@ -1,0 +1,106 @@
+"""What a pipe gets, letter by letter: others parse it, so it changes only on purpose.
+
+The expected texts lie in `expected/`, named by command and format. Where they are to change, delete the file:
+the test writes it anew, and fails once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from qmd.cli.options import FORMATS
+from qmd.cli.render.formats import render_hits
+from qmd.cli.render.view import View
+from qmd.types import Hit, Snippet
+from tests.edge.cli.conftest import MakeUser, User
+
+EXPECTED = Path(__file__).parent / "expected"
+COMMANDS = {
+    "get": ("get", "plan.md:3:2"),
+    "multi-get": ("multi-get", "plan.md, large.md", "--max-bytes", "500"),
+    "ls": ("ls",),
+    "ls-files": ("ls", "notes"),
+    "collection-list": ("collection", "list"),
+    "collection-show": ("collection", "show", "notes"),
+    "context-list": ("context", "list"),
+    "context-check": ("context", "check"),
+}
+#: When this run indexed the notes; their own times are older.
+_NOW = re.compile(r"20(2[4-9]|[3-9][0-9])-[0-9-]+[T ][0-9:]+(\.[0-9]+Z)?")
+HITS = (
+    Hit(
+        docid="#abc123",
+        file="notes/work/plan.md",
+        collection="notes",
+        path="work/plan.md",
+        title='The "plan", & more',
+        score=0.9254,
+        context="Everything\n\nAbout work",
+        line=7,
+        snippet=Snippet("Before it\n\nThe <plan>, in short", 5, 7),
+        hash="abc123",
+    ),
+    Hit(
+        docid="#def456",
+        file="notes/数据库 迁移.md",
+        collection="notes",
+        path="数据库 迁移.md",
+        title="数据库迁移",
+        score=0.4,
+        context=None,
+        line=1,
+        snippet=Snippet("数据库迁移需要先备份。", 1, 1),
+        hash="def456",
+    ),
+)
+
+
+def check(name: str, text: str) -> None:
+    file = EXPECTED / name
+    if not file.exists():
+        file.write_text(text, encoding="utf-8", newline="")
+        pytest.fail(f"{name} was not there; written: read it, and keep it")
+    with open(file, encoding="utf-8", newline="") as opened:
+        assert text == opened.read()
+
+
+@pytest.fixture(scope="module")
+def planner(make_user: MakeUser) -> User:
+    """A user with two notes that never change."""
+    user = make_user("planner")
+    for path in [*user.notes.rglob("*.md")]:
+        path.unlink()
+    for name, text in {
+        "work/plan.md": "# Plan\n\none\ntwo\nthree\n",
+        "large.md": "# 大\n\n" + "x " * 300,
+    }.items():
+        file = user.notes / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    user.ok("collection", "add", str(user.notes))
+    user.ok("context", "add", "/", 'Everything, "all"')
+    user.ok("context", "add", "qmd://notes/work", "About work")
+    return user
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_prints_what_it_always_printed(planner: User, command: str, name: str) -> None:
+    found = planner.run(*COMMANDS[command], "--format", name)
+    assert (found.returncode, found.stderr) == (0, "")
+    check(f"{command}.{name}", _NOW.sub("NOW", found.stdout.replace(str(planner.home), "~")))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_results_are_printed_as_they_always_were(name: str) -> None:
+    check(f"search.{name}", render_hits(name, HITS, View()))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_numbered_results_are_printed_as_they_always_were(name: str) -> None:
+    check(f"search-numbered.{name}", render_hits(name, HITS, View(line_numbers=True)))

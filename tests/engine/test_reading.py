@@ -1,0 +1,58 @@
+"""An index that is not there yet, or that cannot be written, and what others do to it meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+
+def test_opening_makes_nothing_and_the_first_write_makes_the_file(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    path = tmp_path / "new" / "index.sqlite"
+    with qmd.open_index(path, environ=environ) as index:
+        assert index.search("alpha").hits == ()
+        assert index.status().total_documents == 0
+        assert not path.parent.exists()
+        index.add_collection(str(notes({"a.md": "alpha"})))
+        assert path.exists()
+        assert [hit.path for hit in index.search("alpha").hits] == ["a.md"]
+
+
+def test_an_index_made_by_another_process_is_seen_by_one_that_was_open_before(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    path = tmp_path / "index.sqlite"
+    with qmd.open_index(path, environ=environ) as early, qmd.open_index(path, environ=environ) as late:
+        assert early.search("alpha").hits == ()
+        late.add_collection(str(notes({"a.md": "alpha"})))
+        assert [hit.path for hit in early.search("alpha").hits] == ["a.md"]
+        late.remove_collection("notes")
+        assert early.search("alpha").hits == ()
+
+
+def test_a_file_of_another_program_that_appeared_meanwhile_is_left_alone(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    path = tmp_path / "index.sqlite"
+    with qmd.open_index(path, environ=environ) as index:
+        path.write_text("theirs", encoding="utf-8")
+        with pytest.raises(qmd.ForeignIndexError):
+            index.add_collection(str(notes({"a.md": "alpha"})))
+        with pytest.raises(qmd.ForeignIndexError):
+            index.search("alpha")
+    assert path.read_text(encoding="utf-8") == "theirs"
+
+
+def test_an_empty_file_is_an_index_without_documents(tmp_path: Path, environ: dict[str, str]) -> None:
+    path = tmp_path / "index.sqlite"
+    path.touch()
+    with qmd.open_index(path, environ=environ) as index:
+        assert index.search("alpha").hits == ()
+        assert path.stat().st_size == 0
+        index.update()
+        assert path.stat().st_size > 0

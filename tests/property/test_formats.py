@@ -1,0 +1,154 @@
+"""The formats that programs read, and the lines of a terminal: whatever the documents hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.cli.render.formats import render_hits, render_listing, render_pages
+from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.view import View
+from qmd.cli.render.wrap import line_spans
+from qmd.cli.terminal import width_of
+from qmd.engine.documents import Page, Skipped
+from qmd.types import Document, Hit, Snippet
+
+#: Any text, with what needs care in CSV, XML and JSON more often than chance would have it.
+TEXTS = st.one_of(
+    st.text(),
+    st.text(alphabet="ab ,\"'\n\r\t<>&;]#%|\\\x00\x08\x1b\x7f\x85\u2028\ufeff\ufffe数🎉"),
+    st.sampled_from(["", " ", "]]>", "<!--", "&amp;", '""', "a\r\nb", "=1+1", "\ud7ff\ue000\U0010ffff"]),
+)
+HITS = st.builds(
+    Hit,
+    docid=st.just("#abc123"),
+    file=TEXTS,
+    collection=st.just("notes"),
+    path=TEXTS,
+    title=TEXTS,
+    score=st.floats(0, 1),
+    context=st.none() | TEXTS,
+    line=st.integers(1, 10**9),
+    snippet=st.builds(Snippet, text=TEXTS, first_line=st.integers(1, 9), line=st.integers(1, 9)),
+    hash=st.just("abc123"),
+)
+DOCUMENTS = st.builds(
+    Document,
+    id=st.just(1),
+    collection=st.just("notes"),
+    path=TEXTS,
+    title=TEXTS,
+    hash=st.just("abc123"),
+    size=st.integers(1, 10**9),
+    modified_ns=st.just(0),
+)
+PAGES = st.builds(
+    Page,
+    document=DOCUMENTS,
+    context=st.none() | TEXTS,
+    text=TEXTS,
+    first_line=st.just(1),
+    total_lines=st.integers(1, 99),
+    more=st.just(0),
+)
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), TEXTS, st.lists(TEXTS), st.dictionaries(TEXTS, TEXTS)
+)
+LISTINGS = st.lists(st.fixed_dictionaries({"name": TEXTS, "value": VALUES})).map(
+    lambda rows: Listing("things", "thing", (Column("name"), Column("value")), rows)
+)
+
+
+def in_xml(text: str) -> str:
+    """What XML 1.0 can hold of a text."""
+    return "".join(
+        char
+        for char in text
+        if char in "\t\n\r" or " " <= char <= "\ud7ff" or "\ue000" <= char <= "\ufffd" or char >= "\U00010000"
+    )
+
+
+@given(st.lists(HITS, max_size=3))
+def test_results_come_back_out_of_xml_but_for_characters_that_xml_lacks(hits: list[Hit]) -> None:
+    root = ElementTree.fromstring(render_hits("xml", hits, View()))
+    assert root.tag == "results"
+    assert len(root) == len(hits)
+    for file, hit in zip(root, hits, strict=True):
+        assert file.text == f"\n{in_xml(hit.snippet.text)}\n"
+        assert file.attrib["title"] == in_xml(hit.title)
+        assert file.get("context") == (None if hit.context is None else in_xml(hit.context))
+
+
+@given(st.lists(PAGES | st.builds(Skipped, document=DOCUMENTS, bytes=st.integers(1, 10**9)), max_size=3))
+def test_documents_come_back_out_of_xml_csv_and_json(items: list[Page | Skipped]) -> None:
+    files = ElementTree.fromstring(render_pages("xml", items, View()))
+    rows = list(csv.DictReader(io.StringIO(render_pages("csv", items, View()), newline="")))
+    objects = json.loads(render_pages("json", items, View()))
+    assert len(files) == len(rows) == len(objects) == len(items)
+    for item, file, row, shown in zip(items, files, rows, objects, strict=True):
+        skipped = isinstance(item, Skipped)
+        assert (file.get("skipped"), row["skipped"]) == (("true", "true") if skipped else (None, "false"))
+        assert shown.get("skipped", False) == skipped
+        if isinstance(item, Page):
+            assert file.text == f"\n{in_xml(item.text)}\n"
+            assert row["body"] == shown["body"] == item.text
+
+
+@given(st.lists(HITS, max_size=3))
+def test_results_come_back_out_of_csv_and_json(hits: list[Hit]) -> None:
+    rows = list(csv.DictReader(io.StringIO(render_hits("csv", hits, View()), newline="")))
+    objects = json.loads(render_hits("json", hits, View()))
+    for hit, row, shown in zip(hits, rows, objects, strict=True):
+        assert (row["title"], row["context"], row["snippet"]) == (
+            hit.title,
+            hit.context or "",
+            hit.snippet.text,
+        )
+        assert (shown["title"], shown.get("context"), shown["snippet"]) == (
+            hit.title,
+            hit.context,
+            hit.snippet.text,
+        )
+
+
+@given(st.lists(HITS, min_size=1, max_size=3))
+def test_a_result_is_one_line_of_names(hits: list[Hit]) -> None:
+    rows = list(csv.reader(io.StringIO(render_hits("files", hits, View()), newline="")))
+    assert [row[0] for row in rows] == [hit.docid for hit in hits]
+
+
+@given(LISTINGS)
+def test_rows_come_back_out_of_every_format(listing: Listing) -> None:
+    count = len(listing.rows)
+    assert json.loads(render_listing("json", listing, View())) == list(listing.rows)
+    header, *rows = csv.reader(io.StringIO(render_listing("csv", listing, View()), newline=""))
+    assert header == ["name", "value"]
+    assert [row[0] for row in rows] == [row["name"] for row in listing.rows]
+    root = ElementTree.fromstring(render_listing("xml", listing, View()))
+    assert [thing.findtext("name") for thing in root] == [in_xml(row["name"]) for row in listing.rows]
+    table = render_listing("md", listing, View()).split("\n")
+    assert len(table) == (count + 3 if count else 1)
+    assert len(render_listing("files", listing, View()).split("\n")) == count + 1
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))), st.integers(16, 90))
+def test_lines_fit_lose_nothing_but_blanks_and_no_two_would_make_one(text: str, width: int) -> None:
+    lines = [text[start:end] for start, end in line_spans(text, width)]
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    for line, after in pairwise(lines):
+        assert after
+        assert width_of(f"{line} {after}") > width
+
+
+@given(st.lists(st.text(alphabet="abc,.", min_size=1, max_size=12), min_size=1), st.integers(16, 40))
+def test_words_that_fit_are_not_cut(words: list[str], width: int) -> None:
+    text = " ".join(words)
+    lines = [text[start:end] for start, end in line_spans(text, width)]
+    assert " ".join(lines).split() == words

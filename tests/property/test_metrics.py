@@ -1,0 +1,69 @@
+"""The measures agree with trec_eval's, as `ir-measures` gives them, on any lists and judgements."""
+
+from __future__ import annotations
+
+import math
+
+import ir_measures
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import RR, P, R, nDCG
+
+from qmd.ranking import metrics
+
+NAMES = [f"d{number}" for number in range(25)]
+ranked_lists = st.lists(st.sampled_from(NAMES), unique=True, max_size=20)
+judgements = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), max_size=12)
+cutoffs = st.integers(1, 12)
+MEASURES = {
+    nDCG: metrics.ndcg,
+    P: metrics.precision,
+    R: metrics.recall,
+    RR: metrics.reciprocal_rank,
+}
+
+
+@given(ranked=ranked_lists, grades=judgements, k=cutoffs)
+def test_every_measure_is_that_of_trec_eval(ranked: list[str], grades: dict[str, int], k: int) -> None:
+    qrels = [ir_measures.Qrel("q", name, grade) for name, grade in grades.items()]
+    run = [ir_measures.ScoredDoc("q", name, float(-rank)) for rank, name in enumerate(ranked)]
+    for measure, ours in MEASURES.items():
+        theirs = ir_measures.calc_aggregate([measure @ k], qrels, run)[measure @ k] if qrels and run else 0.0
+        # NaN is the mean of no query: trec_eval leaves one out for which nothing is judged.
+        assert ours(ranked, grades, k) == pytest.approx(0.0 if math.isnan(theirs) else theirs, abs=1e-9)
+
+
+@given(ranked=ranked_lists, grades=judgements, k=cutoffs)
+def test_capped_recall_is_recall_where_all_that_is_relevant_has_room(
+    ranked: list[str], grades: dict[str, int], k: int
+) -> None:
+    relevant = sum(grade > 0 for grade in grades.values())
+    capped = metrics.capped_recall(ranked, grades, k)
+    if relevant <= k:
+        assert capped == metrics.recall(ranked, grades, k)
+    else:
+        assert capped == metrics.precision(ranked, grades, k)
+
+
+@given(grades=judgements, k=cutoffs)
+def test_the_best_possible_list_scores_1_in_all_but_precision(grades: dict[str, int], k: int) -> None:
+    best = sorted(grades, key=lambda name: -grades[name])
+    wanted = 1.0 if any(grades.values()) else 0.0
+    assert metrics.ndcg(best, grades, k) == pytest.approx(wanted)
+    assert metrics.reciprocal_rank(best, grades, k) == wanted
+    assert metrics.capped_recall(best, grades, k) == wanted
+
+
+@given(values=st.lists(st.floats(0, 1e6), min_size=1), share=st.floats(0.01, 1))
+def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
+    values: list[float], share: float
+) -> None:
+    found = metrics.percentile(values, share)
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values)
+    assert sum(value < found for value in values) < share * len(values)
+
+
+def test_without_values_there_is_nothing_to_sum_up() -> None:
+    assert metrics.mean([]) == metrics.percentile([], 0.5) == 0.0

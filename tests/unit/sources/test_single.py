@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from qmd.errors import SourceError
+from qmd.sources.single import source_at
+from qmd.sources.walk import walk
+from qmd.types import Collection
+
+FILES = {
+    "a.md": b"# A\n",
+    "x/b.MD": b"# B\n",
+    "blank.md": b"\n \n",
+    "binary.md": b"\0\0\0\1",
+    "table.txt": b"text",
+    ".hidden/c.md": b"# C\n",
+    "drafts/d.md": b"# D\n",
+    unicodedata.normalize("NFD", "café/é.md"): b"# E\n",
+}
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    for name, data in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    (tmp_path / "link.md").symlink_to("a.md")
+    (tmp_path / "folder").symlink_to("x")
+    return Collection("notes", str(tmp_path), ignore=("drafts",))
+
+
+def read(collection: Collection, path: str) -> bool:
+    try:
+        source_at(collection, path)
+    except SourceError:
+        return False
+    return True
+
+
+def test_a_file_has_a_text_exactly_where_a_scan_would_index_it(collection: Collection) -> None:
+    listed = {file.path for file in walk(collection)}
+    paths = {unicodedata.normalize("NFC", name) for name in FILES} | {"link.md", "folder/b.MD", "gone.md"}
+    assert {path for path in paths if read(collection, path)} == listed - {"blank.md", "binary.md"}
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="file systems there do not tell the forms apart")
+def test_a_name_is_found_on_the_disk_in_whatever_form_it_has_there(collection: Collection) -> None:
+    assert source_at(collection, "café/é.md").title == "E"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason", "setting"),
+    [
+        ("drafts/d.md", "ignore glob 'drafts'", "'ignore'"),
+        ("table.txt", "does not match the pattern '**/*.md'", "'pattern'"),
+    ],
+)
+def test_a_rule_of_the_collection_is_named_with_the_setting_that_says_so(
+    collection: Collection, path: str, reason: str, setting: str
+) -> None:
+    with pytest.raises(SourceError) as caught:
+        source_at(collection, path)
+    assert caught.value.message == reason
+    assert setting in str(caught.value.hint)
