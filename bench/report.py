@@ -17,7 +17,7 @@ def main() -> None:
     readme = _HERE / "README.md"
     before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    sections = (quality, speed, in_process, synthetic, vectors, embedding, install_size)
+    sections = (quality, speed, in_process, serving, synthetic, vectors, embedding, install_size)
     parts = [text for section in sections if (text := section())]
     readme.write_text(before + _BEGIN + "\n" + "\n\n".join(parts) + "\n\n" + _END + after, encoding="utf-8")
 
@@ -68,6 +68,30 @@ def in_process() -> str:
         return ""
     rows = [[row["search"], f"{row['p50']:.1f}", f"{row['p95']:.1f}"] for row in result["in_process"]]
     return "### Warm, in process, 7,425 documents (milliseconds)\n\n" + table(["", "p50", "p95"], rows)
+
+
+def serving() -> str:
+    result = _load("mcp.json")
+    if not result:
+        return ""
+    title = f"### Over MCP, {result['documents']:,} documents\n\n"
+    ways = [
+        [name, *(f"{row[key]:.2f}" for key in ("p50", "p95", "over"))]
+        for name, row in result["overhead"].items()
+    ]
+    heads = ["`search`, milliseconds", "p50", "p95", "over the search in process, p50"]
+    rows = [
+        [name, *(_two(row[key]) for key in ("p50", "p95", "cpu_ms_per_call", "calls_per_second"))]
+        for name, row in result["load"].items()
+    ]
+    load_heads = [
+        "`search` over HTTP",
+        "p50 ms",
+        "p95 ms",
+        "processor ms a call",
+        f"calls a second, {result['clients']} clients",
+    ]
+    return title + table(heads, ways) + "\n\n" + table(load_heads, rows)
 
 
 def synthetic() -> str:

@@ -108,7 +108,7 @@ def compare(name: str, folder: Path, options: argparse.Namespace) -> list[Measur
                 text.write(f"\nedited, round {number}\n")
         for program in programs if number % 2 == 0 else programs[::-1]:
             measured["1% edited"].add(program, program.run("update"))
-    for query in _queries(files, chance, options.queries):
+    for query in neighbours(files, chance, options.queries):
         for program in alternating(programs, 2):
             measured["search"].add(program, program.run("search", query, "--json"))
     sizes = ", ".join(f"{program.name} {program.index_size() / 1e6:.1f} MB" for program in programs)
@@ -206,7 +206,7 @@ def _programs(options: argparse.Namespace) -> list[Program]:
     return programs
 
 
-def _queries(files: Sequence[Path], chance: random.Random, count: int) -> list[str]:
+def neighbours(files: Sequence[Path], chance: random.Random, count: int) -> list[str]:
     """One to three words that stand next to each other in some file."""
     queries: list[str] = []
     for file in chance.sample(files, min(count, len(files))):

@@ -20,12 +20,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from qmd.engine.doctor import Finding
     from qmd.engine.documents import Page, Pages, Skipped
     from qmd.engine.embedding import EmbedProgress, EmbedReport
+    from qmd.engine.evaluation.benchmarking import Benchmark
+    from qmd.engine.evaluation.ways import Evaluation
     from qmd.engine.index import Index, open_index
     from qmd.engine.indexing import ScanReport
+    from qmd.engine.models import ModelUse
     from qmd.engine.requests import SearchRequest
     from qmd.engine.status import CollectionStatus, Status
+    from qmd.engine.upkeep import CleanupReport
+    from qmd.engine.why.inquiry import Why
     from qmd.errors import (
         AmbiguousReferenceError,
         BusyError,
@@ -47,11 +53,17 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "qmd.engine.documents": ("Page", "Pages", "Skipped"),
+    "qmd.engine.doctor": ("Finding",),
     "qmd.engine.embedding": ("EmbedProgress", "EmbedReport"),
+    "qmd.engine.evaluation.benchmarking": ("Benchmark",),
+    "qmd.engine.evaluation.ways": ("Evaluation",),
     "qmd.engine.index": ("Index", "open_index"),
     "qmd.engine.indexing": ("ScanReport",),
+    "qmd.engine.models": ("ModelUse",),
     "qmd.engine.requests": ("SearchRequest",),
     "qmd.engine.status": ("CollectionStatus", "Status"),
+    "qmd.engine.upkeep": ("CleanupReport",),
+    "qmd.engine.why.inquiry": ("Why",),
     "qmd.errors": (
         "AmbiguousReferenceError",
         "BusyError",
@@ -100,8 +112,10 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AmbiguousReferenceError",
+    "Benchmark",
     "BusyError",
     "Chunk",
+    "CleanupReport",
     "Collection",
     "CollectionNotFoundError",
     "CollectionStatus",
@@ -111,10 +125,13 @@ __all__ = [
     "DocumentNotFoundError",
     "EmbedProgress",
     "EmbedReport",
+    "Evaluation",
+    "Finding",
     "ForeignIndexError",
     "Hit",
     "Index",
     "ModelError",
+    "ModelUse",
     "NotFoundError",
     "Page",
     "Pages",
@@ -132,6 +149,7 @@ __all__ = [
     "TypedSearch",
     "UsageError",
     "VectorIndexMissingError",
+    "Why",
     "__version__",
     "open_index",
 ]

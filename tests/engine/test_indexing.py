@@ -232,3 +232,14 @@ def test_a_read_only_folder_of_the_index_is_a_clear_error(tmp_path: Path, enviro
         target = folder / "index.sqlite"
     with pytest.raises((qmd.StoreError, qmd.ConfigError)):
         qmd.open_index(target, environ=environ).update()
+
+
+@pytest.mark.parametrize("work", ["update", "add"])
+def test_a_configuration_that_went_away_empties_no_index(index: qmd.Index, notes: Notes, work: str) -> None:
+    folder = notes({"a.md": "alpha"})
+    index.add_collection(str(folder))
+    os.unlink(index.locations.config)
+    with pytest.raises(qmd.ConfigError, match="is missing, and the index holds documents of: notes"):
+        index.update() if work == "update" else index.add_collection(str(folder), "other")
+    Path(index.locations.config).write_text(f"collections: {{notes: {{path: {folder}}}}}")
+    assert files(index) == ["notes/a.md"]

@@ -17,8 +17,8 @@ from qmd.cli.terminal import clean_name, one_line, say, write
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.benchmarking import Benchmark
-    from qmd.engine.evaluation import Answer, Evaluation, Result
+    from qmd.engine.evaluation.benchmarking import Benchmark
+    from qmd.engine.evaluation.ways import Answer, Evaluation, Result
 
 
 @click.command(cls=Command)
@@ -84,7 +84,7 @@ def bench(session: Session, /, fixture: str, **options: Any) -> None:
 
 
 def _benchmark(fixture: str, options: dict[str, Any]) -> Benchmark:
-    from qmd.engine.benchmarking import Benchmark
+    from qmd.engine.evaluation.benchmarking import Benchmark
     from qmd.engine.requests import SearchRequest
 
     setting = SearchRequest(
@@ -163,7 +163,7 @@ def _table(found: Evaluation) -> Listing:
 def _by_type(found: Evaluation) -> Listing | None:
     """The first measure for each type of question; None where there are not several types."""
     from qmd.cli.render.rows import Column, Listing
-    from qmd.engine.evaluation import means
+    from qmd.engine.evaluation.ways import means
 
     types = dict.fromkeys(question.type for question in found.fixture.questions if question.type)
     ran = [result for result in found.results if result.skipped is None]

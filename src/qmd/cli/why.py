@@ -29,9 +29,9 @@ from qmd.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from qmd.engine.matching import TermMatch
     from qmd.engine.requests import SearchRequest
-    from qmd.engine.why import Place, Why
+    from qmd.engine.why.inquiry import Place, Why
+    from qmd.engine.why.matching import TermMatch
 
 #: As many results as the searches show on a terminal.
 _LIMIT = 5

@@ -14,6 +14,15 @@ from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking
 #: tobi/qmd reads all of them; the first that is there counts.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
 
+#: tobi/qmd writes these into every file by itself: they are nobody's choice, and stand for the default.
+WRITTEN_BY_TOBI = frozenset(
+    {
+        "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
+        "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
+        "hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
+    }
+)
+
 
 def read_config(root: Node | None, path: str, digest: str) -> Config:
     """The configuration that the document `root` of the file at `path` holds.
@@ -40,9 +49,9 @@ class _Reader:
             global_context=self._text(top.get("global_context"), "global_context"),
             editor_uri=self._text(top.get(editor), editor),
             models=Models(
-                embed=self._text(models.get("embed"), "models.embed"),
-                rerank=self._text(models.get("rerank"), "models.rerank"),
-                generate=self._text(models.get("generate"), "models.generate"),
+                embed=self._model(models.get("embed"), "models.embed"),
+                rerank=self._model(models.get("rerank"), "models.rerank"),
+                generate=self._model(models.get("generate"), "models.generate"),
             ),
             ranking=self._ranking(top.get("ranking")),
         )
@@ -83,6 +92,10 @@ class _Reader:
             include_by_default=self._flag(fields.get("includeByDefault"), f"{where}.includeByDefault"),
             encoding=self._encoding(fields.get("encoding"), f"{where}.encoding"),
         )
+
+    def _model(self, node: Node | None, where: str) -> str | None:
+        model = self._text(node, where)
+        return None if model in WRITTEN_BY_TOBI else model
 
     def _ignore(self, node: Node | None, where: str) -> tuple[str, ...]:
         if isinstance(node, Sequence):

@@ -6,14 +6,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from qmd.config.contexts import context_for
+from qmd.engine.deadline import Deadline
 from qmd.engine.requests import DEFAULT_MAX_BYTES, unknown_collection
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Config, Document
+
+if TYPE_CHECKING:
+    from qmd.models.base import Cancelled
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
 _GLOB = re.compile(r"[*?\[{]")
@@ -73,28 +78,27 @@ class Library:
         Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
         """
         _check_lines(from_line, max_lines)
-        try:
-            # A file whose own name ends in :12 is found first.
-            document = self.resolve(reference)
-        except DocumentNotFoundError as error:
+        # A file whose own name ends in :12 is found first.
+        document = self._find(reference)
+        if document is None:
             path, start, count = split_location(reference)
-            if start is None:
-                raise
-            try:
-                document = self.resolve(path)
-            except DocumentNotFoundError:
-                raise self._not_found(path) from error
-            from_line, max_lines = start, count if count is not None else max_lines
-            _check_lines(from_line, max_lines)
+            document = self.resolve(path)
+            if start is not None:
+                from_line, max_lines = start, count if count is not None else max_lines
+                _check_lines(from_line, max_lines)
         return self._page(document, from_line, max_lines)
 
     def multi_get(
-        self, pattern: str, max_lines: int | None = None, max_bytes: int | None = DEFAULT_MAX_BYTES
+        self,
+        pattern: str,
+        max_lines: int | None = None,
+        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        cancelled: Cancelled | None = None,
     ) -> Pages:
         """Many documents: a glob over display paths, or a comma-separated list of anything `get` takes.
 
         Documents above `max_bytes` are named but not read. Raises `DocumentNotFoundError` where nothing
-        matched.
+        matched, and `CancelledError` once `cancelled` is true.
         """
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
@@ -103,7 +107,9 @@ class Library:
             raise UsageError("the pattern is empty")
         items: list[Page | Skipped] = []
         errors: list[str] = []
-        for document, start, count in self._chosen(pattern, errors):
+        deadline = Deadline(None, cancelled)
+        for document, start, count in self._chosen(pattern, errors, deadline):
+            deadline.check()
             if max_bytes is not None and document.size > max_bytes:
                 items.append(Skipped(document, document.size))
                 continue
@@ -120,6 +126,13 @@ class Library:
 
     def resolve(self, reference: str) -> Document:
         """The one document that a reference names. Raises as `get` does."""
+        document = self._find(reference)
+        if document is None:
+            raise self._not_found(reference.strip())
+        return document
+
+    def _find(self, reference: str) -> Document | None:
+        """The one document that a reference names, if any. Raises `AmbiguousReferenceError`."""
         reference = reference.strip()
         path = parse_uri(reference) if is_uri(reference) else reference
         exact = self._exact(path)
@@ -139,9 +152,7 @@ class Library:
         ending = self._visible(self._store.ending_with(path, _CANDIDATES)) if path.strip("/") else []
         if len(ending) > 1:
             raise _ambiguous(reference, [document.file for document in ending])
-        if ending:
-            return ending[0]
-        raise self._not_found(reference)
+        return ending[0] if ending else None
 
     def listing(self, target: str | None) -> list[Document]:
         """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
@@ -159,14 +170,17 @@ class Library:
             raise DocumentNotFoundError(f"nothing under {path}", hint=f"see 'qmd ls {collection}'")
         return found
 
-    def _chosen(self, pattern: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
+    def _chosen(
+        self, pattern: str, errors: list[str], deadline: Deadline
+    ) -> Iterator[tuple[Document, int | None, int | None]]:
         """The documents of a pattern, with the lines that its references ask for."""
         names = split_pattern(pattern)
         # A name may hold commas itself: the longest run of pieces that is a document wins.
         longest = self._most_pieces() if len(names) > 1 else 1
         at = 0
         while at < len(names):
-            for to in range(min(len(names), at + longest), at, -1):
+            deadline.check()
+            for to in range(min(len(names), at + longest), at + 1, -1):
                 document = self._try(", ".join(names[at:to])) or self._try(",".join(names[at:to]))
                 if document is not None:
                     yield document, None, None
@@ -177,22 +191,35 @@ class Library:
             at = to
 
     def _named(self, name: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
-        """The documents of one piece of a list: a glob, or a reference with or without lines."""
-        if _GLOB.search(name):
-            matches = compile_pattern(name.removeprefix("qmd://"))
-            found = False
-            for document in self._visible(self._store.listing()):
-                if matches(document.file) or matches(document.path):
-                    found = True
-                    yield document, None, None
-            if not found:
-                errors.append(f"No documents match: {name}")
-            return
-        path, start, count = split_location(name)
+        """The documents of one piece of a list: a reference with or without lines, or a glob."""
+        start = count = None
         try:
-            yield self.resolve(path if start is not None else name), start, count
-        except QmdError as error:
+            found = self._find(name)
+            if found is None and _GLOB.search(name):
+                yield from self._matching(name, errors)
+                return
+            if found is None:
+                name, start, count = split_location(name)
+                found = self._find(name) if start is not None else None
+        except AmbiguousReferenceError as error:
             errors.append(error.message)
+            return
+        if found is None:
+            # Looking for similar names takes longer than all the rest: a list of names has none suggested.
+            errors.append(_missing(name))
+        else:
+            yield found, start, count
+
+    def _matching(self, glob: str, errors: list[str]) -> Iterator[tuple[Document, None, None]]:
+        """The documents whose paths match a glob, with or without the collection."""
+        matches = compile_pattern(glob.removeprefix("qmd://"))
+        matched = False
+        for document in self._visible(self._store.listing()):
+            if matches(document.file) or matches(document.path):
+                matched = True
+                yield document, None, None
+        if not matched:
+            errors.append(f"No documents match: {glob}")
 
     def _most_pieces(self) -> int:
         """Into how many pieces a comma-separated list can cut one name."""
@@ -203,8 +230,8 @@ class Library:
         if not reference:
             return None
         try:
-            return self.resolve(reference)
-        except (DocumentNotFoundError, AmbiguousReferenceError):
+            return self._find(reference)
+        except AmbiguousReferenceError:
             return None
 
     def _page(self, document: Document, from_line: int | None, max_lines: int | None) -> Page:
@@ -247,7 +274,7 @@ class Library:
     def _not_found(self, reference: str) -> DocumentNotFoundError:
         similar = self._similar(reference)
         return DocumentNotFoundError(
-            f"Document not found: {reference}",
+            _missing(reference),
             similar,
             "see 'qmd ls' for what is indexed" if not similar else None,
         )
@@ -278,6 +305,10 @@ def _check_lines(from_line: int | None, max_lines: int | None) -> None:
         raise UsageError(f"lines are counted from 1: there is no line {from_line}")
     if max_lines is not None and max_lines < 1:
         raise UsageError(f"the number of lines must be at least 1, not {max_lines}")
+
+
+def _missing(reference: str) -> str:
+    return f"Document not found: {reference}"
 
 
 def _ambiguous(reference: str, candidates: Sequence[str]) -> AmbiguousReferenceError:

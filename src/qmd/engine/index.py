@@ -25,6 +25,7 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
+from qmd.errors import ConfigError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.sqlite.store import SqliteStore
@@ -40,15 +41,16 @@ from qmd.types import (
 
 if TYPE_CHECKING:
     # Imported on use: searching and reading need none of them.
-    from qmd.engine import benchmarking, embedding, evaluation, indexing
+    from qmd.engine import embedding, indexing
     from qmd.engine.doctor import Finding
     from qmd.engine.documents import Library, Page, Pages
+    from qmd.engine.evaluation import benchmarking, ways
     from qmd.engine.models import ModelUse
     from qmd.engine.searching import Searcher
     from qmd.engine.status import Status
     from qmd.engine.trusting import Trust
     from qmd.engine.upkeep import CleanupReport
-    from qmd.engine.why import Kind, Why
+    from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
     from qmd.store.base import OnStep
 
@@ -174,6 +176,7 @@ class Index:
         collection = places.new_collection(path, name, pattern, tuple(ignore), encoding)
         # Refuses a pattern that cannot be read before anything is written.
         indexing.check(collection)
+        self._refuse_to_empty()
         written = editing.add_collection(self.locations.config, collection)
         self._write(written)
         self.trust.approve_typed(collection.name, "path")
@@ -272,6 +275,7 @@ class Index:
         config = self.config
         for name in collections:
             self.collection(name)
+        self._refuse_to_empty()
         self._store.sync(self._written)
         chosen = [each for each in config.collections.values() if not collections or each.name in collections]
         reports = []
@@ -290,6 +294,16 @@ class Index:
             self._store.prune()
         self._store.refresh_statistics()
         return reports
+
+    def _refuse_to_empty(self) -> None:
+        """A configuration that went away is no wish to forget everything. Raises `ConfigError`."""
+        path = self.locations.config
+        held = [name for name, stats in self._store.collection_stats().items() if stats.documents]
+        if held and not os.path.exists(path):
+            raise ConfigError(
+                f"{path} is missing, and the index holds documents of: {', '.join(held)}",
+                f"put it back; to begin anew, delete {self.locations.index}",
+            )
 
     def embed(
         self,
@@ -408,9 +422,7 @@ class Index:
             ),
         )
 
-    def run(
-        self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None
-    ) -> SearchResponse:
+    def run(self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None) -> SearchResponse:
         """One search, given as a value; `kind` is search, vsearch or query.
 
         `cancelled` turns true where nobody waits for the answer any more. Raises `CancelledError` then.
@@ -435,8 +447,8 @@ class Index:
         `reference` is anything that `get` takes, or the path of a file. Raises as `get` does where it is
         neither, and as the search does, but for `VectorIndexMissingError`, which is an answer.
         """
-        from qmd.engine.presence import Presence
-        from qmd.engine.why import Inquiry
+        from qmd.engine.why.inquiry import Inquiry
+        from qmd.engine.why.presence import Presence
 
         config = self.config
         refused = {each.name: each.value for each in self.trust.unapproved() if each.kind == "path"}
@@ -444,15 +456,15 @@ class Index:
         return Inquiry(self._store, config, self.roles, presence, self.run).answer(reference, kind, request)
 
     def evaluate(
-        self, benchmark: benchmarking.Benchmark, on_progress: evaluation.OnProgress | None = None
-    ) -> evaluation.Evaluation:
+        self, benchmark: benchmarking.Benchmark, on_progress: ways.OnProgress | None = None
+    ) -> ways.Evaluation:
         """Measure how well the ways to search answer questions whose answers are known.
 
         A fixture file is asked of this index; a folder in BEIR layout of an index of its own, with this one's
         models. Raises `SourceError` for a fixture that cannot be read, `UsageError` for a benchmark that
         means nothing, `CollectionNotFoundError`, and `NotFoundError` where there is nothing to search.
         """
-        from qmd.engine import benchmarking
+        from qmd.engine.evaluation import benchmarking
 
         return benchmarking.evaluate(self, self._environ, benchmark, on_progress)
 
@@ -463,10 +475,15 @@ class Index:
         return self._library().get(reference, from_line, max_lines)
 
     def multi_get(
-        self, pattern: str, *, max_lines: int | None = None, max_bytes: int | None = DEFAULT_MAX_BYTES
+        self,
+        pattern: str,
+        *,
+        max_lines: int | None = None,
+        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        cancelled: Cancelled | None = None,
     ) -> Pages:
         """Many documents; see `Library.multi_get`."""
-        return self._library().multi_get(pattern, max_lines, max_bytes)
+        return self._library().multi_get(pattern, max_lines, max_bytes, cancelled)
 
     def documents(self, target: str | None = None) -> list[Document]:
         """Documents of a collection or a folder of one, all where `target` is None."""

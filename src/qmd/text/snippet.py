@@ -20,14 +20,15 @@ def snippet(
     there, its beginning is shown.
     """
     start, end = within or (0, len(text))
-    found = marker.find(text[start:end])
-    if found:
-        low, high, first = _best(found, width)
-        low, high, first = low + start, high + start, first + start
-    else:
-        low = first = _opening(text, start, end)
-        high = min(low + width, end)
-    return _cut(text, low, high, first, width)
+    body = min(_front_matter_end(text), end) if start == 0 else start
+    # Front matter is shown only where nothing else matches.
+    for low, high in ((body, end), (start, body)):
+        found = marker.find(text[low:high])
+        if found:
+            begin, stop, first = (low + offset for offset in _best(found, width))
+            return _around(text, begin, stop, first, width, floor=body if low == body else 0)
+    first = _opening(text, body, end) if start else _skip_blank(text, body, end)
+    return _numbered(text, first, _line_end(text, first, min(first + width, end)), first)
 
 
 def window(text: str, marker: Marker, span: tuple[int, int], width: int) -> tuple[int, int]:
@@ -64,25 +65,33 @@ def _best(found: Sequence[Match], width: int) -> tuple[int, int, int]:
     return found[left][0], found[right][1], found[left][0]
 
 
-def _cut(text: str, low: int, high: int, first: int, width: int) -> Snippet:
-    """Widen a window to `width` and to whole lines or words, and number it."""
+def _around(text: str, low: int, high: int, first: int, width: int, floor: int) -> Snippet:
+    """Widen a window to `width` and to whole lines or words, down to `floor`, and number it."""
     spare = max(0, width - (high - low))
-    begin = max(0, low - spare // 3)
-    line_start = text.rfind("\n", 0, low) + 1
-    begin = line_start if low - line_start <= max(spare, width // 3) else _word_start(text, begin, low)
-    if begin == line_start and spare - (low - begin) > width // 3:
-        # Room for the line before, where a heading often stands.
-        above = text.rfind("\n", 0, max(0, line_start - 1)) + 1
-        if line_start - above <= width // 3:
-            begin = above
-    end = min(len(text), max(high, begin + width))
-    line_end = text.find("\n", high)
-    line_end = len(text) if line_end < 0 else line_end
-    if line_end <= end:
-        cut = text.rfind("\n", high, end)
-        end = end if end == len(text) else max(cut, line_end)
+    line_start = max(floor, text.rfind("\n", 0, low) + 1)
+    if low - line_start <= max(spare, width // 3):
+        begin = line_start
+        if begin > floor and spare - (low - begin) > width // 3:
+            # Room for the line before, where a heading often stands, blank lines between.
+            above = max(floor, text.rfind("\n", 0, len(text[:begin].rstrip("\n"))) + 1)
+            if begin - above <= width // 3:
+                begin = above
     else:
-        end = _word_end(text, end, high)
+        begin = _word_start(text, max(floor, low - spare // 3), low)
+    return _numbered(text, begin, _line_end(text, high, max(high, begin + width)), first)
+
+
+def _line_end(text: str, least: int, most: int) -> int:
+    """The last end of a line up to `most`, at least `least`; of a word, where the line is longer."""
+    if most >= len(text):
+        return len(text)
+    if text[most] == "\n":
+        return most
+    cut = text.rfind("\n", least, most)
+    return cut if cut >= 0 else _word_end(text, most, least)
+
+
+def _numbered(text: str, begin: int, end: int, first: int) -> Snippet:
     passage = text[begin:end]
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
@@ -98,12 +107,16 @@ def _opening(text: str, start: int, end: int) -> int:
 
     A chunk begins with the end of the one before it; its own subject often begins with a heading after that.
     """
-    if start == 0:
-        from qmd.text.markdown import front_matter_end
-
-        return _skip_blank(text, min(front_matter_end(text), max(0, end - 1)), end)
     heading = text.find("\n#", start, start + (end - start) * 2 // 5)
     return heading + 1 if heading >= 0 else _skip_blank(text, start, end)
+
+
+def _front_matter_end(text: str) -> int:
+    if not text.startswith("---"):
+        return 0
+    from qmd.text.markdown import front_matter_end
+
+    return front_matter_end(text)
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:

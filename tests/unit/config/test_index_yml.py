@@ -30,6 +30,17 @@ def reason(text: str | bytes) -> str:
     return caught.value.message.removeprefix(FILE + ":")
 
 
+def test_the_models_that_tobi_writes_into_every_file_are_no_choice() -> None:
+    embed, rerank, generate = (
+        "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
+        "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
+        "hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
+    )
+    written = f"models: {{embed: '{embed}', rerank: '{rerank}', generate: '{generate}'}}"
+    assert read(written).models == Models()
+    assert read("models: {embed: other}").models == Models(embed="other")
+
+
 def test_tobis_file_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     data = EXAMPLE.read_bytes()

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from qmd.engine.matching import TermMatch, match_terms
-from qmd.engine.presence import Presence
 from qmd.engine.requests import ALL, SearchRequest, collections_of
 from qmd.engine.roles import Roles
 from qmd.engine.searching import LIST_LENGTH
+from qmd.engine.why.matching import TermMatch, match_terms
+from qmd.engine.why.presence import Presence
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
 from qmd.text.query import LexicalQuery, parse, parse_document

@@ -8,7 +8,7 @@ from typing import Literal
 
 from qmd.config.names import nfc
 from qmd.engine.deadline import Stopwatch
-from qmd.engine.fixtures import Fixture, Question
+from qmd.engine.evaluation.fixtures import Fixture, Question
 from qmd.engine.requests import SearchRequest
 from qmd.errors import QmdError, QueryError, UsageError
 from qmd.ranking import metrics

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from qmd.config.files import replace_file
 from qmd.config.settings import Settings
 from qmd.engine.embedding import EmbedProgress
-from qmd.engine.evaluation import OnProgress
-from qmd.engine.fixtures import corpus_file, read_corpus
+from qmd.engine.evaluation.fixtures import corpus_file, read_corpus
+from qmd.engine.evaluation.ways import OnProgress
 from qmd.errors import ModelError, SourceError
 from qmd.types import Hit
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from qmd.engine.corpora import indexed
-from qmd.engine.evaluation import (
+from qmd.engine.evaluation.corpora import indexed
+from qmd.engine.evaluation.fixtures import Fixture, read_benchmark, read_judgements
+from qmd.engine.evaluation.ways import (
     Evaluation,
     Evaluator,
     OnProgress,
@@ -19,7 +20,6 @@ from qmd.engine.evaluation import (
     endings,
     normalised,
 )
-from qmd.engine.fixtures import Fixture, read_benchmark, read_judgements
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
 

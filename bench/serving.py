@@ -1,0 +1,355 @@
+"""What a call of a tool costs over MCP, side by side with tobi/qmd where its paths are given.
+
+    python bench/serving.py --vocabulary FOLDER... [--node NODE --peer QMD_JS] [--work DIR] [--json OUT]
+
+In an index of 38,000 small generated files, with queries of one to three words that stand in them. Overhead:
+the same search in process, over stdio and over HTTP, in turns; `over` is what a call took longer than the
+search in process, the median over all queries. Load: `search` over HTTP with one client, then with four at
+once, each program in turns; ratios are ours over theirs, of medians. Every query is asked once before it is
+measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import itertools
+import json
+import os
+import random
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common import median, percentile, say, table, write_json
+from processes import Program, alternating, ours, peer
+from speed import SEED, generate_small_files, neighbours
+
+HOST = "127.0.0.1"
+LIMIT = 10
+CLIENTS = 4
+MEASURES = ("p50", "p95", "calls_per_second", "cpu_ms_per_call")
+#: The revision that both programs speak without a handshake.
+MODERN = "2026-07-28"
+_META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+#: Seconds that a server may take until it listens.
+_PATIENCE = 60.0
+
+Ask = Callable[[str], float]
+Arguments = Callable[[str], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """How a program's lexical search is called: the tool, and its arguments for a query."""
+
+    tool: str
+    arguments: Arguments
+
+    def message(self, query: str, meta: dict[str, Any] | None = None) -> bytes:
+        """The request, as a line."""
+        params = {"name": self.tool, "arguments": self.arguments(query)} | ({"_meta": meta} if meta else {})
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return json.dumps(request).encode() + b"\n"
+
+
+OURS = Caller("search", lambda query: {"query": query, "limit": LIMIT})
+#: Without reranking and with a type, so that the peer needs no model, as ours does not.
+PEER = Caller(
+    "query", lambda query: {"searches": [{"type": "lex", "query": query}], "limit": LIMIT, "rerank": False}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A program that serves over HTTP."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    port: int
+    caller: Caller
+
+    @contextmanager
+    def client(self, revision: str = MODERN) -> Iterator[Ask]:
+        """A client with a connection of its own; each call gives its seconds."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=_PATIENCE)
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": revision,
+        }
+        meta = _META if revision == MODERN else None
+        if meta:
+            headers |= {"mcp-method": "tools/call", "mcp-name": self.caller.tool}
+
+        def ask(query: str) -> float:
+            body = self.caller.message(query, meta)
+            began = time.perf_counter()
+            connection.request("POST", "/mcp", body, headers)
+            answer = connection.getresponse().read()
+            took = time.perf_counter() - began
+            _check(answer)
+            return took
+
+        try:
+            yield ask
+        finally:
+            connection.close()
+
+
+@dataclass(slots=True)
+class Load:
+    """What one program did in all rounds: seconds of each call, calls a second, processor seconds a call."""
+
+    calls: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "p50": round(1000 * median(self.calls), 2),
+            "p95": round(1000 * percentile(self.calls, 0.95), 2),
+            "calls_per_second": round(median(self.rates), 1),
+            "cpu_ms_per_call": round(1000 * median(self.cpu), 2),
+            "calls": len(self.calls),
+        }
+
+
+def main() -> None:
+    options = _options()
+    folder = options.work / "corpus"
+    if not folder.exists():
+        say(f"making {options.files:,} files")
+        generate_small_files(folder, options.files, options.vocabulary)
+    files = sorted(folder.rglob("*.md"))
+    mine = ours(options.work / "ours", tuple(shlex.split(options.ours)))
+    programs = {mine.name: (mine, OURS)}
+    if options.peer:
+        theirs = peer(options.node, options.peer, options.work / "peer")
+        programs[theirs.name] = (theirs, PEER)
+    for program, _ in programs.values():
+        if not program.index_size():
+            say(f"{program.name}: indexing")
+            program.run("collection", "add", str(folder), "--name", "bench")
+    queries = found_queries(mine, files, options.queries)
+    result: dict[str, Any] = {"documents": len(files), "queries": len(queries), "clients": CLIENTS}
+    result["overhead"] = overhead(mine, queries)
+    print(table(["milliseconds", "p50", "p95", "over"], _overhead_rows(result["overhead"])))
+    result["load"] = load(programs, queries, options.rounds)
+    print("\n" + table(["", *MEASURES], _load_rows(result["load"])))
+    write_json(options.json, result)
+
+
+def found_queries(program: Program, files: Sequence[Path], count: int) -> list[str]:
+    """Queries of words from the files that find something: those of function words alone do not."""
+    import qmd
+
+    with qmd.open_index(environ=program.environ) as index:
+        queries = dict.fromkeys(neighbours(files, random.Random(SEED), count))
+        return [query for query in queries if index.search(query, limit=LIMIT).hits]
+
+
+def overhead(program: Program, queries: Sequence[str]) -> dict[str, Any]:
+    """Milliseconds of a search in process and over each transport; `over` is what a call took longer."""
+    import qmd
+
+    with ExitStack() as stack:
+        index = stack.enter_context(qmd.open_index(environ=program.environ))
+        site = stack.enter_context(serving(program, OURS))
+        ways: dict[str, Ask] = {
+            "in process": lambda query: _timed(lambda: index.search(query, limit=LIMIT)),
+            "stdio": stack.enter_context(stdio(program)),
+            "HTTP": stack.enter_context(site.client("2025-06-18")),
+            f"HTTP, {MODERN}": stack.enter_context(site.client()),
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for at, query in enumerate([*queries, *queries]):
+            order = list(ways) if at % 2 == 0 else list(ways)[::-1]
+            for name in order:
+                took = ways[name](query)
+                if at >= len(queries):
+                    times[name].append(1000 * took)
+    inside = times["in process"]
+    return {
+        name: {
+            "p50": round(median(taken), 2),
+            "p95": round(percentile(taken, 0.95), 2),
+            "over": round(median([call - own for call, own in zip(taken, inside, strict=True)]), 2),
+            "calls": len(taken),
+        }
+        for name, taken in times.items()
+    }
+
+
+def load(
+    programs: dict[str, tuple[Program, Caller]], queries: Sequence[str], rounds: int
+) -> dict[str, dict[str, Any]]:
+    """Search over HTTP with one client, then with four, with each program in turns."""
+    with ExitStack() as stack:
+        sites = {
+            name: stack.enter_context(serving(program, caller))
+            for name, (program, caller) in programs.items()
+        }
+        done = {name: Load() for name in sites}
+        for site in sites.values():
+            with site.client() as ask:
+                for query in queries:
+                    ask(query)
+        for program in alternating([program for program, _ in programs.values()], rounds):
+            site, found = sites[program.name], done[program.name]
+            with site.client() as ask:
+                before = _processor_seconds(site.process)
+                found.calls += [ask(query) for query in queries]
+                found.cpu.append((_processor_seconds(site.process) - before) / len(queries))
+            found.rates.append(rate(site, queries))
+            say(f"{program.name}: {found.summary()}")
+    summaries = {name: each.summary() for name, each in done.items()}
+    if len(summaries) == 2:
+        mine, theirs = summaries.values()
+        summaries["ratio"] = {
+            key: round(mine[key] / theirs[key], 3) if theirs[key] else None for key in MEASURES
+        }
+    return summaries
+
+
+def rate(site: Site, queries: Sequence[str]) -> float:
+    """Calls a second that four clients are answered, each with its share of the queries, twice."""
+
+    def work(part: Sequence[str]) -> None:
+        with site.client() as ask:
+            for query in itertools.chain(part, part):
+                ask(query)
+
+    parts = [queries[number::CLIENTS] for number in range(CLIENTS)]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        list(clients.map(work, parts))
+    return 2 * len(queries) / (time.perf_counter() - began)
+
+
+@contextmanager
+def serving(program: Program, caller: Caller) -> Iterator[Site]:
+    """The program, serving over HTTP."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port: int = free.getsockname()[1]
+    with _started(program, "mcp", "--http", "--host", HOST, "--port", str(port)) as process:
+        due = time.monotonic() + _PATIENCE
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > due:
+                raise SystemExit(f"{program.name}: does not serve")
+            time.sleep(0.05)
+        yield Site(program.name, process, port, caller)
+
+
+@contextmanager
+def stdio(program: Program) -> Iterator[Ask]:
+    """A client of our program over stdio, after the handshake."""
+    with _started(program, "mcp") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        send, receive = process.stdin, process.stdout
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }
+        messages = (
+            {"id": 0, "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+        )
+        for message in messages:
+            send.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        send.flush()
+        receive.readline()
+
+        def ask(query: str) -> float:
+            line = OURS.message(query)
+            began = time.perf_counter()
+            send.write(line)
+            send.flush()
+            answer = receive.readline()
+            took = time.perf_counter() - began
+            _check(answer)
+            return took
+
+        yield ask
+
+
+@contextmanager
+def _started(program: Program, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = program.start(*arguments)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def _check(answer: bytes) -> None:
+    message = json.loads(answer)
+    if "result" not in message or message["result"].get("isError"):
+        raise SystemExit(f"a call failed: {answer[:500]!r}")
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _processor_seconds(process: subprocess.Popen[bytes]) -> float:
+    """Of all threads of a running process; 0 where the system has no /proc."""
+    path = Path(f"/proc/{process.pid}/stat")
+    if not path.exists():
+        return 0.0
+    user, system = path.read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _overhead_rows(found: dict[str, Any]) -> list[list[object]]:
+    return [[name, *(f"{each[key]:.2f}" for key in ("p50", "p95", "over"))] for name, each in found.items()]
+
+
+def _load_rows(found: dict[str, Any]) -> list[list[object]]:
+    return [[name, *(each[key] for key in MEASURES)] for name, each in found.items()]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Calls over MCP, side by side with tobi/qmd.")
+    parser.add_argument(
+        "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
+    )
+    parser.add_argument("--files", type=int, default=38_000, help="how many files are generated (38000)")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
+    parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
+    parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
+    parser.add_argument("--work", type=Path, default=Path("bench-work") / "serving")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if bool(options.node) != bool(options.peer):
+        parser.error("--node and --peer go together")
+    options.work = options.work.resolve()
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""`mcp`: serving AI agents, in the foreground or the background."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qmd.cli.command import Command, Group, fail
+from qmd.cli.options import whole
+from qmd.cli.session import Session, pass_session
+from qmd.cli.terminal import is_terminal, say
+from qmd.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from qmd.server.daemon import Daemon
+
+MCP_PORT = 8181
+_LOOPBACK = "127.0.0.1"
+
+
+@click.group("mcp", cls=Group)
+@click.option("--http", is_flag=True, help="Serve over HTTP, not stdin and stdout.")
+@click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {_LOOPBACK}]")
+@click.option(
+    "--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {MCP_PORT}]"
+)
+@click.option("--daemon", is_flag=True, help="Serve in the background; 'qmd mcp stop' ends it.")
+@click.option("--insecure", is_flag=True, help="Let other machines read all that is indexed.")
+@pass_session
+@click.pass_context
+def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> None:
+    """Serve AI agents by the Model Context Protocol.
+
+    Without options it speaks on stdin and stdout: an agent's settings name it as the command "qmd mcp". With
+    QMD_MCP_UPDATE=1 it scans the collections when it starts, and again whenever their files change.
+
+    \b
+    Examples:
+      qmd mcp
+      qmd mcp --http                   at http://127.0.0.1:8181/mcp
+      qmd mcp --http --port 9000 --daemon
+      qmd mcp stop
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not http:
+        for name, value in options.items():
+            if value not in (None, False):
+                fail(f"--{name} needs --http")
+        _serve_stdio(session)
+    elif options["daemon"]:
+        _start(session, options)
+    else:
+        _serve_http(session, options)
+
+
+@mcp.command("stop", cls=Command)
+@pass_session
+def stop(session: Session) -> None:
+    """End the server that 'qmd mcp --http --daemon' started.
+
+    \b
+    Examples:
+      qmd mcp stop
+      qmd mcp stop --index work
+    """
+    pid = _daemon(session).stop()
+    if pid is None:
+        raise NotFoundError(
+            "no MCP server is running in the background", "start one: qmd mcp --http --daemon"
+        )
+    say(f"Stopped the MCP server (process {pid}).")
+
+
+def _serve_stdio(session: Session) -> None:
+    if is_terminal(sys.stdin):
+        session.note("qmd mcp speaks MCP on stdin and stdout, and waits for a client there; Ctrl-D ends it")
+    from qmd.mcp.streams import take_streams
+
+    # Before anything else is imported, which might print.
+    source, sink = take_streams()
+    import anyio
+
+    from qmd.mcp.server import build
+    from qmd.mcp.stdio import serve
+    from qmd.server.resident import Resident
+
+    resident = Resident(lambda: session.index)
+    try:
+        anyio.run(serve, build(resident), source, sink)
+    finally:
+        session.abandoned = not resident.close()
+
+
+def _serve_http(session: Session, options: dict[str, Any]) -> None:
+    from qmd.mcp.http import PATH, app
+    from qmd.mcp.server import build
+    from qmd.server.guard import is_loopback
+    from qmd.server.listening import listen, serve, url
+    from qmd.server.resident import Resident
+
+    host, port = _place(options)
+    listener = listen(host, port, insecure=options["insecure"])
+    if not is_loopback(host):
+        session.note(f"whoever can reach {host} can read all that is indexed")
+    resident = Resident(lambda: session.index)
+    _announce(f"qmd serves MCP at {url(listener, PATH)}")
+    try:
+        serve(app(build(resident), os.environ, host), listener)
+    finally:
+        session.abandoned = not resident.close()
+
+
+def _start(session: Session, options: dict[str, Any]) -> None:
+    """Start the server in the background: the same command without `--daemon`."""
+    host, port = _place(options)
+    command = [sys.executable, "-m", "qmd", "mcp", "--http", "--host", host, "--port", str(port)]
+    if options["insecure"]:
+        command.append("--insecure")
+    if session.index_name is not None:
+        command += ["--index", session.index_name]
+    daemon = _daemon(session)
+    say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
+    session.note(f"'qmd mcp stop' ends it; it writes to {daemon.log}")
+
+
+def _place(options: dict[str, Any]) -> tuple[str, int]:
+    port = options["port"]
+    return options["host"] or _LOOPBACK, MCP_PORT if port is None else port
+
+
+def _daemon(session: Session) -> Daemon:
+    """The files of this index's server."""
+    from qmd.config.names import validate_index_name
+    from qmd.config.paths import cache_dir
+    from qmd.server.daemon import Daemon
+
+    if session.index_name is not None:
+        validate_index_name(session.index_name)
+    name = "mcp" if session.index_name is None else f"mcp-{session.index_name}"
+    folder = cache_dir(os.environ)
+    return Daemon(os.path.join(folder, f"{name}.pid"), os.path.join(folder, f"{name}.log"))
+
+
+def _announce(line: str) -> None:
+    """Say where the server is. From then on stdout is stderr: who waited for the line reads no further."""
+    say(line)
+    sys.stdout.flush()
+    os.dup2(2, 1)

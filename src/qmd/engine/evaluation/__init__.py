@@ -1,0 +1,1 @@
+"""How good the searches are, by questions whose answers are known: `qmd bench`."""

@@ -1,0 +1,1 @@
+"""Why a document is a result, or is not: `qmd why`."""

@@ -1,0 +1,188 @@
+"""The arguments of the tools: a model each, strict, with errors of one line that name the argument (M6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from qmd.engine.requests import (
+    DEFAULT_CANDIDATES,
+    DEFAULT_LIMIT,
+    DEFAULT_MAX_BYTES,
+    MAX_QUERY,
+    MAX_SEARCHES,
+    VECTOR_MIN_SCORE,
+    SearchRequest,
+)
+from qmd.errors import UsageError
+from qmd.types import SearchType, TypedSearch
+
+MAX_LIMIT = 1000
+#: Characters of a name, and of a list of names.
+MAX_NAME = 10_000
+MAX_PATTERN = 20_000
+#: Of a wrong value, and how many wrong arguments, an error shows at most.
+_SHOWN = 60
+_TOLD = 3
+
+
+def _whole(value: object) -> object:
+    """JSON has one kind of number: 2.0 is 2."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
+Score = Annotated[float, Field(ge=0, le=1)]
+Query = Annotated[str, Field(max_length=MAX_QUERY)]
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+
+
+class Arguments(BaseModel):
+    """What all tools' arguments have in common. None stands for an argument that was not given."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=to_camel
+    )
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any] | None) -> Self:
+        """The arguments of a call. Raises `UsageError` that names each one that is wrong."""
+        given = dict(values or {})
+        faults = [
+            f"{_printable(name)}: null is no value, leave it out" for name in given if given[name] is None
+        ]
+        if not faults:
+            try:
+                return cls.model_validate(given)
+            except ValidationError as error:
+                faults = [cls._fault(fault) for fault in error.errors(include_url=False)]
+        more = len(faults) - _TOLD
+        raise UsageError("; ".join(faults[:_TOLD]) + (f"; and {more} more" if more > 0 else ""))
+
+    @classmethod
+    def _fault(cls, fault: Any) -> str:
+        """One of pydantic's errors in our words."""
+        name = _place(fault["loc"]) or "arguments"
+        match fault["type"]:
+            case "missing":
+                return f"{name} is missing"
+            case "extra_forbidden" if len(fault["loc"]) > 1:
+                return f"{name}: no such argument"
+            case "extra_forbidden":
+                known = ", ".join(str(field.alias) for field in cls.model_fields.values())
+                return f"{name}: no such argument; there {f'are {known}' if known else 'is none'}"
+            case "model_type":
+                return f"{name}: input should be an object"
+            case "value_error":
+                return str(fault["ctx"]["error"])
+        message = fault["msg"][0].lower() + fault["msg"][1:]
+        value = fault["input"]
+        if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _SHOWN):
+            return f"{name}: {message}"
+        return f"{name}: {message}, not {_printable(json.dumps(value, ensure_ascii=False))}"
+
+
+class SearchArguments(Arguments):
+    """`search`."""
+
+    query: Query
+    limit: Limit = DEFAULT_LIMIT
+    min_score: Score = 0
+    collection: Name | None = None
+
+    def request(self) -> SearchRequest:
+        """What the engine is asked."""
+        return SearchRequest(self.query, self.limit, self.min_score, _some(self.collection))
+
+
+class VectorSearchArguments(SearchArguments):
+    """`vsearch`."""
+
+    min_score: Score = VECTOR_MIN_SCORE
+
+
+class TypedSearchArguments(Arguments):
+    """One of the `searches` of `query`."""
+
+    type: SearchType
+    query: Query
+
+
+class QueryArguments(Arguments):
+    """`query`."""
+
+    query: Query | None = None
+    searches: Annotated[list[TypedSearchArguments], Field(min_length=1, max_length=MAX_SEARCHES)] | None = (
+        None
+    )
+    limit: Limit = DEFAULT_LIMIT
+    min_score: Score = 0
+    collection: Name | None = None
+    collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
+    intent: Query | None = None
+    candidate_limit: Limit = DEFAULT_CANDIDATES
+    rerank: bool = True
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.query is None) == (self.searches is None):
+            raise ValueError("exactly one of query and searches is wanted")
+        return self
+
+    def request(self) -> SearchRequest:
+        """What the engine is asked."""
+        return SearchRequest(
+            self.query or "",
+            self.limit,
+            self.min_score,
+            _some(self.collection) + tuple(self.collections),
+            tuple(TypedSearch(each.type, each.query) for each in self.searches or ()),
+            self.intent,
+            self.candidate_limit,
+            self.rerank,
+        )
+
+
+class GetArguments(Arguments):
+    """`get`."""
+
+    file: Name
+    from_line: Count | None = None
+    max_lines: Count | None = None
+    line_numbers: bool = False
+
+
+class MultiGetArguments(Arguments):
+    """`multi_get`."""
+
+    pattern: Annotated[str, Field(max_length=MAX_PATTERN)]
+    max_lines: Count | None = None
+    max_bytes: Count = DEFAULT_MAX_BYTES
+    line_numbers: bool = False
+
+
+class StatusArguments(Arguments):
+    """`status`."""
+
+
+def _some(collection: str | None) -> tuple[str, ...]:
+    return () if collection is None else (collection,)
+
+
+def _place(location: tuple[str | int, ...]) -> str:
+    """`searches[0].type`."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{_printable(part)}" for part in location]
+    return "".join(parts).removeprefix(".")
+
+
+def _printable(text: str) -> str:
+    """As much of a text as an error shows, without what cannot be sent or would break the line."""
+    short = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return " ".join(short.encode("utf-8", "backslashreplace").decode().split())

@@ -1,0 +1,180 @@
+"""The six tools as agents read of them (M5). Every word here costs tokens in every session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from qmd.engine.index import Index
+from qmd.mcp import calls
+from qmd.mcp.arguments import (
+    Arguments,
+    GetArguments,
+    MultiGetArguments,
+    QueryArguments,
+    SearchArguments,
+    StatusArguments,
+    VectorSearchArguments,
+)
+from qmd.mcp.results import Result
+from qmd.models.base import Cancelled
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+_WHOLE: Schema = {"type": "integer"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties}
+
+
+def _complete(schema: Schema) -> Schema:
+    return schema | {"required": list(schema["properties"])}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+_FOUND = _complete(
+    _object(
+        results=_list(
+            _object(
+                docid=_TEXT,
+                file=_TEXT,
+                title=_TEXT,
+                score=_NUMBER,
+                context=_TEXT_OR_NULL,
+                line=_WHOLE,
+                snippet=_TEXT,
+            )
+        ),
+        stages=_list(_object(stage=_TEXT, status=_TEXT, reason=_TEXT)),
+        indexedAt=_TEXT_OR_NULL,
+    )
+)
+_STATUS = _complete(
+    _object(
+        totalDocuments=_WHOLE,
+        needsEmbedding=_WHOLE,
+        hasVectorIndex={"type": "boolean"},
+        collections=_list(
+            _object(name=_TEXT, path=_TEXT, pattern=_TEXT, documents=_WHOLE, lastUpdated=_TEXT_OR_NULL)
+        ),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `output` is the schema of its structured content; `models` says whether it may use them."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    run: Callable[[Index, Any, Cancelled], Result]
+    output: Schema | None = None
+    models: bool = False
+
+    def listed(self) -> dict[str, Any]:
+        """As `tools/list` shows it."""
+        shown = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": input_schema(self.arguments),
+            "annotations": {"readOnlyHint": True},
+        }
+        return shown if self.output is None else shown | {"outputSchema": self.output}
+
+
+def input_schema(arguments: type[Arguments]) -> Schema:
+    """The JSON schema of a tool's arguments."""
+    made = arguments.model_json_schema()
+    schema: Schema = _brief(made, made.pop("$defs", {}))
+    return schema
+
+
+def _brief(schema: Schema, inner: Schema) -> Schema:
+    """A schema with its references filled in, and without what an agent has no use for."""
+    match schema:
+        case {"$ref": str(reference)}:
+            return _brief(inner[reference.rsplit("/", 1)[-1]], inner)
+        case {"anyOf": [wanted, {"type": "null"}]}:
+            return _brief(wanted, inner)
+    kept = {name: each for name, each in schema.items() if name not in ("title", "description", "maxLength")}
+    match kept:
+        case {"properties": properties}:
+            kept["properties"] = {name: _brief(each, inner) for name, each in properties.items()}
+        case {"items": items}:
+            kept["items"] = _brief(items, inner)
+    return kept
+
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "search",
+            "Keyword search",
+            "Fast keyword search (BM25). Choose it when you know words that stand in the text: names, "
+            'identifiers, error messages. All words count; "quoted words" stand together, word* finds longer '
+            "words, -word excludes. If it finds too little, use query.",
+            SearchArguments,
+            calls.search,
+            _FOUND,
+        ),
+        Tool(
+            "vsearch",
+            "Semantic search",
+            "Search by meaning, across languages. Choose it for concepts and questions whose words may not "
+            "stand in the text. Needs vectors (see status).",
+            VectorSearchArguments,
+            calls.vsearch,
+            _FOUND,
+            models=True,
+        ),
+        Tool(
+            "query",
+            "Hybrid search",
+            "The best results: keywords and meaning together, reranked; slower than search. Choose it for "
+            "questions that matter. Give query, or instead searches: lex finds words, vec a question, hyde a "
+            "passage as the answer might read; the first counts most. intent says what you are after. stages "
+            "says what did not run.",
+            QueryArguments,
+            calls.query,
+            _FOUND,
+            models=True,
+        ),
+        Tool(
+            "get",
+            "Read a document",
+            "Read one document, or some lines of it. Choose it after a search. file is a path or #docid from "
+            "the results, the end of a path, or path:line:count. To save tokens read around a result's line.",
+            GetArguments,
+            calls.get,
+        ),
+        Tool(
+            "multi_get",
+            "Read several documents",
+            "Read several documents at once. pattern is a glob over paths (journals/2025-05*.md) or a "
+            "comma-separated list of what get takes. Files above maxBytes are named, not read: use get.",
+            MultiGetArguments,
+            calls.multi_get,
+        ),
+        Tool(
+            "status",
+            "Index status",
+            "What is indexed: collections, document counts, whether vectors exist, when it was updated. "
+            "Choose it to learn collection names, or why a search finds nothing.",
+            StatusArguments,
+            calls.status,
+            _STATUS,
+        ),
+    )
+}

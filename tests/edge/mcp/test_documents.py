@@ -1,0 +1,290 @@
+"""`get`, `multi_get` and the resource: documents, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.mcp.conftest import LIBRARY, MEETING, Agent, StartAgent, docid
+
+MEETING_URI = "qmd://notes/meeting.md"
+PLAN = LIBRARY["notes", "2025/plan.md"]
+
+
+def resource(
+    text: str, path: str = "notes/meeting.md", title: str = "Meeting", uri: str | None = None
+) -> Any:
+    return {
+        "uri": uri or f"qmd://{path}",
+        "name": path,
+        "title": title,
+        "mimeType": "text/markdown",
+        "text": text,
+    }
+
+
+def embedded(*arguments: Any, **named: Any) -> Any:
+    return {"type": "resource", "resource": resource(*arguments, **named)}
+
+
+def lines(first: int, count: int) -> list[str]:
+    return MEETING.split("\n")[first - 1 : first - 1 + count]
+
+
+def numbered(first: int, count: int) -> str:
+    return "\n".join(f"{first + number}: {line}" for number, line in enumerate(lines(first, count)))
+
+
+def shown(agent: Agent, **arguments: Any) -> str:
+    (block,) = agent.call("get", **arguments)["content"]
+    text: str = block["resource"]["text"]
+    return text
+
+
+def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> None:
+    assert agent.call("get", file="notes/meeting.md") == {"content": [embedded(MEETING)]}
+
+
+def test_the_fields_of_a_resource_come_in_order(agent: Agent) -> None:
+    (block,) = agent.call("get", file="notes/meeting.md")["content"]
+    assert list(block["resource"]) == ["uri", "name", "title", "mimeType", "text"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "notes/meeting.md",
+        "qmd://notes/meeting.md",
+        "QMD://notes/meeting.md",
+        "notes/2025/../meeting.md",
+        docid("notes", "meeting.md"),
+        docid("notes", "meeting.md")[1:],
+        docid("notes", "meeting.md").upper(),
+    ],
+)
+def test_a_document_has_many_names(agent: Agent, file: str) -> None:
+    if ".." in file:
+        # What climbs is never interpreted.
+        agent.failure("get", file=file)
+    else:
+        assert shown(agent, file=file) == MEETING
+
+
+def test_a_path_on_disk_is_a_name_too(agent: Agent, reader: User) -> None:
+    assert shown(agent, file=str(reader.home / "library" / "notes" / "meeting.md")) == MEETING
+
+
+def test_a_context_stands_above_the_text(agent: Agent, seeing: Agent) -> None:
+    assert shown(agent, file="plan.md") == f"<!-- Context: Notes of 2025 -->\n\n{PLAN}"
+    joined = "Everything here\n\nPersonal notes\n\nNotes of 2025"
+    assert shown(seeing, file="plan.md") == f"<!-- Context: {joined} -->\n\n{PLAN}"
+
+
+def test_the_address_is_encoded_by_segment(agent: Agent) -> None:
+    (block,) = agent.call("get", file="notes/2025/ meeting.md")["content"]
+    assert block["resource"]["uri"] == "qmd://notes/2025/%20meeting.md"
+    assert block["resource"]["name"] == "notes/2025/ meeting.md"
+    (block,) = agent.call("get", file="notes/odd #1?.md")["content"]
+    assert block["resource"]["uri"] == "qmd://notes/odd%20%231%3F.md"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"file": "notes/meeting.md", "fromLine": 120, "maxLines": 20},
+        {"file": "notes/meeting.md:120", "maxLines": 20},
+        {"file": "notes/meeting.md:120:20"},
+        {"file": "notes/meeting.md:120:20", "fromLine": 3, "maxLines": 4},
+        {"file": "qmd://notes/meeting.md:120:20"},
+        {"file": f"{docid('notes', 'meeting.md')}:120:20"},
+    ],
+    ids=str,
+)
+def test_twenty_lines_from_line_120_are_120_to_139(agent: Agent, arguments: dict[str, Any]) -> None:
+    assert shown(agent, **arguments) == "\n".join(lines(120, 20))
+    assert shown(agent, **arguments, lineNumbers=True) == numbered(120, 20)
+
+
+def test_line_numbers_count_from_the_first_line_shown(agent: Agent) -> None:
+    assert shown(agent, file="notes/meeting.md", lineNumbers=True) == numbered(1, 140)
+    assert shown(agent, file="notes/meeting.md:139", lineNumbers=True) == "139: line 139\n140: the last line"
+
+
+def test_a_line_past_the_end_is_an_error(agent: Agent) -> None:
+    text = "notes/meeting.md has 140 lines: there is no line 141"
+    assert agent.failure("get", file="notes/meeting.md", fromLine=141) == text
+    assert agent.failure("get", file="notes/meeting.md:141") == text
+    assert agent.failure("get", file="notes/meeting.md:0").startswith("lines are counted from 1")
+
+
+def test_what_is_not_found_is_answered_with_what_is_similar(agent: Agent) -> None:
+    assert agent.failure("get", file="notes/meting.md") == (
+        "Document not found: notes/meting.md\n\n"
+        "Did you mean one of these?\n  - notes/meeting.md\n  - notes/big.md\n  - notes/2025/ meeting.md"
+    )
+    assert agent.failure("get", file="0123456789") == "Document not found: 0123456789"
+
+
+def test_an_ambiguous_end_is_answered_with_the_candidates(start: StartAgent, newcomer: User) -> None:
+    for folder in ("one", "two"):
+        (newcomer.home / "docs" / folder).mkdir(parents=True)
+        (newcomer.home / "docs" / folder / "same.md").write_text(f"# {folder}\n", encoding="utf-8")
+    newcomer.ok("collection", "add", str(newcomer.home / "docs"))
+    agent = start(newcomer)
+    agent.greet()
+    assert agent.failure("get", file="same.md").startswith(
+        "same.md could be any of: docs/one/same.md, docs/two/same.md"
+    )
+    assert agent.error("resources/read", uri="qmd://same.md")["code"] == -32602
+    content = agent.call("multi_get", pattern="same.md, docs/one/same.md")["content"]
+    assert content[0]["text"] == "Errors:\nsame.md could be any of: docs/one/same.md, docs/two/same.md"
+    assert [each["resource"]["name"] for each in content[1:]] == ["docs/one/same.md"]
+
+
+def test_many_documents_come_in_order_after_what_went_wrong(agent: Agent) -> None:
+    result = agent.call(
+        "multi_get", pattern="report.md, notes/gone.md, notes/big.md, notes/meeting.md", maxLines=2
+    )
+    assert result == {
+        "content": [
+            {
+                "type": "text",
+                "text": "Errors:\nDocument not found: notes/gone.md\nFile too large: notes/big.md (skipped)",
+            },
+            embedded(
+                "# Report\n\n\n[... truncated 1 more lines]",
+                path="work/report.md",
+                title="Report",
+            ),
+            {
+                "type": "text",
+                "text": "[SKIPPED: notes/big.md - File too large (15KB). "
+                "Use 'qmd_get' with file=\"notes/big.md\" to retrieve.]",
+            },
+            embedded("# Meeting\nline 2\n\n[... truncated 138 more lines]"),
+        ]
+    }
+
+
+def test_the_mark_of_a_cut_has_no_number(agent: Agent) -> None:
+    (block,) = agent.call("multi_get", pattern="meeting.md:139:1, ", lineNumbers=True)["content"]
+    assert block["resource"]["text"] == "139: line 139\n\n[... truncated 1 more lines]"
+
+
+def test_nothing_is_said_of_errors_where_there_is_none(agent: Agent) -> None:
+    content = agent.call("multi_get", pattern="notes/2025/*.md")["content"]
+    assert [each["resource"]["name"] for each in content] == ["notes/2025/ meeting.md", "notes/2025/plan.md"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [
+        ("crowd/*", 30),
+        ("bird*.md", 30),
+        ("{crowd,work}/*.md", 31),
+        ("crowd/bird0[1-3].md", 3),
+        ("**/plan.md", 1),
+        (f"{docid('work', 'report.md')},qmd://notes/2025/plan.md", 2),
+    ],
+)
+def test_patterns_match_whole_paths_with_or_without_the_collection(
+    agent: Agent, pattern: str, count: int
+) -> None:
+    assert len(agent.call("multi_get", pattern=pattern)["content"]) == count
+
+
+def test_a_size_is_counted_in_bytes(agent: Agent) -> None:
+    size = len(LIBRARY["notes", "数据库.md"].encode())
+    (block,) = agent.call("multi_get", pattern="数据库.md", maxBytes=size)["content"]
+    assert block["type"] == "resource"
+    content = agent.call("multi_get", pattern="数据库.md", maxBytes=size - 1)["content"]
+    assert [each["type"] for each in content] == ["text", "text"]
+    assert "(1KB)" in content[1]["text"]
+
+
+def test_nothing_matched_is_an_error(agent: Agent) -> None:
+    assert agent.failure("multi_get", pattern="nothing/*") == "No documents match: nothing/*"
+    assert agent.failure("multi_get", pattern="0123456, 7654321") == (
+        "Document not found: 0123456; Document not found: 7654321"
+    )
+    assert agent.failure("multi_get", pattern=" ").startswith("the pattern is empty")
+
+
+def test_documents_are_text_for_clients_that_show_nothing_else(start: StartAgent, reader: User) -> None:
+    agent = start(reader, QMD_MCP_TEXT_RESOURCES="1")
+    agent.greet()
+    assert agent.text("get", file="notes/meeting.md") == MEETING
+    content = agent.call("multi_get", pattern="plan.md, report.md")["content"]
+    assert [each["type"] for each in content] == ["text", "text"]
+
+
+def test_there_is_one_template_and_no_list_of_resources(agent: Agent) -> None:
+    assert agent.result("resources/list") == {"resources": []}
+    (template,) = agent.result("resources/templates/list")["resourceTemplates"]
+    assert template.pop("name")
+    assert template.pop("description")
+    assert template == {
+        "uriTemplate": "qmd://{+path}",
+        "title": "QMD Document",
+        "mimeType": "text/markdown",
+    }
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["qmd://notes/2025/plan.md", "qmd://notes%2F2025%2Fplan.md", "qmd://plan.md", "qmd://2025/pl%61n.md"],
+)
+def test_a_resource_has_line_numbers_and_its_context(agent: Agent, uri: str) -> None:
+    text = (
+        "<!-- Context: Notes of 2025 -->\n\n"
+        "1: # Plan\n2: \n3: The kestrel budget.\n4: \n5: ## Travel\n6: \n7: Trains only."
+    )
+    assert agent.result("resources/read", uri=uri) == {
+        "contents": [resource(text, path="notes/2025/plan.md", title="Plan")]
+    }
+
+
+@pytest.mark.parametrize("uri", ["qmd://notes/2025/%20meeting.md", "qmd://notes/2025/ meeting.md"])
+def test_an_address_is_read_encoded_or_not(agent: Agent, uri: str) -> None:
+    (found,) = agent.result("resources/read", uri=uri)["contents"]
+    assert (found["name"], found["uri"]) == ("notes/2025/ meeting.md", "qmd://notes/2025/%20meeting.md")
+
+
+def test_a_resource_that_there_is_not_is_the_protocols_error(agent: Agent) -> None:
+    error = agent.error("resources/read", uri="qmd://notes/gone.md")
+    assert error["code"] == -32002
+    assert error["message"].startswith("Document not found: qmd://notes/gone.md")
+    assert error["data"] == {"uri": "qmd://notes/gone.md"}
+
+
+def test_every_address_that_a_tool_gives_can_be_read(agent: Agent) -> None:
+    for block in agent.call("multi_get", pattern="**", maxBytes=100_000)["content"]:
+        given = block["resource"]
+        (found,) = agent.result("resources/read", uri=given["uri"])["contents"]
+        assert (found["uri"], found["name"]) == (given["uri"], given["name"])
+
+
+def test_the_prompt_is_a_guide_that_names_every_tool(agent: Agent) -> None:
+    (prompt,) = agent.result("prompts/list")["prompts"]
+    assert prompt["name"] == "query"
+    assert "arguments" not in prompt
+    (message,) = agent.result("prompts/get", name="query")["messages"]
+    assert (message["role"], message["content"]["type"]) == ("user", "text")
+    guide = message["content"]["text"]
+    headings = [line for line in guide.split("\n") if line.startswith("#")]
+    assert headings == [
+        "# QMD - Quick Markdown Search",
+        "## Available Tools",
+        "### 1. search (Fast keyword search)",
+        "### 2. vsearch (Semantic search)",
+        "### 3. query (Hybrid search - highest quality)",
+        "### 4. get (Retrieve document)",
+        "### 5. multi_get (Retrieve multiple documents)",
+        "### 6. status (Index info)",
+        "## Resources",
+        "## Search Strategy",
+        "## Tips",
+    ]
+    assert "resources/list" not in guide

@@ -1,0 +1,280 @@
+"""MCP over HTTP, on the raw wire: the same answers, and who is let in."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.mcp.conftest import INITIALIZE, PATIENCE, Agent, Site, site_of
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+def detail(body: bytes, status: int) -> str:
+    """The detail of an error, which must have the form of all errors."""
+    told = json.loads(body)
+    assert set(told) == {"detail", "status_code"}
+    assert told["status_code"] == status
+    text: str = told["detail"]
+    return text
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("tools/list", {}),
+    ("tools/call", {"name": "search", "arguments": {"query": "kestrel"}}),
+    ("tools/call", {"name": "search", "arguments": {"query": "kestrel", "limit": 0}}),
+    ("tools/call", {"name": "get", "arguments": {"file": "plan.md"}}),
+    ("tools/call", {"name": "multi_get", "arguments": {"pattern": "notes/*, gone.md"}}),
+    ("tools/call", {"name": "status", "arguments": {}}),
+    ("tools/call", {"name": "delete"}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "qmd://notes/meeting.md"}),
+    ("resources/read", {"uri": "qmd://../../etc/passwd"}),
+    ("prompts/get", {"name": "query"}),
+    ("ping", {}),
+    ("tools/nothing", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), CALLS, ids=str)
+def test_both_transports_answer_alike(site: Site, agent: Agent, method: str, params: dict[str, Any]) -> None:
+    over_http, over_stdio = site.ask(method, **params), agent.ask(method, params)
+    assert {**over_http, "id": None} == {**over_stdio, "id": None}
+
+
+def test_a_client_is_told_what_is_indexed(site: Site) -> None:
+    told = site.ask("initialize", **INITIALIZE)["result"]
+    assert told["protocolVersion"] == "2025-06-18"
+    assert "37 documents in 3 collections" in told["instructions"]
+
+
+def test_the_newest_revision_is_spoken(site: Site) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "get", "arguments": {"file": "plan.md"}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    status, _, answer = site.request(
+        body=json.dumps(body).encode(),
+        mcp_protocol_version="2026-07-28",
+        mcp_method="tools/call",
+        mcp_name="get",
+    )
+    assert status == 200
+    result = json.loads(answer)["result"]
+    assert result["resultType"] == "complete"
+    assert result["content"][0]["resource"]["title"] == "Plan"
+
+
+def test_a_notification_is_accepted_without_an_answer(site: Site) -> None:
+    status, _, body = site.request(body=b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    assert (status, body) == (202, b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"garbage", -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\\ud800"}}', -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" + PING + b"]", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+    ],
+)
+def test_what_is_no_message_is_a_bad_request(site: Site, body: bytes, code: int) -> None:
+    status, headers, answer = site.request(body=body)
+    assert (status, headers["content-type"]) == (400, "application/json")
+    assert json.loads(answer)["error"]["code"] == code
+    assert site.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+def test_messages_are_posted(site: Site, method: str) -> None:
+    status, headers, body = site.request(method)
+    assert (status, headers["allow"]) == (405, "POST")
+    detail(body, 405)
+
+
+@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/search", "/docs", "/mcp%00"])
+def test_there_is_nothing_else(site: Site, path: str) -> None:
+    status, _, body = site.request(path=path, body=PING)
+    assert status == 404
+    assert detail(body, 404).endswith("MCP is at /mcp")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8181",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "127.0.0.1@evil.example",
+        "user@localhost",
+        "192.168.1.1",
+        "10.0.0.1:8181",
+        "[2001:db8::1]:80",
+        "0.0.0.0",
+        "localhost:port",
+        "localhost/",
+        "local host",
+        "[::1",
+    ],
+)
+def test_a_foreign_host_is_refused_before_anything_is_read(site: Site, host: str) -> None:
+    status, _, body = site.request(body=PING, host=host)
+    assert status == 403
+    assert detail(body, 403).startswith("Host is not allowed")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:8181"]
+)
+def test_loopback_has_many_names(site: Site, host: str) -> None:
+    assert site.request(body=PING, host=host)[0] == 200
+
+
+def test_a_request_may_come_without_a_host(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
+        connection.sendall(
+            b"POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\naccept: application/json\r\n"
+            b"content-length: %d\r\n\r\n%b" % (len(PING), PING)
+        )
+        assert connection.makefile("rb").readline().split()[1] == b"200"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "https://localhost.evil.example",
+        "null",
+        "file://",
+        "http://192.168.1.1:8181",
+        "x",
+    ],
+)
+def test_a_foreign_origin_is_refused(site: Site, origin: str) -> None:
+    status, _, body = site.request(body=PING, origin=origin)
+    assert status == 403
+    assert detail(body, 403).startswith("Origin is not allowed")
+
+
+@pytest.mark.parametrize("origin", ["http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000"])
+def test_pages_of_this_machine_may_ask(site: Site, origin: str) -> None:
+    assert site.request(body=PING, origin=origin)[0] == 200
+
+
+def test_hosts_and_origins_may_be_added(reader: User) -> None:
+    allowed = {"QMD_ALLOWED_HOSTS": "box.lan, other:81", "QMD_ALLOWED_ORIGINS": "https://app.example/"}
+    with site_of(reader, **allowed) as site:
+        assert site.request(body=PING, host="box.lan:8181")[0] == 200
+        assert site.request(body=PING, host="BOX.LAN")[0] == 200
+        assert site.request(body=PING, host="other:81")[0] == 200
+        assert site.request(body=PING, host="other:82")[0] == 403
+        assert site.request(body=PING, origin="https://app.example")[0] == 200
+        assert site.request(body=PING, origin="https://app.example:444")[0] == 403
+        # A page of the server's own.
+        assert site.request(body=PING, host="box.lan:8181", origin="http://box.lan:8181")[0] == 200
+
+
+def test_a_large_body_is_refused(site: Site) -> None:
+    status, _, body = site.request(body=b" " * 10_000_001)
+    assert status == 413
+    assert detail(body, 413) == "The body is larger than 10,000,000 bytes"
+
+
+def test_a_large_body_is_refused_that_does_not_say_so(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
+        connection.sendall(
+            b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"transfer-encoding: chunked\r\n\r\n"
+        )
+        try:
+            for _ in range(11):
+                connection.sendall(b"f4240\r\n" + b" " * 1_000_000 + b"\r\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        assert connection.makefile("rb").readline().split()[1] == b"413"
+
+
+def test_what_is_not_json_is_told_so(site: Site) -> None:
+    assert site.request(body=PING, content_type="text/plain")[0] == 400
+    assert site.request(body=PING, accept="text/html")[0] == 406
+
+
+def test_a_client_that_leaves_harms_nobody(site: Site) -> None:
+    params = {"name": "query", "arguments": {"query": "why"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    for sent in (body, body[:20]):
+        with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
+            connection.sendall(
+                b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+                b"accept: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), sent)
+            )
+    assert site.ask("ping")["result"] == {}
+
+
+def run(user: User, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "qmd", "mcp", *args],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=user.environ,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
+def test_a_port_in_use_is_told(reader: User, site: Site) -> None:
+    found = run(reader, "--http", "--port", str(site.port))
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"Error: port {site.port} is in use\nHint: choose another with --port")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_other_machines_are_let_in_only_when_that_is_meant(reader: User, host: str) -> None:
+    found = run(reader, "--http", "--port", "0", "--host", host)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "whoever reaches it can read all that is indexed" in found.stderr
+    assert "--insecure" in found.stderr
+
+
+def test_beyond_loopback_addresses_are_hosts_and_names_are_not(reader: User) -> None:
+    with site_of(reader, "--host", "0.0.0.0", "--insecure") as site:
+        assert site.request(body=PING, host="192.168.1.5:8181")[0] == 200
+        assert site.request(body=PING, host="rebound.example")[0] == 403
+
+
+def test_a_host_that_there_is_not_is_told(reader: User) -> None:
+    found = run(reader, "--http", "--host", "no.such.host.invalid")
+    assert (found.returncode, found.stderr.splitlines()[0]) == (
+        2,
+        "Error: no such host: no.such.host.invalid",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--port 9000", "--port needs --http"),
+        ("--daemon", "--daemon needs --http"),
+        ("--host ::1", "--host needs --http"),
+        ("--http --port 65536", "--port must be a whole number from 0 to 65535, not '65536'"),
+        ("sotp", "no such command 'sotp'. Did you mean 'stop'?"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(reader: User, line: str, message: str) -> None:
+    found = run(reader, *line.split())
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith(f"Error: {message}\n")

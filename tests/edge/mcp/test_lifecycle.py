@@ -1,0 +1,282 @@
+"""Beginning and end of a conversation over stdio, and that nothing else gets onto the wire."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmd import __version__
+from tests.edge.cli.conftest import User
+from tests.edge.mcp.conftest import INITIALIZE, PATIENCE, Agent, StartAgent
+
+NOISE = """
+import os, sys
+
+class Noise:
+    def find_spec(self, name, path, target=None):
+        if name.startswith(("mcp", "qmd.engine", "qmd.store", "numpy")):
+            print("noise", flush=True)
+            os.write(1, b"noise")
+            os.system("echo noise; cat")
+
+if "mcp" in sys.argv:
+    sys.meta_path.insert(0, Noise())
+"""
+
+
+def request(number: int, method: str, **params: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+
+
+def test_the_server_says_who_it_is_in_the_revision_that_was_asked_for(
+    start: StartAgent, reader: User
+) -> None:
+    told = start(reader).greet()
+    assert told["protocolVersion"] == "2025-06-18"
+    assert (told["serverInfo"]["name"], told["serverInfo"]["version"]) == ("qmd", __version__)
+    assert set(told["capabilities"]) == {"tools", "resources", "prompts"}
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-11-25"])
+def test_other_revisions_with_a_handshake_are_spoken(start: StartAgent, reader: User, version: str) -> None:
+    agent = start(reader)
+    assert agent.greet(protocolVersion=version)["protocolVersion"] == version
+    assert agent.text("search", query="zebra").startswith("Found 1 result")
+
+
+def test_an_unknown_revision_is_answered_with_the_newest_that_has_a_handshake(
+    start: StartAgent, reader: User
+) -> None:
+    assert start(reader).greet(protocolVersion="1999-01-01")["protocolVersion"] == "2025-11-25"
+
+
+def test_the_newest_revision_needs_no_handshake(start: StartAgent, reader: User) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    agent = start(reader)
+    told = agent.result("server/discover", _meta=meta)
+    assert "2026-07-28" in told["supportedVersions"]
+    assert told["instructions"].startswith("qmd searches Markdown")
+    found = agent.result("tools/call", name="get", arguments={"file": "plan.md"}, _meta=meta)
+    assert found["resultType"] == "complete"
+    assert found["content"][0]["resource"]["name"] == "notes/2025/plan.md"
+    gone = agent.error("resources/read", uri="qmd://notes/gone.md", _meta=meta)
+    assert gone["code"] == -32602
+
+
+def test_requests_that_were_read_are_answered_after_the_end_of_stdin(start: StartAgent, reader: User) -> None:
+    agent = start(reader)
+    agent.write(
+        request(1, "initialize", **INITIALIZE)
+        + b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+        + request(2, "tools/call", name="query", arguments={"query": "what about travel"})
+        + request(3, "tools/call", name="search", arguments={"query": "kestrel"})
+        + request(4, "ping")
+    )
+    code, messages = agent.hang_up()
+    assert code == 0
+    assert {message["id"] for message in messages} == {1, 2, 3, 4}
+    assert all("result" in message for message in messages)
+
+
+def test_the_end_of_stdin_ends_the_process(start: StartAgent, reader: User) -> None:
+    agent = start(reader)
+    agent.greet()
+    assert agent.hang_up() == (0, [])
+
+
+def test_a_client_that_never_says_anything_ends_the_process_too(start: StartAgent, reader: User) -> None:
+    assert start(reader).hang_up() == (0, [])
+
+
+def test_a_last_line_without_a_line_feed_is_a_request(start: StartAgent, reader: User) -> None:
+    agent = start(reader)
+    agent.write(request(1, "ping").rstrip(b"\n"))
+    assert agent.hang_up() == (0, [{"jsonrpc": "2.0", "id": 1, "result": {}}])
+
+
+def test_the_server_ends_when_nobody_reads_its_answers(start: StartAgent, reader: User) -> None:
+    agent = start(reader)
+    agent.greet()
+    agent.close_stdout()
+    assert agent.process.wait(PATIENCE) == 0
+
+
+def test_a_client_that_is_killed_leaves_no_orphan(reader: User) -> None:
+    client = (
+        "import subprocess, sys, time\n"
+        "server = subprocess.Popen([sys.executable, '-m', 'qmd', 'mcp'], stdin=subprocess.PIPE, "
+        "stdout=subprocess.PIPE)\n"
+        'server.stdin.write(b\'{"jsonrpc":"2.0","id":1,"method":"ping"}\\n\')\n'
+        "server.stdin.flush()\n"
+        "print(server.stdout.readline().decode(), flush=True)\n"
+        "server.wait()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", client], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=reader.environ
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert '"id":1' in process.stdout.readline().decode()
+        process.send_signal(signal.SIGKILL)
+        # Both ends of stderr are closed only when the server has ended, too.
+        assert process.stderr.read() == b""
+
+
+def test_whatever_a_library_prints_the_wire_has_protocol_only(
+    start: StartAgent, reader: User, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NOISE, encoding="utf-8")
+    path = f"{tmp_path}:{reader.environ['PYTHONPATH']}"
+    agent = start(reader, stderr=subprocess.PIPE, PYTHONPATH=path)
+    agent.greet()
+    assert agent.text("search", query="zebra").startswith("Found 1 result")
+    assert agent.call("query", query="what about travel")["structuredContent"]["results"]
+    assert agent.hang_up() == (0, [])
+    assert agent.process.stderr is not None
+    assert b"noise" in agent.process.stderr.read()
+
+
+def test_a_closed_stderr_is_no_bug(reader: User) -> None:
+    found = subprocess.run(
+        f"'{sys.executable}' -m qmd mcp 2>&-",
+        shell=True,
+        input=request(1, "ping"),
+        capture_output=True,
+        env=reader.environ,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert (found.returncode, json.loads(found.stdout)["result"]) == (0, {})
+
+
+def test_stdin_may_be_a_file(reader: User, tmp_path: Path) -> None:
+    script = tmp_path / "requests"
+    script.write_bytes(request(1, "ping"))
+    with script.open("rb") as source:
+        found = subprocess.run(
+            [sys.executable, "-m", "qmd", "mcp"],
+            stdin=source,
+            capture_output=True,
+            env=reader.environ,
+            check=False,
+            timeout=PATIENCE,
+        )
+    assert found.returncode == 0
+    assert found.stdout.count(b"\n") == 1
+
+
+def test_a_ping_is_answered_while_a_query_runs(start: StartAgent, seer: User) -> None:
+    agent = start(seer)
+    agent.greet()
+    # The models are not loaded yet: that alone takes longer than any ping.
+    agent.write(request(1, "tools/call", name="query", arguments={"query": "how do we travel"}))
+    agent.write(request(2, "ping"))
+    assert [agent.receive()["id"], agent.receive()["id"]] == [2, 1]
+
+
+def test_a_call_that_is_cancelled_is_not_answered(start: StartAgent, seer: User) -> None:
+    agent = start(seer)
+    agent.greet()
+    agent.write(request(1, "tools/call", name="query", arguments={"query": "how do we travel"}))
+    agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert agent.result("ping") == {}
+    assert agent.hang_up() == (0, [])
+
+
+def test_instructions_say_what_is_indexed_how_old_it_is_and_what_to_call(
+    start: StartAgent, seer: User
+) -> None:
+    agent = start(seer)
+    told = agent.greet()["instructions"]
+    updated = {
+        each["name"]: each["lastUpdated"] for each in agent.call("status")["structuredContent"]["collections"]
+    }
+    assert told == (
+        "qmd searches Markdown on this machine: 37 documents in 3 collections.\n"
+        "Everything here\n"
+        f"- notes (6 documents, indexed {updated['notes']}): Personal notes\n"
+        f"- work (1 document, indexed {updated['work']})\n"
+        f"- crowd (30 documents, indexed {updated['crowd']})\n"
+        "All documents have vectors.\n"
+        "Call query for questions and search for exact words; then get or multi_get to read what was found. "
+        "Answers are as old as the index: indexedAt says when it was last updated."
+    )
+
+
+def test_instructions_say_that_there_are_no_vectors(start: StartAgent, reader: User) -> None:
+    assert "There are no vectors: vsearch fails" in start(reader).greet()["instructions"]
+
+
+def test_instructions_say_that_nothing_is_indexed(start: StartAgent, newcomer: User) -> None:
+    agent = start(newcomer)
+    assert agent.greet()["instructions"].endswith("Nothing is indexed yet: run 'qmd collection add PATH'.")
+    assert agent.text("search", query="anything") == 'No results found for "anything"'
+
+
+def test_a_broken_configuration_is_told_and_mended_without_a_restart(
+    start: StartAgent, newcomer: User
+) -> None:
+    config = newcomer.home / "config" / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text("collections: [unclosed\n", encoding="utf-8")
+    agent = start(newcomer)
+    assert f"cannot now: {config}:" in agent.greet()["instructions"]
+    assert agent.failure("search", query="x").startswith(f"{config}:")
+    config.unlink()
+    assert agent.text("search", query="x") == 'No results found for "x"'
+
+
+def test_another_index_is_served_by_name(start: StartAgent, reader: User) -> None:
+    agent: Agent = start(reader, "--index", "empty")
+    assert "Nothing is indexed yet" in agent.greet()["instructions"]
+
+
+def test_collections_are_refreshed_at_the_start_where_that_is_wanted(
+    start: StartAgent, newcomer: User
+) -> None:
+    newcomer.ok("collection", "add", str(newcomer.notes), "--name", "notes")
+    (newcomer.notes / "late.md").write_text("# Late\n\nquetzal\n", encoding="utf-8")
+    plain = start(newcomer)
+    plain.greet()
+    assert plain.text("search", query="quetzal") == 'No results found for "quetzal"'
+    fresh = start(newcomer, QMD_MCP_UPDATE="1")
+    fresh.greet()
+    while "late.md" not in fresh.text("search", query="quetzal"):
+        pass
+    assert fresh.hang_up() == (0, [])
+
+
+def test_at_a_terminal_it_says_that_it_waits_for_a_client(reader: User) -> None:
+    leader, follower = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", "mcp"],
+        stdin=follower,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=reader.environ,
+    ) as process:
+        os.close(follower)
+        assert process.stderr is not None
+        assert b"waits for a client there" in process.stderr.readline()
+        os.write(leader, b"\x04")
+        out, _ = process.communicate(timeout=PATIENCE)
+    os.close(leader)
+    assert (process.returncode, out) == (0, b"")
+
+
+def test_a_call_may_be_cancelled_by_its_number_as_text(start: StartAgent, seer: User) -> None:
+    agent = start(seer)
+    agent.greet()
+    agent.write(request(5, "tools/call", name="query", arguments={"query": "how do we travel"}))
+    agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "5"}})
+    assert agent.hang_up() == (0, [])

@@ -1,0 +1,199 @@
+"""`search`, `vsearch`, `query` and `status`: texts and structured content, to the letter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.mcp.conftest import LIBRARY, Agent, docid
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
+
+
+def stages(result: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
+    return {
+        each["stage"]: (each["status"], each.get("reason")) for each in result["structuredContent"]["stages"]
+    }
+
+
+def test_a_search_is_summed_up_in_a_line_a_result_and_told_in_full(agent: Agent) -> None:
+    result = agent.call("search", query="travel", limit=2)
+    plan, last = docid("notes", "2025/plan.md"), docid("notes", "2025/ meeting.md")
+    found = result["structuredContent"]["results"]
+    percents = [round(each["score"] * 100) for each in found]
+    assert result["content"] == [
+        {
+            "type": "text",
+            "text": 'Found 2 results for "travel":\n\n'
+            f"{found[0]['docid']} {percents[0]}% {found[0]['file']} - {found[0]['title']}\n"
+            f"{found[1]['docid']} {percents[1]}% {found[1]['file']} - {found[1]['title']}",
+        }
+    ]
+    by_file = {each["file"]: each for each in found}
+    assert by_file["notes/2025/plan.md"] == {
+        "docid": plan,
+        "file": "notes/2025/plan.md",
+        "title": "Plan",
+        "score": by_file["notes/2025/plan.md"]["score"],
+        "context": "Notes of 2025",
+        "line": 5,
+        "snippet": by_file["notes/2025/plan.md"]["snippet"],
+    }
+    assert by_file["notes/2025/ meeting.md"]["docid"] == last
+    assert result["structuredContent"]["stages"] == [{"stage": "lexical", "status": "ran"}]
+    assert "isError" not in result
+
+
+def test_every_line_of_a_snippet_has_its_own_number_in_the_file(agent: Agent) -> None:
+    (hit,) = agent.call("search", query="travel trains")["structuredContent"]["results"][:1]
+    lines = LIBRARY["notes", "2025/plan.md"].split("\n")
+    shown = [line.partition(": ") for line in hit["snippet"].split("\n")]
+    assert [text for _, _, text in shown] == [lines[int(number) - 1] for number, _, _ in shown]
+    assert str(hit["line"]) in [number for number, _, _ in shown]
+
+
+def test_scores_have_two_decimals_and_agree_with_the_summary(agent: Agent) -> None:
+    result = agent.call("search", query="kestrel", limit=40)
+    lines = result["content"][0]["text"].split("\n\n", 1)[1].split("\n")
+    found = result["structuredContent"]["results"]
+    assert len(lines) == len(found) == 32
+    for line, each in zip(lines, found, strict=True):
+        assert line.split(" ")[1] == f"{round(each['score'] * 100)}%"
+        assert round(each["score"], 2) == each["score"]
+        assert 0 <= each["score"] <= 1
+
+
+def test_one_result_is_no_results(agent: Agent) -> None:
+    assert agent.text("search", query="zebra").startswith('Found 1 result for "zebra":\n\n#')
+    assert agent.text("search", query="nowhere") == 'No results found for "nowhere"'
+
+
+def test_a_document_without_a_context_has_none(agent: Agent) -> None:
+    (hit,) = agent.call("search", query="zebra")["structuredContent"]["results"]
+    assert hit["context"] is None
+    assert hit["file"] == "notes/odd #1?.md"
+
+
+def test_the_limit_is_ten_unless_said_and_scores_may_be_cut(agent: Agent) -> None:
+    assert len(agent.call("search", query="kestrel")["structuredContent"]["results"]) == 10
+    assert len(agent.call("search", query="kestrel", limit=3)["structuredContent"]["results"]) == 3
+    assert agent.text("search", query="kestrel", minScore=1) == 'No results found for "kestrel"'
+
+
+def test_a_small_collection_is_not_starved_by_a_large_one(agent: Agent) -> None:
+    for tool in ("search", "query"):
+        found = agent.call(tool, query="kestrel", collection="work", limit=1)["structuredContent"]["results"]
+        assert [each["file"] for each in found] == ["work/report.md"]
+
+
+def test_collections_are_searched_together(agent: Agent) -> None:
+    for arguments in ({"collections": ["work", "notes"]}, {"collection": "work", "collections": ["notes"]}):
+        found = agent.call("query", query="kestrel", **arguments)["structuredContent"]["results"]
+        assert {each["file"] for each in found} == {"work/report.md", "notes/2025/plan.md"}
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+def test_an_unknown_collection_is_answered_with_the_known_ones(agent: Agent, tool: str) -> None:
+    text = agent.failure(tool, query="x", collection="nope")
+    assert text.startswith("Collection not found: nope (")
+    assert text.endswith("known collections: notes, work, crowd)")
+
+
+def test_vsearch_without_vectors_says_what_to_do(agent: Agent) -> None:
+    assert agent.failure("vsearch", query="how we travel") == NO_VECTORS
+
+
+def test_a_query_without_vectors_answers_from_keywords_and_says_so(agent: Agent) -> None:
+    result = agent.call("query", query="zebra")
+    assert result["structuredContent"]["results"][0]["file"] == "notes/odd #1?.md"
+    told = stages(result)
+    assert told["lexical"] == ("ran", None)
+    assert told["vector"] == ("skipped", NO_VECTORS)
+    assert told["expand"] == ("skipped", "no expansion model is set")
+
+
+def test_vsearch_finds_by_meaning(seeing: Agent) -> None:
+    result = seeing.call("vsearch", query="going somewhere by rail", limit=3, collection="notes")
+    assert "notes/2025/plan.md" in [each["file"] for each in result["structuredContent"]["results"]]
+    assert stages(result)["vector"] == ("ran", None)
+
+
+def test_vsearch_leaves_out_what_scores_little_unless_told(seeing: Agent) -> None:
+    assert seeing.text("vsearch", query="travel", minScore=1).startswith("No results found")
+    found = seeing.call("vsearch", query="travel")["structuredContent"]["results"]
+    assert all(each["score"] >= 0.3 for each in found)
+
+
+def test_a_query_says_which_legs_ran(seeing: Agent) -> None:
+    told = stages(seeing.call("query", query="which budget is there for travel"))
+    assert [told[stage][0] for stage in ("lexical", "vector", "fuse", "rerank")] == ["ran"] * 4
+    assert stages(seeing.call("query", query="budget", rerank=False))["rerank"] == (
+        "skipped",
+        "not asked for",
+    )
+
+
+def test_searches_may_be_given_in_place_of_a_query(seeing: Agent) -> None:
+    result = seeing.call(
+        "query",
+        searches=[{"type": "lex", "query": "zebra"}, {"type": "vec", "query": "an animal with stripes"}],
+        intent="animals",
+        candidateLimit=5,
+        limit=1,
+    )
+    assert result["structuredContent"]["results"][0]["file"] == "notes/odd #1?.md"
+    # The question stands for all of them.
+    assert result["content"][0]["text"].startswith('Found 1 result for "an animal with stripes":\n\n')
+    assert stages(result)["expand"] == ("skipped", "searches were given")
+
+
+def test_a_query_document_that_cannot_be_read_is_an_error_that_names_the_line(agent: Agent) -> None:
+    assert agent.failure("query", query="lex: a\nno type").startswith("line 2: ")
+
+
+def test_every_search_says_how_old_the_index_is(seeing: Agent) -> None:
+    for tool in ("search", "vsearch", "query"):
+        moment = seeing.call(tool, query="kestrel", collection="work")["structuredContent"]["indexedAt"]
+        assert MOMENT.fullmatch(moment)
+        status = seeing.call("status")["structuredContent"]
+        assert moment == {each["name"]: each["lastUpdated"] for each in status["collections"]}["work"]
+
+
+def test_the_status_is_told_in_lines_and_in_full(agent: Agent, reader: User) -> None:
+    result = agent.call("status")
+    root = reader.home / "library"
+    assert result["content"] == [
+        {
+            "type": "text",
+            "text": "QMD Index Status:\n"
+            "  Total documents: 37\n"
+            "  Needs embedding: 37\n"
+            "  Vector index: no\n"
+            "  Collections: 3\n"
+            f"    - {root / 'notes'} (6 docs)\n"
+            f"    - {root / 'work'} (1 docs)\n"
+            f"    - {root / 'crowd'} (30 docs)",
+        }
+    ]
+    told = result["structuredContent"]
+    moments = [each.pop("lastUpdated") for each in told["collections"]]
+    assert all(MOMENT.fullmatch(moment) for moment in moments)
+    assert told == {
+        "totalDocuments": 37,
+        "needsEmbedding": 37,
+        "hasVectorIndex": False,
+        "collections": [
+            {"name": name, "path": str(root / name), "pattern": "**/*.md", "documents": count}
+            for name, count in (("notes", 6), ("work", 1), ("crowd", 30))
+        ],
+    }
+
+
+def test_the_status_knows_of_vectors(seeing: Agent) -> None:
+    told = seeing.call("status")
+    assert "\n  Needs embedding: 0\n  Vector index: yes\n" in told["content"][0]["text"]
+    assert told["structuredContent"]["hasVectorIndex"] is True

@@ -1,0 +1,201 @@
+"""What agents are shown of the tools, and how wrong arguments are answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.edge.mcp.conftest import Agent
+
+#: Tokenizers of current models make of such JSON no fewer characters to a token.
+CHARACTERS_PER_TOKEN = 4
+MOST_TOKENS = 1_700
+
+LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
+TEXT = {"type": "string"}
+COUNT = {"type": "integer", "minimum": 1}
+FLAG = {"type": "boolean"}
+
+
+@pytest.fixture(scope="module")
+def tools(agent: Agent) -> dict[str, dict[str, Any]]:
+    return {tool["name"]: tool for tool in agent.result("tools/list")["tools"]}
+
+
+def test_there_are_six_tools_in_order(tools: dict[str, Any]) -> None:
+    assert list(tools) == ["search", "vsearch", "query", "get", "multi_get", "status"]
+
+
+def test_every_tool_tells_an_agent_when_to_choose_it_and_only_reads(tools: dict[str, Any]) -> None:
+    for tool in tools.values():
+        assert tool["title"]
+        assert "Choose it" in tool["description"] or tool["name"] == "multi_get"
+        assert "\n" not in tool["description"]
+        assert tool["annotations"] == {"readOnlyHint": True}
+
+
+def test_the_list_of_tools_costs_few_tokens(agent: Agent) -> None:
+    listed = agent.result("tools/list")
+    text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    assert len(text) / CHARACTERS_PER_TOKEN <= MOST_TOKENS
+
+
+def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None:
+    searched: dict[str, Any] = {
+        "query": TEXT,
+        "limit": LIMIT | {"default": 10},
+        "minScore": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+        "collection": TEXT,
+    }
+    typed = {
+        "type": "object",
+        "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": TEXT},
+        "required": ["type", "query"],
+        "additionalProperties": False,
+    }
+    expected: dict[str, tuple[dict[str, Any], list[str]]] = {
+        "search": (searched, ["query"]),
+        "vsearch": (searched | {"minScore": searched["minScore"] | {"default": 0.3}}, ["query"]),
+        "query": (
+            searched
+            | {
+                "searches": {"type": "array", "items": typed, "minItems": 1, "maxItems": 10},
+                "collections": {"type": "array", "items": TEXT, "maxItems": 1000, "default": []},
+                "intent": TEXT,
+                "candidateLimit": LIMIT | {"default": 30},
+                "rerank": FLAG | {"default": True},
+            },
+            [],
+        ),
+        "get": (
+            {"file": TEXT, "fromLine": COUNT, "maxLines": COUNT, "lineNumbers": FLAG | {"default": False}},
+            ["file"],
+        ),
+        "multi_get": (
+            {
+                "pattern": TEXT,
+                "maxLines": COUNT,
+                "maxBytes": COUNT | {"default": 10240},
+                "lineNumbers": FLAG | {"default": False},
+            },
+            ["pattern"],
+        ),
+        "status": ({}, []),
+    }
+    for name, (properties, required) in expected.items():
+        schema = tools[name]["inputSchema"]
+        Draft202012Validator.check_schema(schema)
+        assert schema["properties"] == properties, name
+        assert schema.get("required", []) == required
+        assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search", {"query": "kestrel"}),
+        ("search", {"query": "nothing at all"}),
+        ("vsearch", {"query": "how we travel"}),
+        ("query", {"query": "how we travel"}),
+        ("status", {}),
+    ],
+    ids=str,
+)
+def test_structured_content_is_as_the_output_schema_says(
+    seeing: Agent, tools: dict[str, Any], name: str, arguments: dict[str, Any]
+) -> None:
+    schema = tools[name]["outputSchema"]
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(seeing.call(name, **arguments)["structuredContent"])
+
+
+def test_tools_that_return_documents_have_no_output_schema(tools: dict[str, Any]) -> None:
+    assert "outputSchema" not in tools["get"]
+    assert "outputSchema" not in tools["multi_get"]
+
+
+SEARCHES = '[{"type": "lex", "query": "x"}]'
+
+WRONG = {
+    "search {}": "query is missing",
+    'search {"query": 5}': "query: input should be a valid string, not 5",
+    'search {"query": null}': "query: null is no value, leave it out",
+    'search {"query": ["x"]}': "query: input should be a valid string",
+    'search {"query": "x", "limit": 0}': "limit: input should be greater than or equal to 1, not 0",
+    'search {"query": "x", "limit": 1001}': "limit: input should be less than or equal to 1000, not 1001",
+    'search {"query": "x", "limit": 1e30}': "limit: input should be a valid integer, not 1e+30",
+    'search {"query": "x", "limit": "3"}': 'limit: input should be a valid integer, not "3"',
+    'search {"query": "x", "limit": true}': "limit: input should be a valid integer, not true",
+    'search {"query": "x", "limit": 2.5}': "limit: input should be a valid integer, not 2.5",
+    'search {"query": "x", "limit": NaN}': "limit: input should be a valid integer, not NaN",
+    'search {"query": "x", "minScore": NaN}': "minScore: input should be a finite number, not NaN",
+    'search {"query": "x", "minScore": Infinity}': "minScore: input should be a finite number, not Infinity",
+    'search {"query": "x", "minScore": -1}': "minScore: input should be greater than or equal to 0, not -1",
+    'search {"query": "x", "minScore": 1.01}': "minScore: input should be less than or equal to 1, not 1.01",
+    'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
+    'search {"query": "x", "min_score": 0.5}': (
+        "min_score: no such argument; there are query, limit, minScore, collection"
+    ),
+    'search {"query": "x", "a\\nb": 1}': (
+        "a b: no such argument; there are query, limit, minScore, collection"
+    ),
+    'search {"query": "x", "collection": 5}': "collection: input should be a valid string, not 5",
+    'search {"query": "x", "limit": 0, "minScore": 2}': (
+        "limit: input should be greater than or equal to 1, not 0; "
+        "minScore: input should be less than or equal to 1, not 2"
+    ),
+    'status {"verbose": true}': "verbose: no such argument; there is none",
+    "query {}": "exactly one of query and searches is wanted",
+    'query {"query": "x", "searches": ' + SEARCHES + "}": "exactly one of query and searches is wanted",
+    'query {"searches": []}': "searches: list should have at least 1 item after validation, not 0",
+    'query {"searches": {}}': "searches: input should be a valid list",
+    'query {"searches": [5]}': "searches[0]: input should be an object",
+    'query {"searches": [{"type": "lex"}]}': "searches[0].query is missing",
+    'query {"searches": [{"type": "sql", "query": "x"}]}': (
+        "searches[0].type: input should be 'lex', 'vec' or 'hyde', not \"sql\""
+    ),
+    'query {"searches": [{"type": "lex", "query": "x", "k": 2}]}': "searches[0].k: no such argument",
+    'query {"query": "x", "collections": "notes"}': 'collections: input should be a valid list, not "notes"',
+    'query {"query": "x", "collections": [1]}': "collections[0]: input should be a valid string, not 1",
+    'query {"query": "x", "rerank": "no"}': 'rerank: input should be a valid boolean, not "no"',
+    'query {"query": "x", "candidateLimit": 0}': (
+        "candidateLimit: input should be greater than or equal to 1, not 0"
+    ),
+    "get {}": "file is missing",
+    'get {"file": "a.md", "fromLine": 0}': "fromLine: input should be greater than or equal to 1, not 0",
+    'get {"file": "a.md", "maxLines": -1}': "maxLines: input should be greater than or equal to 1, not -1",
+    'get {"file": "a.md", "lineNumbers": 1}': "lineNumbers: input should be a valid boolean, not 1",
+    'multi_get {"pattern": 5}': "pattern: input should be a valid string, not 5",
+    'multi_get {"pattern": "*", "maxBytes": 0}': (
+        "maxBytes: input should be greater than or equal to 1, not 0"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_wrong_arguments_are_refused_by_name_in_one_line(agent: Agent, call: str) -> None:
+    name, _, arguments = call.partition(" ")
+    # As text: json would write NaN and 1e30 in its own way.
+    agent.write(
+        b'{"jsonrpc":"2.0","id":"wrong","method":"tools/call","params":{"name":"%b","arguments":%b}}\n'
+        % (name.encode(), arguments.encode())
+    )
+    answer = agent.receive()
+    assert answer["result"] == {"content": [{"type": "text", "text": WRONG[call]}], "isError": True}
+
+
+def test_a_crowd_of_unknown_arguments_makes_no_long_error(agent: Agent) -> None:
+    text = agent.failure("search", query="x", **{f"{'long' * 100}{number}": 1 for number in range(500)})
+    assert text.endswith("; and 497 more")
+    assert len(text) < 500
+
+
+def test_a_whole_number_may_be_written_with_a_point(agent: Agent) -> None:
+    assert agent.text("search", query="kestrel", limit=1.0) == agent.text("search", query="kestrel", limit=1)
+
+
+def test_arguments_may_be_left_out_where_none_is_needed(agent: Agent) -> None:
+    assert agent.result("tools/call", name="status")["content"] == agent.call("status")["content"]

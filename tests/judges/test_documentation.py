@@ -1,0 +1,124 @@
+"""docs/mcp.md says what is so."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from qmd.cli.serving import MCP_PORT
+from qmd.mcp.http import PATH
+from tests.edge.cli.conftest import User
+from tests.edge.mcp.conftest import INITIALIZE, PATIENCE
+from tests.judges.conftest import ROOT, Judges, dumped
+
+PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+URL = f"http://127.0.0.1:{MCP_PORT}{PATH}"
+#: Nothing of these is asked of the server but what it lists, and one search with two results.
+REQUESTS: list[dict[str, Any]] = [
+    {"id": 1, "method": "initialize", "params": INITIALIZE},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+    {"id": 3, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "performance"}}},
+]
+
+
+def answers(user: User) -> dict[int, Any]:
+    """The results of REQUESTS, by id."""
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in REQUESTS)
+    done = subprocess.run(
+        [sys.executable, "-m", "qmd", "mcp"],
+        input=lines,
+        capture_output=True,
+        encoding="utf-8",
+        env=user.environ,
+        check=True,
+        timeout=PATIENCE,
+    )
+    return {message["id"]: message["result"] for message in map(json.loads, done.stdout.splitlines())}
+
+
+def count(judges: Judges, *values: object) -> list[int]:
+    """The tokens of texts, and of other values as JSON without blanks."""
+    texts = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        for value in values
+    ]
+    done = judges.run(ROOT / "tests" / "judges" / "tokens.mjs", str(judges.folder), stdin=dumped(texts))
+    assert done.returncode == 0, done.stderr
+    found: list[int] = json.loads(done.stdout)
+    return found
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def servers(value: object) -> Iterator[dict[str, Any]]:
+    """What agents' settings hold of servers, however deep."""
+    if isinstance(value, dict):
+        if "command" in value or "url" in value:
+            yield value
+        for each in value.values():
+            yield from servers(each)
+
+
+def test_the_tokens_of_each_tool_are_those_on_the_page(judges: Judges, seer: User) -> None:
+    tools = answers(seer)[2]["tools"]
+    all_of_them, *each = count(judges, tools, *tools)
+    measured = {f"`{tool['name']}`": number for tool, number in zip(tools, each, strict=True)}
+    rows = re.findall(r"^\| (`\w+`|all) \|.*\| ([\d,]+) \|$", PAGE, re.MULTILINE)
+    told = {name: int(number.replace(",", "")) for name, number in rows}
+    assert told == measured | {"all": all_of_them}
+
+
+def test_all_tools_together_cost_no_more_than_they_may(judges: Judges, seer: User) -> None:
+    assert count(judges, answers(seer)[2]["tools"])[0] <= 1_700
+
+
+def test_a_result_costs_about_what_the_page_says(judges: Judges, seer: User) -> None:
+    found = answers(seer)[3]
+    (text,), structured = found["content"], found["structuredContent"]
+    results = len(structured["results"])
+    assert results > 5
+    claims = re.search(r"about (\d+) tokens\s+a\s+result.*?about\s+(\d+)\s+in its", PAGE, re.DOTALL)
+    assert claims
+    measured = count(judges, text["text"], structured)
+    for claim, number in zip(claims.groups(), measured, strict=True):
+        assert int(claim) / 2 <= number / results <= 2 * int(claim)
+
+
+def test_every_argument_is_on_the_page(judges: Judges, seer: User) -> None:
+    for tool in answers(seer)[2]["tools"]:
+        for argument in tool["inputSchema"]["properties"]:
+            assert re.search(rf"^\| .*`{argument}`.* \|", PAGE, re.MULTILINE), argument
+
+
+def test_the_settings_name_the_server_that_there_is() -> None:
+    named = [server for block in blocks("json") for server in servers(json.loads(block))]
+    assert len(named) >= 8
+    for server in named:
+        command = server.get("command", [])
+        words = command if isinstance(command, list) else [command, *server["args"]]
+        assert words in ([], ["qmd", "mcp"], ["npx", "-y", "mcp-remote", URL])
+        assert server.get("url", URL) == URL
+
+
+def test_every_command_on_the_page_can_be_typed(seer: User) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    typed = [line.partition("qmd -- ")[2] or line for line in lines if re.search(r"^qmd | -- qmd ", line)]
+    assert len(typed) >= 3
+    for line in typed:
+        done = seer.invoke(*shlex.split(line)[1:], "--help")
+        assert done.exit_code == 0, line
+
+
+def test_the_variables_are_those_that_the_server_reads() -> None:
+    told = set(re.findall(r"QMD_[A-Z_]+", PAGE))
+    folders = [ROOT / "src" / "qmd" / name for name in ("mcp", "server")]
+    sources = "".join(file.read_text(encoding="utf-8") for folder in folders for file in folder.rglob("*.py"))
+    assert told == set(re.findall(r"QMD_[A-Z_]+", sources))

@@ -1,0 +1,74 @@
+"""MCP Inspector: what it shows of the server, in both eras of the protocol, over both transports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmd.mcp.prompt import GUIDE
+from tests.judges.conftest import CALLS, DOCUMENT, Judges, check, dumped
+
+INSPECTOR = "@modelcontextprotocol/inspector/clients/cli/build/index.js"
+
+
+class Inspector:
+    """Its command line, at one of the servers."""
+
+    def __init__(self, judges: Judges, settings: Path, server: str, era: str) -> None:
+        self._judges = judges
+        self._target = ["--config", str(settings), "--server", server, "--protocol-era", era]
+
+    def run(self, method: str, *options: str) -> tuple[dict[str, Any], str]:
+        """(result, stderr) of a request that must succeed."""
+        asked = ["--format", "json", "--method", method, *options]
+        done = self._judges.run(INSPECTOR, *self._target, *asked)
+        assert done.returncode == 0, done.stdout + done.stderr
+        result: dict[str, Any] = json.loads(done.stdout)["result"]
+        return result, done.stderr
+
+
+@pytest.fixture(params=["stdio", "http"])
+def server(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def inspector(
+    judges: Judges, settings: dict[str, Any], server: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Inspector:
+    file = tmp_path / "mcp.json"
+    file.write_text(dumped({"mcpServers": settings}), encoding="utf-8")
+    return Inspector(judges, file, server, request.param)
+
+
+def test_the_schemas_of_the_tools_are_portable(inspector: Inspector) -> None:
+    result, said = inspector.run("tools/list", "--strict")
+    assert [tool["name"] for tool in result["tools"]] == list(CALLS)
+    assert " errors" not in said or "0 errors" in said, said
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_every_tool_answers(inspector: Inspector, tool: str) -> None:
+    result, _ = inspector.run("tools/call", "--tool-name", tool, "--tool-args-json", dumped(CALLS[tool]))
+    check(tool, result)
+
+
+def test_a_document_is_a_resource_of_the_one_template(inspector: Inspector) -> None:
+    result, _ = inspector.run("resources/templates/list")
+    (template,) = result["resourceTemplates"]
+    assert template["uriTemplate"] == "qmd://{+path}"
+    result, _ = inspector.run("resources/read", "--uri", f"qmd://{DOCUMENT}")
+    (document,) = result["contents"]
+    assert "\n5: ## Rollback\n" in document["text"]
+
+
+def test_the_one_prompt_is_the_guide(inspector: Inspector) -> None:
+    result, _ = inspector.run("prompts/list")
+    (prompt,) = result["prompts"]
+    result, _ = inspector.run("prompts/get", "--prompt-name", prompt["name"])
+    (message,) = result["messages"]
+    assert message == {"role": "user", "content": {"type": "text", "text": GUIDE}}

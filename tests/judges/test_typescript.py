@@ -1,0 +1,41 @@
+"""The TypeScript SDK, which most agents are built on: its first version, and its second."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmd import __version__
+from qmd.mcp.prompt import GUIDE
+from tests.judges.conftest import CALLS, DOCUMENT, Judges, check, dumped
+
+CLIENT = Path(__file__).with_name("client.mjs")
+
+
+@pytest.mark.parametrize("sdk", ["v1", "v2"])
+@pytest.mark.parametrize("server", ["stdio", "http"])
+def test_a_client_of_the_typescript_sdk_has_all_that_there_is(
+    judges: Judges, settings: dict[str, Any], server: str, sdk: str
+) -> None:
+    asked = {
+        "packages": str(judges.folder),
+        "sdk": sdk,
+        "server": settings[server],
+        "calls": CALLS,
+        "uri": f"qmd://{DOCUMENT}",
+        "prompt": "query",
+    }
+    done = judges.run(CLIENT, stdin=dumped(asked))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["server"]["name"], told["server"]["version"]) == ("qmd", __version__)
+    assert "- notes (" in told["instructions"]
+    assert [tool["name"] for tool in told["tools"]] == list(CALLS)
+    for tool in CALLS:
+        check(tool, told["calls"][tool])
+    assert "\n5: ## Rollback\n" in told["resource"]["contents"][0]["text"]
+    assert told["prompt"]["messages"][0]["content"]["text"] == GUIDE
+    assert told["unknown"] == -32602

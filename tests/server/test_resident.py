@@ -1,0 +1,170 @@
+"""An index that stays open: lazily, beside the event loop, its models only while they are used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+import qmd
+from qmd.errors import StoreError
+from qmd.models.base import Cancelled
+from qmd.server.resident import Resident
+from tests.conftest import Notes
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def opened(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator[qmd.Index]:
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(str(notes({"a.md": "# A\n\nRivers and lakes.\n"})))
+        index.embed()
+        yield index
+
+
+def count(index: qmd.Index, cancelled: Cancelled) -> int:
+    return index.status().total_documents
+
+
+def test_the_index_is_opened_at_the_first_call_and_then_kept(opened: qmd.Index) -> None:
+    times = []
+
+    def open_index() -> qmd.Index:
+        times.append(1)
+        return opened
+
+    async def talk() -> None:
+        resident = Resident(open_index)
+        assert times == []
+        assert [await resident.call(count), await resident.call(count)] == [1, 1]
+        assert resident.close()
+
+    anyio.run(talk)
+    assert times == [1]
+
+
+def test_an_index_that_cannot_be_opened_is_tried_again(opened: qmd.Index) -> None:
+    failures = [StoreError("not yet")]
+
+    def open_index() -> qmd.Index:
+        if failures:
+            raise failures.pop()
+        return opened
+
+    async def talk() -> None:
+        resident = Resident(open_index)
+        with pytest.raises(StoreError):
+            await resident.call(count)
+        assert await resident.call(count) == 1
+        resident.close()
+
+    anyio.run(talk)
+
+
+def test_calls_work_beside_each_other(opened: qmd.Index) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    async def talk() -> None:
+        resident = Resident(lambda: opened)
+
+        def meet(index: qmd.Index, cancelled: Cancelled) -> None:
+            both.wait()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resident.call, meet)
+            tasks.start_soon(resident.call, meet)
+        resident.close()
+
+    anyio.run(talk)
+
+
+def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
+    began, told = threading.Event(), threading.Event()
+
+    def work(index: qmd.Index, cancelled: Cancelled) -> None:
+        began.set()
+        while not cancelled():
+            pass
+        told.set()
+
+    async def talk() -> None:
+        resident = Resident(lambda: opened)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resident.call, work)
+            await anyio.to_thread.run_sync(began.wait)
+            tasks.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(told.wait, 60)
+        resident.close()
+
+    anyio.run(talk)
+
+
+def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None:
+    clock = Clock()
+
+    async def talk() -> None:
+        resident = Resident(lambda: opened, idle=300, clock=clock)
+        assert resident.release_idle_models() == 300
+        await resident.call(lambda index, _: index.query("water"), models=True)
+        model = opened.roles.embedder
+        clock.now += 200
+        assert resident.release_idle_models() == 100
+        assert opened.roles.embedder is model
+        # What needs no models does not keep them.
+        await resident.call(count)
+        clock.now += 100
+        assert resident.release_idle_models() == 300
+        assert opened.roles.embedder is not model
+        assert (await resident.call(lambda index, _: index.query("water"), models=True)).hits
+        resident.close()
+
+    anyio.run(talk)
+
+
+def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> None:
+    clock = Clock()
+    began, go_on = threading.Event(), threading.Event()
+
+    def long(index: qmd.Index, cancelled: Cancelled) -> None:
+        began.set()
+        go_on.wait(60)
+
+    async def talk() -> None:
+        resident = Resident(lambda: opened, idle=300, clock=clock)
+        await resident.call(count, models=True)
+        model = opened.roles.embedder
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: resident.call(long, models=True))
+            await anyio.to_thread.run_sync(began.wait)
+            clock.now += 1000
+            assert resident.release_idle_models() == 300
+            assert opened.roles.embedder is model
+            assert not resident.close()
+            go_on.set()
+
+    anyio.run(talk)
+
+
+def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None:
+    async def talk() -> None:
+        resident = Resident(lambda: opened, idle=0)
+        await resident.call(count, models=True)
+        model = opened.roles.embedder
+        async with resident.tended():
+            while opened.roles.embedder is model:
+                await anyio.lowlevel.checkpoint()
+        resident.close()
+
+    anyio.run(talk)
