@@ -179,8 +179,11 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
         timeout=options.get("timeout"),
     )
     response = session.index.run(kind, request)
-    if not session.index.config.collections:
+    known = session.index.config.collections
+    if not known:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
+    elif not options["collections"] and not any(each.include_by_default for each in known.values()):
+        session.note("every collection is excluded: name one with -c, or 'qmd collection include NAME'")
     _show(session, name, wanted, response, options)
     if any(stage.status == "timed_out" for stage in response.stages):
         session.abandoned = True

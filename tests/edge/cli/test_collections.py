@@ -194,7 +194,9 @@ def test_a_folder_on_disk_is_a_place(owner: User) -> None:
 def test_an_excluded_collection_is_searched_only_when_named(owner: User) -> None:
     before = config(owner)
     assert "-c notes" in owner.ok("collection", "exclude", "notes")
-    assert owner.ok("search", "rollback") == "No results found.\n"
+    found = owner.run("search", "rollback")
+    assert (found.returncode, found.stdout) == (0, "No results found.\n")
+    assert "every collection is excluded: name one with -c" in found.stderr
     assert "notes/deploy.md" in owner.ok("search", "rollback", "-c", "notes")
     assert "[searched only when named]" in owner.ok("collection", "list")
     assert json.loads(owner.ok("collection", "show", "notes", "--json"))["include_by_default"] is False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
+import os
 import re
 import select
 import subprocess
@@ -55,6 +56,7 @@ class Agent:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._next = 0
+        self._unread = b""
 
     def write(self, data: bytes) -> None:
         self._stdin.write(data)
@@ -65,8 +67,13 @@ class Agent:
 
     def receive(self) -> Message:
         """The next line, which must be a message."""
-        assert select.select([self._stdout], [], [], PATIENCE)[0], "no answer"
-        message: Message = json.loads(self._stdout.readline())
+        while b"\n" not in self._unread:
+            assert select.select([self._stdout], [], [], PATIENCE)[0], "no answer"
+            read = os.read(self._stdout.fileno(), 1 << 20)
+            assert read, "the server has ended"
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        message: Message = json.loads(line)
         assert message["jsonrpc"] == "2.0"
         return message
 
@@ -116,7 +123,7 @@ class Agent:
     def hang_up(self) -> tuple[int, list[Message]]:
         """Close stdin; returns the exit code, and the messages that still came."""
         self._stdin.close()
-        rest = self._stdout.read()
+        rest = self._unread + self._stdout.read()
         code = self.process.wait(PATIENCE)
         return code, [json.loads(line) for line in rest.splitlines()]
 
