@@ -30,7 +30,6 @@ _PACKAGES = (
     "onnxruntime",
     "PyStemmer",
     "simsimd",
-    "tokenizers",
     "uvicorn",
 )
 

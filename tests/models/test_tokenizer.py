@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import unicodedata
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmd.models.e5 import convert
+from qmd.models.e5.embedder import E5Embedder
 from qmd.models.e5.tokenizer import UNKNOWN, Tokenizer
+from tests.models.oracle import Oracle
 
 # Ids of XLM-RoBERTa's published tokenizer, without <s> and </s>.
 PUBLISHED = {
@@ -14,6 +21,31 @@ PUBLISHED = {
     "query:": [41, 1294, 12],
     "passage:": [46692, 12],
 }
+
+
+#: Letters of many scripts, marks, compatibility forms, controls and spaces, met more often than by chance.
+MIXED = st.text(
+    alphabet="aeE ,.-数据库が\u3099ｶﾞﾞ한\u1112\u1161\u11ab\u0301\u0323\u0345\u20dd"
+    "½¨～Ａ１㍿ﬁ\u00a0\u200b\x07\x00\t▁ไม่ำअ़न्ع🎉𓀀\ufffd",
+    max_size=40,
+)
+
+
+@pytest.fixture(scope="module")
+def oracle(e5_cache: Path, embedder: E5Embedder) -> Oracle:
+    folder = convert.prepare(e5_cache)
+    pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")
+    return Oracle(pieces, np.fromfile(folder / convert.SCORES, "<f4").tolist())
+
+
+#: Characters that every version of Unicode in use normalises alike.
+OLD = st.characters(exclude_categories=["Cs"]).filter(lambda c: unicodedata.ucd_3_2_0.category(c) != "Cn")
+
+
+@settings(max_examples=500, deadline=None)
+@given(text=MIXED | st.text(OLD, max_size=60))
+def test_ids_are_those_of_the_compiled_library(tokenizer: Tokenizer, oracle: Oracle, text: str) -> None:
+    assert tokenizer.ids(text) == oracle.ids(text)
 
 
 @pytest.mark.parametrize("text", PUBLISHED)

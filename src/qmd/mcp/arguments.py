@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -51,6 +51,9 @@ class Arguments(BaseModel):
         strict=True, extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=to_camel
     )
 
+    #: What one of them is called in errors.
+    noun: ClassVar[str] = "argument"
+
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> Self:
         """The arguments of a call. Raises `UsageError` that names each one that is wrong."""
@@ -58,26 +61,29 @@ class Arguments(BaseModel):
         faults = [
             f"{_printable(name)}: null is no value, leave it out" for name in given if given[name] is None
         ]
-        if not faults:
-            try:
-                return cls.model_validate(given)
-            except ValidationError as error:
-                faults = [cls._fault(fault) for fault in error.errors(include_url=False)]
-        more = len(faults) - _TOLD
-        raise UsageError("; ".join(faults[:_TOLD]) + (f"; and {more} more" if more > 0 else ""))
+        if faults:
+            raise _refusal(faults)
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise cls.refusal(error.errors(include_url=False)) from None
+
+    @classmethod
+    def refusal(cls, errors: Sequence[Any]) -> UsageError:
+        """pydantic's errors in our words."""
+        return _refusal([cls._fault(fault) for fault in errors])
 
     @classmethod
     def _fault(cls, fault: Any) -> str:
-        """One of pydantic's errors in our words."""
-        name = _place(fault["loc"]) or "arguments"
+        name = _place(fault["loc"]) or f"{cls.noun}s"
         match fault["type"]:
             case "missing":
                 return f"{name} is missing"
             case "extra_forbidden" if len(fault["loc"]) > 1:
-                return f"{name}: no such argument"
+                return f"{name}: no such {cls.noun}"
             case "extra_forbidden":
                 known = ", ".join(str(field.alias) for field in cls.model_fields.values())
-                return f"{name}: no such argument; there {f'are {known}' if known else 'is none'}"
+                return f"{name}: no such {cls.noun}; there {f'are {known}' if known else 'is none'}"
             case "model_type":
                 return f"{name}: input should be an object"
             case "value_error":
@@ -170,6 +176,11 @@ class MultiGetArguments(Arguments):
 
 class StatusArguments(Arguments):
     """`status`."""
+
+
+def _refusal(faults: Sequence[str]) -> UsageError:
+    more = len(faults) - _TOLD
+    return UsageError("; ".join(faults[:_TOLD]) + (f"; and {more} more" if more > 0 else ""))
 
 
 def _some(collection: str | None) -> tuple[str, ...]:

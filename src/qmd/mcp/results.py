@@ -11,7 +11,7 @@ from qmd.text.uris import to_uri
 
 if TYPE_CHECKING:
     from qmd.engine.status import Status
-    from qmd.types import Hit, SearchResponse
+    from qmd.types import Hit, SearchResponse, Stage
 
 #: A `CallToolResult` as it goes on the wire.
 Result = dict[str, Any]
@@ -39,12 +39,8 @@ def found(response: SearchResponse, indexed_at: str | None) -> Result:
     return {
         "content": [text(summary(response))],
         "structuredContent": {
-            "results": [_hit(hit) for hit in response.hits],
-            "stages": [
-                {"stage": each.stage, "status": each.status}
-                | ({} if each.reason is None else {"reason": each.reason})
-                for each in response.stages
-            ],
+            "results": [hit(each) for each in response.hits],
+            "stages": [stage(each) for each in response.stages],
             "indexedAt": indexed_at,
         },
     }
@@ -52,25 +48,41 @@ def found(response: SearchResponse, indexed_at: str | None) -> Result:
 
 def summary(response: SearchResponse) -> str:
     """`Found 2 results for "q":`, a blank line, and a line a result."""
-    hits = response.hits
-    if not hits:
+    if not response.hits:
+        return heading(response)
+    return f"{heading(response)}:\n\n" + "\n".join(line(hit) for hit in response.hits)
+
+
+def heading(response: SearchResponse) -> str:
+    """How many results there are."""
+    count = len(response.hits)
+    if not count:
         return f'No results found for "{response.query}"'
-    lines = [f"{hit.docid} {hit.percent}% {hit.file} - {hit.title}" for hit in hits]
-    return f'Found {len(hits)} result{"" if len(hits) == 1 else "s"} for "{response.query}":\n\n' + "\n".join(
-        lines
-    )
+    return f'Found {count} result{"" if count == 1 else "s"} for "{response.query}"'
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def line(found: Hit) -> str:
+    """One result in a line."""
+    return f"{found.docid} {found.percent}% {found.file} - {found.title}"
+
+
+def hit(found: Hit) -> dict[str, Any]:
+    """One result (M12)."""
     return {
-        "docid": hit.docid,
-        "file": hit.file,
-        "title": hit.title,
-        "score": hit.percent / 100,
-        "context": hit.context,
-        "line": hit.line,
-        "snippet": numbered(hit.snippet.text, hit.snippet.first_line),
+        "docid": found.docid,
+        "file": found.file,
+        "title": found.title,
+        "score": found.percent / 100,
+        "context": found.context,
+        "line": found.line,
+        "snippet": numbered(found.snippet.text, found.snippet.first_line),
     }
+
+
+def stage(ended: Stage) -> dict[str, str]:
+    """What became of a step (M8)."""
+    told = {"stage": ended.stage, "status": ended.status}
+    return told if ended.reason is None else told | {"reason": ended.reason}
 
 
 def document(page: Page, *, line_numbers: bool) -> Result:
@@ -87,7 +99,7 @@ def documents(pages: Pages, *, line_numbers: bool) -> Result:
     content = [text("Errors:\n" + "\n".join(errors))] if errors else []
     for item in pages.items:
         if isinstance(item, Skipped):
-            content.append(text(_skipped(item)))
+            content.append(text(skipped(item, "qmd_get")))
         else:
             shown = page_text(item, line_numbers=line_numbers)
             cut = f"\n\n[... truncated {item.more} more lines]" if item.more else ""
@@ -115,16 +127,8 @@ def resource(page: Page, shown: str) -> dict[str, Any]:
 
 def status(found: Status) -> Result:
     """What there is."""
-    lines = [
-        "QMD Index Status:",
-        f"  Total documents: {found.total_documents}",
-        f"  Needs embedding: {found.needs_embedding}",
-        f"  Vector index: {'yes' if found.has_vector_index else 'no'}",
-        f"  Collections: {len(found.collections)}",
-        *(f"    - {each.path} ({each.documents} docs)" for each in found.collections),
-    ]
     return {
-        "content": [text("\n".join(lines))],
+        "content": [text(status_text(found))],
         "structuredContent": {
             "totalDocuments": found.total_documents,
             "needsEmbedding": found.needs_embedding,
@@ -141,6 +145,19 @@ def status(found: Status) -> Result:
             ],
         },
     }
+
+
+def status_text(found: Status) -> str:
+    """What there is, in lines (M40)."""
+    lines = [
+        "QMD Index Status:",
+        f"  Total documents: {found.total_documents}",
+        f"  Needs embedding: {found.needs_embedding}",
+        f"  Vector index: {'yes' if found.has_vector_index else 'no'}",
+        f"  Collections: {len(found.collections)}",
+        *(f"    - {each.path} ({each.documents} docs)" for each in found.collections),
+    ]
+    return "\n".join(lines)
 
 
 def text(content: str) -> dict[str, Any]:
@@ -160,7 +177,8 @@ def _embedded(page: Page, shown: str) -> dict[str, Any]:
     return {"type": "resource", "resource": resource(page, shown)}
 
 
-def _skipped(item: Skipped) -> str:
+def skipped(item: Skipped, tool: str) -> str:
+    """What stands in the place of a document that was not read; `tool` would."""
     file = item.document.file
-    how = f"Use 'qmd_get' with file=\"{file}\" to retrieve."
+    how = f"Use '{tool}' with file=\"{file}\" to retrieve."
     return f"[SKIPPED: {file} - File too large ({item.kilobytes}KB). {how}]"

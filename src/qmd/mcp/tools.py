@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from qmd.engine.index import Index
@@ -25,7 +26,8 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _WHOLE: Schema = {"type": "integer"}
-_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+#: Not a list of types: some clients know one type a schema only.
+_TEXT_OR_NULL: Schema = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
 def _object(**properties: Schema) -> Schema:
@@ -93,6 +95,7 @@ class Tool:
         return shown if self.output is None else shown | {"outputSchema": self.output}
 
 
+@cache
 def input_schema(arguments: type[Arguments]) -> Schema:
     """The JSON schema of a tool's arguments."""
     made = arguments.model_json_schema()

@@ -57,6 +57,11 @@ class Embedder(Protocol):
     @property
     def chunk_overlap(self) -> int: ...
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are in memory; they load at the first call that needs them."""
+        ...
+
     def embed_documents(
         self, texts: Sequence[str], titles: Sequence[str] | None = None
     ) -> NDArray[np.float32]:

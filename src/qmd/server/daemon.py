@@ -40,7 +40,7 @@ class Daemon:
                 pid = _number(file)
                 raise BusyError(
                     f"already running (process {pid})" if pid else "already being started",
-                    "end it with the command 'stop'",
+                    "end it with 'stop' in place of '--daemon'",
                 )
             os.ftruncate(file, 0)
             self._turn_log()

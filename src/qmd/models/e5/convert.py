@@ -1,4 +1,4 @@
-"""From the installed package to files that onnxruntime and tokenizers read, once per cache directory.
+"""From the installed package to files that onnxruntime and the tokenizer read, once per cache directory.
 
 The folder appears whole or not at all: it is written beside its place, flushed, and renamed.
 """

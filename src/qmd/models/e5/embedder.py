@@ -51,6 +51,10 @@ class E5Embedder:
     def chunk_overlap(self) -> int:
         return CARD.chunk_overlap
 
+    @property
+    def loaded(self) -> bool:
+        return self.model.loaded
+
     def embed_documents(
         self,
         texts: Sequence[str],

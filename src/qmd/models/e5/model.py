@@ -75,6 +75,11 @@ class E5Model:
         with self._lock:
             return self._session
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are in memory. Does not wait for a load in progress."""
+        return "_session" in self.__dict__
+
     def prompt_ids(self, kind: Kind) -> list[int]:
         """The tokens before the text: `<s>` and the prompt."""
         from qmd.models.e5.tokenizer import BOS
