@@ -18,6 +18,7 @@ import json
 import os
 import random
 import shlex
+import shutil
 import socket
 import subprocess
 import time
@@ -47,7 +48,6 @@ _META = {
 _PATIENCE = 60.0
 
 Ask = Callable[[str], float]
-Arguments = Callable[[str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Caller:
     """How a program's lexical search is called: the tool, and its arguments for a query."""
 
     tool: str
-    arguments: Arguments
+    arguments: Callable[[str], dict[str, Any]]
 
     def message(self, query: str, meta: dict[str, Any] | None = None) -> bytes:
         """The request, as a line."""
@@ -75,7 +75,6 @@ PEER = Caller(
 class Site:
     """A program that serves over HTTP."""
 
-    name: str
     process: subprocess.Popen[bytes]
     port: int
     caller: Caller
@@ -129,24 +128,23 @@ class Load:
 def main() -> None:
     options = _options()
     folder = options.work / "corpus"
-    if not folder.exists():
-        say(f"making {options.files:,} files")
-        generate_small_files(folder, options.files, options.vocabulary)
-    files = sorted(folder.rglob("*.md"))
-    mine = ours(options.work / "ours", tuple(shlex.split(options.ours)))
-    programs = {mine.name: (mine, OURS)}
+    sides = [(ours(options.work / "ours", tuple(shlex.split(options.ours))), OURS)]
     if options.peer:
-        theirs = peer(options.node, options.peer, options.work / "peer")
-        programs[theirs.name] = (theirs, PEER)
-    for program, _ in programs.values():
-        if not program.index_size():
-            say(f"{program.name}: indexing")
-            program.run("collection", "add", str(folder), "--name", "bench")
+        sides.append((peer(options.node, options.peer, options.work / "peer"), PEER))
+    for used in (folder, *(program.state for program, _ in sides)):
+        shutil.rmtree(used, ignore_errors=True)
+    say(f"making {options.files:,} files")
+    generate_small_files(folder, options.files, options.vocabulary)
+    files = sorted(folder.rglob("*.md"))
+    for program, _ in sides:
+        say(f"{program.name}: indexing")
+        program.run("collection", "add", str(folder), "--name", "bench")
+    mine = sides[0][0]
     queries = found_queries(mine, files, options.queries)
     result: dict[str, Any] = {"documents": len(files), "queries": len(queries), "clients": CLIENTS}
     result["overhead"] = overhead(mine, queries)
     print(table(["milliseconds", "p50", "p95", "over"], _overhead_rows(result["overhead"])))
-    result["load"] = load(programs, queries, options.rounds)
+    result["load"] = load(sides, queries, options.rounds)
     print("\n" + table(["", *MEASURES], _load_rows(result["load"])))
     write_json(options.json, result)
 
@@ -193,20 +191,17 @@ def overhead(program: Program, queries: Sequence[str]) -> dict[str, Any]:
 
 
 def load(
-    programs: dict[str, tuple[Program, Caller]], queries: Sequence[str], rounds: int
+    sides: Sequence[tuple[Program, Caller]], queries: Sequence[str], rounds: int
 ) -> dict[str, dict[str, Any]]:
     """Search over HTTP with one client, then with four, with each program in turns."""
     with ExitStack() as stack:
-        sites = {
-            name: stack.enter_context(serving(program, caller))
-            for name, (program, caller) in programs.items()
-        }
+        sites = {program.name: stack.enter_context(serving(program, caller)) for program, caller in sides}
         done = {name: Load() for name in sites}
         for site in sites.values():
             with site.client() as ask:
                 for query in queries:
                     ask(query)
-        for program in alternating([program for program, _ in programs.values()], rounds):
+        for program in alternating([program for program, _ in sides], rounds):
             site, found = sites[program.name], done[program.name]
             with site.client() as ask:
                 before = _processor_seconds(site.process)
@@ -250,7 +245,7 @@ def serving(program: Program, caller: Caller) -> Iterator[Site]:
             if process.poll() is not None or time.monotonic() > due:
                 raise SystemExit(f"{program.name}: does not serve")
             time.sleep(0.05)
-        yield Site(program.name, process, port, caller)
+        yield Site(process, port, caller)
 
 
 @contextmanager

@@ -38,6 +38,12 @@ class UsageError(QmdError):
     http_status = 400
 
 
+class TooManyError(UsageError):
+    """More was asked for at once than there may be."""
+
+    http_status = 413
+
+
 class QueryError(QmdError):
     """A query that cannot be read; the message names the line."""
 
@@ -47,7 +53,7 @@ class QueryError(QmdError):
 class ConfigError(QmdError):
     """The configuration file is broken or contradicts itself."""
 
-    http_status = 500
+    http_status = 503
 
 
 class NotFoundError(QmdError):
@@ -88,6 +94,12 @@ class SourceError(QmdError):
     """A folder or a file of a collection that cannot be read."""
 
     http_status = 400
+
+
+class ForbiddenError(QmdError):
+    """Something that whoever asks may not do."""
+
+    http_status = 403
 
 
 class StoreError(QmdError):

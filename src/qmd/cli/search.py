@@ -59,6 +59,13 @@ def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
         line_numbers_option,
         full_path_option,
         click.option("--explain", is_flag=True, help="Show how each result came to its place."),
+        click.option(
+            "--mode",
+            type=OneOf(["auto", "server", "local"]),
+            metavar="M",
+            default="auto",
+            help="Ask the server of this index: auto (where one runs), server or local.  [default: auto]",
+        ),
         format_options(*FORMATS),
         pass_session,
     ]
@@ -156,7 +163,8 @@ def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
 
 
 def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Ask the engine, and show its answer."""
+    """Ask the engine, or the server of this index, and show its answer."""
+    from qmd.cli.asking import ask
     from qmd.engine.requests import SearchRequest
 
     name = chosen_format()
@@ -178,7 +186,7 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
         full=options["full"],
         timeout=options.get("timeout"),
     )
-    response = session.index.run(kind, request)
+    response = ask(session.index, kind, request, options["mode"])
     known = session.index.config.collections
     if not known:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")

@@ -43,15 +43,16 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
         lock.release()
 
 
-def replace_file(path: str, data: bytes) -> None:
+def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     """Put `data` in the place of the file at `path`: a reader sees the old bytes or the new, never a part.
 
-    The permissions stay as they are. Raises `ConfigError`, with the old file intact, when it cannot be done.
+    The permissions stay as they are; `private`: only the user may read it. Raises `ConfigError`, with the old
+    file intact, when it cannot be done.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         try:
-            _write(temporary, data, _mode_of(path))
+            _write(temporary, data, 0o600 if private else _mode_of(path))
             os.replace(temporary, path)
         except BaseException:
             if os.path.lexists(temporary):

@@ -144,12 +144,12 @@ class Library:
                 return inside
         docid = _DOCID.fullmatch(reference)
         if docid:
-            found = self._visible(self._store.with_hash(docid[1].lower(), _CANDIDATES))
+            found = self._visible(self._store.with_hash(docid[1].lower()))[:_CANDIDATES]
             if len({document.hash for document in found}) > 1:
                 raise _ambiguous(reference, [f"#{document.hash[:12]} {document.file}" for document in found])
             if found:
                 return found[0]
-        ending = self._visible(self._store.ending_with(path, _CANDIDATES)) if path.strip("/") else []
+        ending = self._visible(self._store.ending_with(path))[:_CANDIDATES] if path.strip("/") else []
         if len(ending) > 1:
             raise _ambiguous(reference, [document.file for document in ending])
         return ending[0] if ending else None

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from qmd.errors import BusyError
-from qmd.models.base import Embedder
+from qmd.errors import BusyError, TooManyError, UsageError
+from qmd.models.base import CancelledError, Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store
 from qmd.text import chunking
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qmd.models.base import Cancelled
 
 #: Chunks that are embedded and stored together: what a crash can cost.
 BATCH_CHUNKS = 64
@@ -21,6 +28,12 @@ BATCH_CHUNKS = 64
 TITLE_CHARACTERS = 60
 #: Changes when chunks are embedded with something else around them.
 VERSION = 2
+#: Texts that are embedded without being stored, in one call.
+MAX_TEXTS = 1000
+#: How many of them go to the model together: so often it is asked whether anybody still wants them.
+_TEXTS_AT_ONCE = 16
+#: No text has so many characters to a token, white space aside: beyond them nothing is read.
+_TOKEN_CHARACTERS = 64
 #: Texts fetched at a time, so that memory holds a batch and not the index.
 _FETCH = 64
 
@@ -100,6 +113,39 @@ def embed(
     if on_progress is not None:
         on_progress(EmbedProgress(texts, total, chunks, 0.0))
     return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
+
+
+def embed_texts(
+    embedder: Embedder, texts: Sequence[str], cancelled: Cancelled | None = None
+) -> NDArray[np.float32]:
+    """Embed texts as documents are: float32 of shape (n, dimension), each row of length 1.
+
+    Of a longer text as many tokens are read as a chunk may have. Raises `UsageError` for no texts,
+    `TooManyError` for more than `MAX_TEXTS`, `ModelError`, and `CancelledError` once `cancelled` is true.
+    """
+    import numpy as np
+
+    if not texts:
+        raise UsageError("Empty texts list")
+    if len(texts) > MAX_TEXTS:
+        raise TooManyError(f"Too many texts ({len(texts)} > {MAX_TEXTS})")
+    rows = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        if cancelled is not None and cancelled():
+            raise CancelledError
+        rows.append(
+            embedder.embed_documents(
+                [_beginning(text, embedder) for text in texts[start : start + _TEXTS_AT_ONCE]]
+            )
+        )
+    return np.concatenate(rows)
+
+
+def _beginning(text: str, embedder: Embedder) -> str:
+    """As much of a text as is embedded at once."""
+    short = text[: embedder.chunk_tokens * _TOKEN_CHARACTERS]
+    offsets = embedder.token_offsets(short)
+    return short if len(offsets) <= embedder.chunk_tokens else short[: offsets[embedder.chunk_tokens - 1][1]]
 
 
 def fingerprint(embedder: Embedder) -> str:

@@ -41,6 +41,9 @@ from qmd.types import (
 
 if TYPE_CHECKING:
     # Imported on use: searching and reading need none of them.
+    import numpy as np
+    from numpy.typing import NDArray
+
     from qmd.engine import embedding, indexing
     from qmd.engine.doctor import Finding
     from qmd.engine.documents import Library, Page, Pages
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from qmd.engine.status import Status
     from qmd.engine.trusting import Trust
     from qmd.engine.upkeep import CleanupReport
+    from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
     from qmd.store.base import OnStep
@@ -87,6 +91,7 @@ class Index:
             data, self.locations.config
         )
         self._searcher: Searcher | None = None
+        self._views: dict[Limits, Index] = {}
         self.settings: Settings = resolve(self._adopt(self._written), self._environ)
         self.roles = Roles(self.settings, cache_dir(self._environ), progress)
 
@@ -102,13 +107,31 @@ class Index:
 
     def close(self) -> None:
         """Let go of the file and the models."""
+        for view in self._views.values():
+            view.close()
         if self._searcher is not None:
             self._searcher.close()
         self._store.close()
 
+    @property
+    def model_loaded(self) -> bool:
+        """Whether the embedder is in memory."""
+        return self.roles.loaded
+
     def release_models(self) -> None:
         """Free the models' memory; the next call that needs them loads them again."""
         self.roles.release()
+
+    def limited(self, collections: Sequence[str] | None = None, *, read_only: bool = False) -> Index:
+        """This index as someone sees it who may see some collections only (None: all), or change nothing.
+
+        It shares all there is with this one, which closes it. What it refuses raises `ForbiddenError`.
+        """
+        from qmd.engine.views import Limits, View
+
+        limits = Limits(None if collections is None else frozenset(collections), read_only)
+        with self._lock:
+            return self._views.setdefault(limits, View(self, limits))
 
     # -- configuration -------------------------------------------------------------------------------------
 
@@ -139,10 +162,14 @@ class Index:
         """Go by what the file says from now on; returns what of it is permitted."""
         with self._lock:
             self._written = written
-            config = written if self.locations.project is None else self.trust.permitted()
+            config = self._permitted()
             if self._searcher is not None:
                 self._searcher.config = config
             return config
+
+    def _permitted(self) -> Config:
+        """What the file says, without what a project may not do."""
+        return self._written if self.locations.project is None else self.trust.permitted()
 
     def _write(self, written: Config) -> None:
         """Go by the file as it was edited, and so does the store."""
@@ -326,6 +353,12 @@ class Index:
             report = embedding.embed(self._store, embedder, self.roles.fingerprint, scope, on_progress)
             self._store.drop_other_vectors(self.roles.fingerprint)
             return report
+
+    def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
+        """Vectors of texts that are in no document; see `embedding.embed_texts`."""
+        from qmd.engine import embedding
+
+        return embedding.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:
         config = self.config

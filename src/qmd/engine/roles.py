@@ -50,6 +50,12 @@ class Roles:
             return self._embedder
 
     @property
+    def loaded(self) -> bool:
+        """Whether the embedder's weights are in memory."""
+        with self._lock:
+            return self._embedder is not None and self._embedder.loaded
+
+    @property
     def reranker(self) -> Reranker:
         """The reranker."""
         from pathlib import Path

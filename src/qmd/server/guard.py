@@ -130,11 +130,11 @@ class Guard:
             tasks.cancel_scope.cancel()
 
 
-async def refuse(send: Send, status: int, detail: str) -> None:
-    """Answer with an error, in the form of all errors of this server."""
+async def refuse(send: Send, status: int, detail: str, *more: tuple[bytes, bytes]) -> None:
+    """Answer with an error, in the form of all errors of this server; `more` are headers."""
     body = json.dumps({"detail": detail, "status_code": status}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
     await send({"type": "http.response.body", "body": body})
 
 

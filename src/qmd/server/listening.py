@@ -57,7 +57,7 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Answer requests until the process is told to end (SIGINT, SIGTERM). Faults are logged to stderr."""
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
-    settings: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    settings: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
     config = uvicorn.Config(app, timeout_graceful_shutdown=_GRACE, ws="none", **settings)
     uvicorn.Server(config).run(sockets=[listener])
 

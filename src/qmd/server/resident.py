@@ -98,6 +98,10 @@ class Resident:
             yield
             tasks.cancel_scope.cancel()
 
+    def finish(self) -> None:
+        """Start no further call, and wait until all have ended."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
     def close(self) -> bool:
         """Start no further call; returns whether all have ended, and the index may be closed."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -110,19 +110,19 @@ class DocumentsPart(Part):
         """The document at a path of a collection."""
         return self._first("c.name = ? AND d.path = ?", (collection, path))
 
-    def ending_with(self, suffix: str, limit: int) -> list[Document]:
+    def ending_with(self, suffix: str) -> list[Document]:
         """Documents whose display path ends with `suffix` at a `/`, or is it."""
         tail = "/" + suffix.lstrip("/")
         where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
-        return list(self._select(where, (tail,), limit))
+        return list(self._select(where, (tail,)))
 
     def holding(self, text: str) -> Iterator[Document]:
         """Documents whose path holds `text`."""
         return self._select("instr(d.path, ?)", (text,))
 
-    def with_hash(self, prefix: str, limit: int) -> list[Document]:
+    def with_hash(self, prefix: str) -> list[Document]:
         """Documents whose hash begins with `prefix`, in order of path."""
-        return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g"), limit))
+        return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g")))
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
         """Documents in order of display path; `under` is a folder or a file inside the collection."""
