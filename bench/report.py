@@ -17,7 +17,7 @@ def main() -> None:
     readme = _HERE / "README.md"
     before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    sections = (quality, speed, in_process, serving, synthetic, vectors, embedding, install_size)
+    sections = (quality, speed, in_process, serving, load, synthetic, vectors, embedding, install_size)
     parts = [text for section in sections if (text := section())]
     readme.write_text(before + _BEGIN + "\n" + "\n\n".join(parts) + "\n\n" + _END + after, encoding="utf-8")
 
@@ -92,6 +92,29 @@ def serving() -> str:
         f"calls a second, {result['clients']} clients",
     ]
     return title + table(heads, ways) + "\n\n" + table(load_heads, rows)
+
+
+def load() -> str:
+    result = _load("http.json")
+    if not result:
+        return ""
+    connections, seconds = result["connections"], result["seconds"]
+    title = (
+        f"### Over HTTP, {result['documents']:,} documents, {connections} connections, {seconds} seconds\n\n"
+    )
+    rows = [
+        [name, *(f"{row[key]:.1f}" for key in ("per_second", "p50", "p99")), row["errors"]]
+        for name, row in result["load"].items()
+    ]
+    heads = ["lexical search", "requests a second", "p50 ms", "p99 ms", "errors"]
+    waits, warm = result["meanwhile"], result["warm"]
+    said = (
+        f"p95 of `/search` while {waits['files']:,} files are indexed: {waits['indexing']['p95']:.1f} ms, "
+        f"{waits['ratio']['p95']:.1f} times the {waits['idle']['p95']:.1f} ms when idle (one client).\n"
+        f"`qmd query` as a process: {warm['local']:.2f} s by itself, {warm['server']:.2f} s with a server "
+        f"running ({warm['ratio']:.1f} times faster)."
+    )
+    return f"{title}{table(heads, rows)}\n\n{said}"
 
 
 def synthetic() -> str:

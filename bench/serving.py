@@ -142,7 +142,7 @@ def main() -> None:
     mine = sides[0][0]
     queries = found_queries(mine, files, options.queries)
     result: dict[str, Any] = {"documents": len(files), "queries": len(queries), "clients": CLIENTS}
-    result["overhead"] = overhead(mine, queries)
+    result["overhead"] = overhead(mine, queries, options.rounds)
     print(table(["milliseconds", "p50", "p95", "over"], _overhead_rows(result["overhead"])))
     result["load"] = load(sides, queries, options.rounds)
     print("\n" + table(["", *MEASURES], _load_rows(result["load"])))
@@ -158,7 +158,7 @@ def found_queries(program: Program, files: Sequence[Path], count: int) -> list[s
         return [query for query in queries if index.search(query, limit=LIMIT).hits]
 
 
-def overhead(program: Program, queries: Sequence[str]) -> dict[str, Any]:
+def overhead(program: Program, queries: Sequence[str], rounds: int) -> dict[str, Any]:
     """Milliseconds of a search in process and over each transport; `over` is what a call took longer."""
     import qmd
 
@@ -172,12 +172,11 @@ def overhead(program: Program, queries: Sequence[str]) -> dict[str, Any]:
             f"HTTP, {MODERN}": stack.enter_context(site.client()),
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
-        for at, query in enumerate([*queries, *queries]):
-            order = list(ways) if at % 2 == 0 else list(ways)[::-1]
-            for name in order:
-                took = ways[name](query)
-                if at >= len(queries):
-                    times[name].append(1000 * took)
+        for turn in range(rounds + 1):
+            for name in list(ways) if turn % 2 else reversed(ways):
+                taken = [1000 * ways[name](query) for query in queries]
+                if turn:  # the first is not measured
+                    times[name] += taken
     inside = times["in process"]
     return {
         name: {

@@ -48,7 +48,7 @@ def inspector(
 def test_the_schemas_of_the_tools_are_portable(inspector: Inspector) -> None:
     result, said = inspector.run("tools/list", "--strict")
     assert [tool["name"] for tool in result["tools"]] == list(CALLS)
-    assert " errors" not in said or "0 errors" in said, said
+    assert "Warning" not in said
 
 
 @pytest.mark.parametrize("tool", CALLS)

@@ -58,7 +58,11 @@ COMMANDS: Table = (
     ),
     (
         "Serve",
-        (("mcp", "qmd.cli.serving:mcp", "Serve AI agents by the Model Context Protocol."),),
+        (
+            ("mcp", "qmd.cli.serving:mcp", "Serve AI agents by the Model Context Protocol."),
+            ("server", "qmd.cli.server:server", "Serve programs over HTTP, and agents by MCP."),
+            ("keys", "qmd.cli.keys:keys", "Say who may use the server, and what they may see."),
+        ),
     ),
     (
         "Shell",

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from qmd.server.daemon import Daemon
 
 MCP_PORT = 8181
-_LOOPBACK = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 
 
 @click.group("mcp", cls=Group)
 @click.option("--http", is_flag=True, help="Serve over HTTP, not stdin and stdout.")
-@click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {_LOOPBACK}]")
+@click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
 @click.option(
     "--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {MCP_PORT}]"
 )
@@ -50,7 +50,7 @@ def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> 
         for name, value in options.items():
             if value not in (None, False):
                 fail(f"--{name} needs --http")
-        _serve_stdio(session)
+        serve_stdio(session)
     elif options["daemon"]:
         _start(session, options)
     else:
@@ -67,7 +67,7 @@ def stop(session: Session) -> None:
       qmd mcp stop
       qmd mcp stop --index work
     """
-    pid = _daemon(session).stop()
+    pid = daemon_of(session).stop()
     if pid is None:
         raise NotFoundError(
             "no MCP server is running in the background", "start one: qmd mcp --http --daemon"
@@ -75,7 +75,8 @@ def stop(session: Session) -> None:
     say(f"Stopped the MCP server (process {pid}).")
 
 
-def _serve_stdio(session: Session) -> None:
+def serve_stdio(session: Session) -> None:
+    """Speak MCP on stdin and stdout until they end."""
     if is_terminal(sys.stdin):
         session.note("qmd mcp speaks MCP on stdin and stdout, and waits for a client there; Ctrl-D ends it")
     from qmd.mcp.streams import take_streams
@@ -98,18 +99,24 @@ def _serve_stdio(session: Session) -> None:
 def _serve_http(session: Session, options: dict[str, Any]) -> None:
     from qmd.mcp.http import PATH, app
     from qmd.mcp.server import build
+    from qmd.server.access import Gate
     from qmd.server.guard import is_loopback
+    from qmd.server.keys import Keys, keys_path
     from qmd.server.listening import listen, serve, url
     from qmd.server.resident import Resident
 
     host, port = _place(options)
-    listener = listen(host, port, insecure=options["insecure"])
-    if not is_loopback(host):
+    keys = Keys(keys_path(os.environ), session.index_file())
+    listener = listen(host, port, insecure=options["insecure"] or keys.any())
+    if not is_loopback(host) and not keys.any():
         session.note(f"whoever can reach {host} can read all that is indexed")
     resident = Resident(lambda: session.index)
-    _announce(f"qmd serves MCP at {url(listener, PATH)}")
     try:
-        serve(app(build(resident), os.environ, host), listener)
+        serve(
+            app(build(resident), os.environ, host, Gate(keys)),
+            listener,
+            ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
+        )
     finally:
         session.abandoned = not resident.close()
 
@@ -122,30 +129,37 @@ def _start(session: Session, options: dict[str, Any]) -> None:
         command.append("--insecure")
     if session.index_name is not None:
         command += ["--index", session.index_name]
-    daemon = _daemon(session)
+    daemon = daemon_of(session)
     say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
     session.note(f"'qmd mcp stop' ends it; it writes to {daemon.log}")
 
 
 def _place(options: dict[str, Any]) -> tuple[str, int]:
     port = options["port"]
-    return options["host"] or _LOOPBACK, MCP_PORT if port is None else port
+    return options["host"] or LOOPBACK, MCP_PORT if port is None else port
 
 
-def _daemon(session: Session) -> Daemon:
-    """The files of this index's server."""
-    from qmd.config.names import validate_index_name
-    from qmd.config.paths import cache_dir
+def daemon_of(session: Session, kind: str = "mcp") -> Daemon:
+    """The files of this index's server of a kind."""
     from qmd.server.daemon import Daemon
 
-    if session.index_name is not None:
-        validate_index_name(session.index_name)
-    name = "mcp" if session.index_name is None else f"mcp-{session.index_name}"
-    folder = cache_dir(os.environ)
-    return Daemon(os.path.join(folder, f"{name}.pid"), os.path.join(folder, f"{name}.log"))
+    path = file_of(session, kind)
+    return Daemon(f"{path}.pid", f"{path}.log")
 
 
-def _announce(line: str) -> None:
+def file_of(session: Session, kind: str) -> str:
+    """The path, less its ending, of the files that a server of this index keeps in the cache directory."""
+    from hashlib import sha256
+
+    from qmd.config.paths import cache_dir, locate
+
+    project = locate(session.index_name, os.environ, session.folder()).project
+    # Projects have no names: a digest of the folder tells their servers apart.
+    name = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+    return os.path.join(cache_dir(os.environ), kind if name is None else f"{kind}-{name}")
+
+
+def announce(line: str) -> None:
     """Say where the server is. From then on stdout is stderr: who waited for the line reads no further."""
     say(line)
     sys.stdout.flush()

@@ -50,6 +50,13 @@ class Session:
         self.folder()
         return open_index(name=self.index_name, progress=self.note)
 
+    def index_file(self) -> str:
+        """The path of the index file; nothing is opened."""
+        from qmd.config.paths import locate
+        from qmd.engine.index import beside_foreign
+
+        return beside_foreign(locate(self.index_name, os.environ, self.folder())).index
+
     @staticmethod
     def folder() -> str:
         """The current folder. Raises `SourceError` where it has been deleted."""

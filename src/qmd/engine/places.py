@@ -76,7 +76,8 @@ def context_place(config: Config, target: str) -> tuple[str | None, str]:
         if collection is not None:
             collections_of(config, [collection])
         return collection, prefix
-    place = os.path.realpath(os.path.expanduser(target))
+    # No path holds a NUL, and none that does can be asked for.
+    place = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
     roots = {os.path.realpath(each.path): each.name for each in config.collections.values()}
     for root in sorted(roots, key=len, reverse=True):
         if place == root or place.startswith(root.rstrip(os.sep) + os.sep):

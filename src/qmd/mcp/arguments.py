@@ -40,7 +40,9 @@ def _whole(value: object) -> object:
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
 Score = Annotated[float, Field(ge=0, le=1)]
-Query = Annotated[str, Field(max_length=MAX_QUERY)]
+#: The engine says of a blank one what is wrong; the schema only that it is.
+Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": r"\S"})]
+Intent = Annotated[str, Field(max_length=MAX_QUERY)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 
 
@@ -132,7 +134,7 @@ class QueryArguments(Arguments):
     min_score: Score = 0
     collection: Name | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
-    intent: Query | None = None
+    intent: Intent | None = None
     candidate_limit: Limit = DEFAULT_CANDIDATES
     rerank: bool = True
 
@@ -168,7 +170,7 @@ class GetArguments(Arguments):
 class MultiGetArguments(Arguments):
     """`multi_get`."""
 
-    pattern: Annotated[str, Field(max_length=MAX_PATTERN)]
+    pattern: Annotated[str, Field(max_length=MAX_PATTERN, json_schema_extra={"pattern": r"\S"})]
     max_lines: Count | None = None
     max_bytes: Count = DEFAULT_MAX_BYTES
     line_numbers: bool = False

@@ -17,7 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
-from qmd.server.guard import Allowed, Guard
+from qmd.server.access import Gate
+from qmd.server.guard import Allowed
 
 PATH = "/mcp"
 
@@ -53,8 +54,8 @@ class Endpoint:
         await self._manager.handle_request(scope, _again(body, receive), send)
 
 
-def app(server: Server[Any], environ: Mapping[str, str], bound: str) -> ASGIApp:
-    """An application with nothing but `/mcp`, behind the guard, for a server bound to a host."""
+def app(server: Server[Any], environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
+    """An application with nothing but `/mcp`, behind guard and gate, for a server bound to a host."""
     endpoint = Endpoint(server)
 
     @asynccontextmanager
@@ -68,7 +69,7 @@ def app(server: Server[Any], environ: Mapping[str, str], bound: str) -> ASGIApp:
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )
     inner.router.redirect_slashes = False
-    return Guard(inner, Allowed.from_environ(environ, bound))
+    return gate.before(inner, Allowed.from_environ(environ, bound))
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -19,10 +19,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from qmd._version import __version__
+from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.mcp import prompt, results
 from qmd.mcp.instructions import instructions, without
 from qmd.mcp.tools import TOOLS
+from qmd.server.access import index_of
 from qmd.server.refreshing import Refresher
 from qmd.server.resident import Resident
 from qmd.text.uris import is_uri
@@ -102,7 +104,8 @@ class Requests:
         try:
             given = tool.arguments.read(params.arguments)
             result = await self._resident.call(
-                lambda index, cancelled: tool.run(index, given, cancelled), models=tool.models
+                lambda index, cancelled: tool.run(index_for(ctx, index), given, cancelled),
+                models=tool.models,
             )
         except QmdError as error:
             result = results.failure(results.error_text(error))
@@ -135,7 +138,7 @@ class Requests:
         try:
             if not is_uri(uri):
                 raise DocumentNotFoundError(f"Document not found: {uri}")
-            page = await self._resident.call(lambda index, cancelled: index.get(uri))
+            page = await self._resident.call(lambda index, cancelled: index_for(ctx, index).get(uri))
         except DocumentNotFoundError as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
@@ -166,11 +169,16 @@ class Requests:
         answer = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
             try:
-                told = await self._resident.call(lambda index, cancelled: instructions(index))
+                told = await self._resident.call(lambda index, cancelled: instructions(index_for(ctx, index)))
             except QmdError as error:
                 told = without(error)
             return answer | {"instructions": told}
         return answer
+
+
+def index_for(ctx: Context, index: Index) -> Index:
+    """As much of the index as whoever sent the message may see: over stdio, all of it."""
+    return index_of(None if ctx.request is None else ctx.request.scope, index)
 
 
 async def send_as_is(ctx: Context, call_next: CallNext) -> HandlerResult:

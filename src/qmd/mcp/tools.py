@@ -23,6 +23,8 @@ from qmd.models.base import Cancelled
 
 Schema = dict[str, Any]
 
+#: What no agent acts on.
+_NEEDLESS = ("title", "description", "maxLength", "pattern")
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _WHOLE: Schema = {"type": "integer"}
@@ -110,7 +112,7 @@ def _brief(schema: Schema, inner: Schema) -> Schema:
             return _brief(inner[reference.rsplit("/", 1)[-1]], inner)
         case {"anyOf": [wanted, {"type": "null"}]}:
             return _brief(wanted, inner)
-    kept = {name: each for name, each in schema.items() if name not in ("title", "description", "maxLength")}
+    kept = {name: each for name, each in schema.items() if name not in _NEEDLESS}
     match kept:
         case {"properties": properties}:
             kept["properties"] = {name: _brief(each, inner) for name, each in properties.items()}

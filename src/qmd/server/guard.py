@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -87,7 +89,12 @@ class Guard:
         if body is None:
             await refuse(send, 413, f"The body is larger than {self._max_body:,} bytes")
             return
-        await self._while_connected(scope, body, receive, send)
+        try:
+            await self._while_connected(scope, body, receive, send)
+        except asyncio.CancelledError:
+            # The server ends, and waits no longer. An answer that has begun stays cut off.
+            with suppress(RuntimeError):
+                await refuse(send, 503, "The server is ending")
 
     async def _forbid(self, send: Send, header: str, value: str, variable: str) -> None:
         logger.warning("refused a request with %s: %.200r", header, value)

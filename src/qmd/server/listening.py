@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
+import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import anyio
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.errors import BusyError, ConflictError, UsageError
 from qmd.server.guard import is_loopback
@@ -33,7 +39,7 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     if not insecure and not is_loopback(str(address[0])):
         raise UsageError(
             f"{host} can be reached from other machines, and whoever reaches it can read all that is indexed",
-            "leave --host out to serve this machine only, or add --insecure if that is meant",
+            "make a key with 'qmd keys add NAME', or add --insecure if that is meant",
         )
     listener = socket.socket(family, kind, protocol)
     try:
@@ -53,13 +59,65 @@ def url(listener: socket.socket, path: str = "") -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Answer requests until the process is told to end (SIGINT, SIGTERM). Faults are logged to stderr."""
+def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    ready: Callable[[], None],
+    beside: Callable[[], Awaitable[object]] | None = None,
+) -> None:
+    """Answer requests until the process is told to end (SIGINT, SIGTERM). Faults are logged to stderr.
+
+    `ready` is called when requests are answered, and the process may be told. `beside` is done at the same
+    time, and its end is the server's.
+    """
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
-    settings: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
-    config = uvicorn.Config(app, timeout_graceful_shutdown=_GRACE, ws="none", **settings)
-    uvicorn.Server(config).run(sockets=[listener])
+    settings: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
+    settings |= {"server_header": False, "proxy_headers": False, "http": _Protocol}
+    server = _Server(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE, **settings), ready)
+    # uvicorn sends itself the signal once more when all is answered: then there is still an index to close.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    anyio.run(_serve, server, listener, beside)
+
+
+async def _serve(
+    server: uvicorn.Server, listener: socket.socket, beside: Callable[[], Awaitable[object]] | None
+) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def accompany(work: Callable[[], Awaitable[object]]) -> None:
+            await work()
+            server.should_exit = True
+
+        if beside is not None:
+            tasks.start_soon(accompany, beside)
+        await server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Says when it has begun."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+class _Protocol(H11Protocol):
+    """Answers what is not HTTP in the form of all errors (H3)."""
+
+    def send_400_response(self, msg: str) -> None:
+        body = json.dumps({"detail": msg.rstrip("."), "status_code": 400}).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
+        answer = h11.Response(status_code=400, headers=[*headers, ("connection", "close")])
+        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
 def _not_listening(host: str, port: int, error: OSError) -> Exception:

@@ -1,0 +1,65 @@
+"""The application: the endpoints, and MCP beside them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from qmd._version import __version__
+from qmd.http import collections, contexts, documents, errors, indexing, metrics, pages, run, searches, state
+from qmd.mcp.http import Endpoint
+from qmd.mcp.server import build
+from qmd.server.access import Gate
+from qmd.server.attach import Desk
+from qmd.server.guard import Allowed
+from qmd.server.jobs import Jobs
+from qmd.server.resident import Resident
+
+#: What is still asked of the index when the server ends has this many seconds to end too.
+_GRACE = 5
+
+_ABOUT = """\
+Local search for folders of Markdown: by words, by meaning, or both.
+
+Every error is `{"detail": "...", "status_code": N}`. A field that there is not is refused, and a text in the
+place of a number.
+"""
+
+
+def app(resident: Resident, environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
+    """The application over an index, behind guard and gate, for a server bound to a host."""
+    return gate.before(api(resident, environ), Allowed.from_environ(environ, bound))
+
+
+def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
+    """The application as it is inside: it lets everyone in."""
+    mcp = Endpoint(build(resident, environ))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp.run():
+            yield
+        with anyio.move_on_after(_GRACE):
+            await anyio.to_thread.run_sync(resident.finish, abandon_on_cancel=True)
+
+    inside = FastAPI(
+        title="qmd",
+        version=__version__,
+        description=_ABOUT,
+        openapi_url=None,  # `pages` has a truer one
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    inside.state.resident = resident
+    inside.state.jobs = Jobs(resident)
+    inside.state.desk = Desk()
+    for module in (searches, documents, state, indexing, collections, contexts, metrics, run):
+        inside.router.routes.extend(module.routes.routes)
+    inside.router.routes.append(mcp.route)
+    pages.install(inside)
+    errors.install(inside)
+    return inside

@@ -1,0 +1,186 @@
+"""`/collections`: the folders that are indexed (H27-H31)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmd.engine.index import Index
+from qmd.engine.status import CollectionStatus
+from qmd.errors import UsageError
+from qmd.http.errors import errors
+from qmd.http.indexing import unless
+from qmd.http.routing import Body, example, router
+from qmd.http.service import service
+from qmd.http.texts import counted
+from qmd.mcp.arguments import Name
+from qmd.models.base import Cancelled
+from qmd.types import DEFAULT_PATTERN
+
+routes = router()
+
+
+class NewCollection(Body):
+    """A folder on the server's machine: an absolute path, or one that begins with `~`."""
+
+    model_config = example(name="notes", path="~/notes")
+
+    name: Name
+    path: Name
+    glob_pattern: Name = DEFAULT_PATTERN
+
+
+class NewName(Body):
+    """What a collection shall be called."""
+
+    model_config = example(new_name="journal")
+
+    new_name: Name
+
+
+class Collection(BaseModel):
+    """A folder and the files of it that are indexed."""
+
+    name: str
+    path: str
+    pattern: str
+    documents: int
+
+
+class CollectionDetails(Collection):
+    """`last_indexed` is when it was last scanned, ISO 8601 in UTC."""
+
+    last_indexed: str | None
+
+
+class Collections(BaseModel):
+    """All collections, in the order of the configuration."""
+
+    collections: list[Collection]
+    content: str
+
+
+class Added(BaseModel):
+    """What was added."""
+
+    status: Literal["added"]
+    name: str
+    path: str
+    documents: int
+    content: str
+
+
+class Removed(BaseModel):
+    """What was removed; its files stay."""
+
+    status: Literal["removed"]
+    name: str
+    content: str
+
+
+class Renamed(BaseModel):
+    """What was renamed."""
+
+    status: Literal["renamed"]
+    old_name: str
+    new_name: str
+    content: str
+
+
+CollectionName = Annotated[str, Path(description="The name of a collection.")]
+
+
+@routes.post("/collections/add", response_model=Added, responses=errors(413))
+async def add(request: Request, body: NewCollection) -> Response:
+    """Index a folder."""
+
+    def work(index: Index, cancelled: Cancelled) -> Added:
+        if not body.path.startswith(("/", "~")):
+            raise UsageError(
+                f"path: {body.path} is relative", "give an absolute path on the server's machine"
+            )
+        report = index.add_collection(
+            body.path, body.name, pattern=body.glob_pattern, on_progress=unless(cancelled)
+        )
+        added = _status(index, report.collection)
+        return Added(
+            status="added",
+            name=added.name,
+            path=added.path,
+            documents=added.documents,
+            content=f"Added collection '{added.name}' with {counted(added.documents, 'document')}",
+        )
+
+    return await service(request).write(work)
+
+
+@routes.get("/collections", response_model=Collections)
+async def collections(request: Request) -> Response:
+    """List the collections."""
+
+    def work(index: Index, cancelled: Cancelled) -> Collections:
+        found = index.status().collections
+        lines = [f"- {each.name} ({counted(each.documents, 'doc')})" for each in found]
+        return Collections(
+            collections=[Collection(**_shown(each)) for each in found],
+            content="\n".join([f"Collections: {len(found)}", *lines]),
+        )
+
+    return await service(request).read(work)
+
+
+@routes.get("/collections/{name}", response_model=CollectionDetails, responses=errors(404))
+async def collection(request: Request, name: CollectionName) -> Response:
+    """Show a collection."""
+
+    def work(index: Index, cancelled: Cancelled) -> CollectionDetails:
+        found = _status(index, name)
+        return CollectionDetails(**_shown(found), last_indexed=found.last_updated)
+
+    return await service(request).read(work)
+
+
+@routes.delete("/collections/{name}", response_model=Removed, responses=errors(404))
+async def remove(request: Request, name: CollectionName) -> Response:
+    """Forget a collection; its files stay."""
+
+    def work(index: Index, cancelled: Cancelled) -> Removed:
+        index.remove_collection(name)
+        return Removed(status="removed", name=name, content=f"Removed collection '{name}'")
+
+    return await service(request).write(work)
+
+
+@routes.put("/collections/{name}", response_model=Renamed, responses=errors(404, 413))
+async def rename(request: Request, name: CollectionName, body: NewName) -> Response:
+    """Give a collection another name."""
+
+    def work(index: Index, cancelled: Cancelled) -> Renamed:
+        index.rename_collection(name, body.new_name)
+        return Renamed(
+            status="renamed",
+            old_name=name,
+            new_name=body.new_name,
+            content=f"Renamed '{name}' to '{body.new_name}'",
+        )
+
+    return await service(request).write(work)
+
+
+def _status(index: Index, name: str) -> CollectionStatus:
+    """Raises `CollectionNotFoundError`."""
+    known = index.collection(name)
+    return next(each for each in index.status().collections if each.name == known.name)
+
+
+def _shown(found: CollectionStatus) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "path": found.path,
+        "pattern": found.pattern,
+        "documents": found.documents,
+    }

@@ -1,0 +1,102 @@
+"""`/contexts`: what folders are about (H34-H36)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Path
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmd.engine.index import Index
+from qmd.errors import UsageError
+from qmd.http.errors import errors
+from qmd.http.routing import Body, example, router
+from qmd.http.service import service
+from qmd.mcp.arguments import Name
+from qmd.models.base import Cancelled
+from qmd.text.uris import SCHEME, is_uri
+
+routes = router()
+
+
+class NewContext(Body):
+    """What a place is about: `/` for all, `qmd://collection/folder`, or a folder of a collection on disk."""
+
+    model_config = example(path="qmd://notes/ops", text="How the service is run")
+
+    path: Annotated[Name, Field(json_schema_extra={"minLength": 1})]
+    text: Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+
+
+class Context(BaseModel):
+    """A place, as a `qmd://` address, and what it is about."""
+
+    path: str
+    text: str
+
+
+class Contexts(BaseModel):
+    """All contexts."""
+
+    contexts: list[Context]
+
+
+class ContextAdded(BaseModel):
+    """What was added."""
+
+    status: Literal["added"]
+    path: str
+    content: str
+
+
+class ContextRemoved(BaseModel):
+    """What was removed."""
+
+    status: Literal["removed"]
+    path: str
+
+
+@routes.post("/contexts/add", response_model=ContextAdded, responses=errors(404, 413))
+async def add(request: Request, body: NewContext) -> Response:
+    """Say what a place is about; it is shown with every document below."""
+
+    def work(index: Index, cancelled: Cancelled) -> ContextAdded:
+        index.add_context(_place(body.path), body.text)
+        return ContextAdded(status="added", path=body.path, content=f"Added context for {body.path}")
+
+    return await service(request).write(work)
+
+
+@routes.get("/contexts", response_model=Contexts)
+async def contexts(request: Request) -> Response:
+    """List the contexts."""
+
+    def work(index: Index, cancelled: Cancelled) -> Contexts:
+        return Contexts(contexts=[Context(path=path, text=text) for path, text in index.contexts()])
+
+    return await service(request).read(work)
+
+
+@routes.delete("/contexts/{path:path}", response_model=ContextRemoved, responses=errors(404))
+async def remove(
+    request: Request, path: Annotated[str, Path(description="As when it was added, or as it is listed.")]
+) -> Response:
+    """Forget a context."""
+
+    def work(index: Index, cancelled: Cancelled) -> ContextRemoved:
+        index.remove_context(_place(path))
+        return ContextRemoved(status="removed", path=path)
+
+    return await service(request).write(work)
+
+
+def _place(path: str) -> str:
+    """A place as the engine takes it: a path from nowhere on the disk begins with a collection.
+
+    Raises `UsageError` for none, which would be everything.
+    """
+    if not path:
+        raise UsageError("the path is empty", "/ is everything")
+    return path if path.startswith(("/", "~")) or is_uri(path) else SCHEME + path

@@ -1,0 +1,38 @@
+"""`/metrics`: figures of the server for Prometheus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmd.http.errors import answer, errors
+from qmd.http.routing import router
+from qmd.http.service import index_for
+from qmd.server.jobs import Jobs
+from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
+from qmd.server.resident import Resident
+
+routes = router()
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The figures"}
+}
+
+
+@routes.get("/metrics", response_class=Response, responses=_TEXT | errors(501))
+async def metrics(request: Request) -> Response:
+    """Requests, their times, the sizes of the index, the models, the queue of writes."""
+    kept = metrics_of(request.scope)
+    if kept is None:
+        return answer(501, MISSING)
+    resident: Resident = request.app.state.resident
+    jobs: Jobs = request.app.state.jobs
+    waiting = jobs.waiting
+    page = await resident.call(
+        lambda index, cancelled: kept.page(
+            index_for(request, index).status(), models_loaded=index.model_loaded, waiting=waiting
+        )
+    )
+    return Response(page, media_type=MEDIA_TYPE)

@@ -1,0 +1,132 @@
+"""What the API says about itself: `/openapi.json` for programs, `/docs` for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+Schema = dict[str, Any]
+
+#: The page is all there is: it asks nobody for anything.
+_POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+code, pre { font: 14px/1.5 ui-monospace, monospace }
+pre { padding: .75rem; overflow-x: auto; background: #8881 }
+h2 { margin-top: 2.5rem; border-top: 1px solid #8884; padding-top: 1rem } h2 b { font-weight: 600 }
+table { border-collapse: collapse } td, th { text-align: left; padding: 0 1rem 0 0; vertical-align: top }
+:root { color-scheme: light dark }
+"""
+
+
+def install(app: FastAPI) -> None:
+    """Add both pages to an application that has all its endpoints."""
+    document = describe(app)
+    page = "".join(_page(document))
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(document)
+
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(page, headers=_POLICY)
+
+    app.add_route("/openapi.json", openapi, include_in_schema=False)
+    app.add_route("/docs", docs, include_in_schema=False)
+
+
+def describe(app: FastAPI) -> Schema:
+    """The OpenAPI document of an application, without the errors that only FastAPI itself would answer."""
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    for path in document["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)
+    return document
+
+
+def _page(document: Schema) -> Iterator[str]:
+    title = f"{document['info']['title']} {document['info']['version']}"
+    yield f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
+    yield f"<style>{_STYLE}</style><h1>{escape(title)}</h1>"
+    yield from (f"<p>{_prose(text)}" for text in document["info"]["description"].split("\n\n"))
+    yield "<p>The same for programs: <a href=openapi.json>openapi.json</a>"
+    schemas = document["components"]["schemas"]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            yield from _operation(method.upper(), path, operation, schemas)
+
+
+def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> Iterator[str]:
+    yield f"<h2><code><b>{method}</b> {escape(path)}</code></h2><p>{_prose(operation['description'])}"
+    parameters = {each["name"]: each | each["schema"] for each in operation.get("parameters", ())}
+    if parameters:
+        yield from _table("In the path", parameters, [*parameters])
+    if "requestBody" in operation:
+        body = _named(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
+        yield f"<p>{_prose(body['description'])}"
+        if body["properties"]:
+            yield from _table("Body", body["properties"], body.get("required", []))
+        for example in body.get("examples", ()):
+            data = json.dumps(example, ensure_ascii=False)
+            yield f"<pre>curl -X {method} http://127.0.0.1:18765{escape(path)} \\\n"
+            yield f"  -H 'content-type: application/json' -d '{escape(data)}'</pre>"
+    (answer,) = operation["responses"]["200"]["content"].values()
+    told = _named(answer["schema"], schemas)
+    if "properties" in told:
+        yield f"<p>{_prose(told['description'])}"
+        yield from _table("Answer", told["properties"], told.get("required", []))
+    others = [
+        (status, each["description"]) for status, each in operation["responses"].items() if status != "200"
+    ]
+    yield "<p>Errors: " + "; ".join(f"<code>{status}</code> {escape(why)}" for status, why in sorted(others))
+
+
+def _table(title: str, fields: Schema, required: list[str]) -> Iterator[str]:
+    yield f"<table><tr><th>{title}<th><th>"
+    for name, field in fields.items():
+        default = f"default <code>{escape(json.dumps(field['default']))}</code>" if "default" in field else ""
+        note = "required" if name in required and title != "Answer" else default
+        yield f"<tr><td><code>{escape(name)}</code><td>{escape(_type(field))}<td>{note}"
+    yield "</table>"
+
+
+def _type(field: Schema) -> str:
+    """What a field may hold, in words."""
+    match field:
+        case {"$ref": str(name)}:
+            return name.rsplit("/", 1)[-1]
+        case {"anyOf": list(choices)}:
+            return " or ".join(_type(each) for each in choices)
+        case {"type": "array", "items": items}:
+            return f"array of {_type(items)}"
+        case {"const": value}:
+            return json.dumps(value)
+        case {"enum": list(values)}:
+            return " or ".join(json.dumps(each) for each in values)
+    least, most = field.get("minimum"), field.get("maximum")
+    if least is None:
+        return str(field["type"])
+    return (
+        f"{field['type']}, at least {least:g}" if most is None else f"{field['type']}, {least:g} to {most:g}"
+    )
+
+
+def _named(schema: Schema, schemas: Schema) -> Schema:
+    found: Schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
+    return found
+
+
+def _prose(text: str) -> str:
+    """Text with what stands between backticks as code."""
+    parts = escape(" ".join(text.split())).split("`")
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

@@ -1,0 +1,64 @@
+"""`keys`: making, listing and removing them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.edge.cli.conftest import User
+from tests.edge.cli.schemas import faults, schema
+
+
+def test_a_key_is_printed_once_and_alone(user: User) -> None:
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    made = user.run("keys", "add", "laptop", "--collection", "notes", "--read-only")
+    assert made.returncode == 0
+    assert re.fullmatch(r"qmd_[A-Za-z0-9_-]{43}\n", made.stdout)
+    assert "the only time" in made.stderr
+    assert made.stdout.strip() not in user.ok("keys", "list") + user.ok("keys", "list", "--json")
+
+
+def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
+    assert user.ok("keys", "list") == "No keys: the server of this index needs none.\n"
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.ok("keys", "add", "all")
+    user.ok("keys", "add", "agent", "-c", "notes", "--read-only")
+    rows = json.loads(user.ok("keys", "list", "--json"))
+    assert [(row["name"], row["collections"], row["read_only"]) for row in rows] == [
+        ("all", None, False),
+        ("agent", ["notes"], True),
+    ]
+    assert faults(rows, schema("keys list")) == []
+    header, first, second = user.ok("keys", "list").splitlines()
+    assert header.split() == ["Name", "Limited", "to", "Read", "only", "Created"]
+    assert first.split()[:2] == ["all", "no"]
+    assert second.split()[:3] == ["agent", "notes", "yes"]
+
+
+def test_a_key_that_is_removed_is_gone(user: User) -> None:
+    user.ok("keys", "add", "one")
+    assert user.ok("keys", "remove", "one") == "Removed the key 'one'\n"
+    again = user.run("keys", "remove", "one")
+    assert (again.returncode, again.stderr.splitlines()[0]) == (1, "Error: no key is called 'one'")
+
+
+def test_keys_belong_to_an_index(user: User) -> None:
+    user.ok("keys", "add", "one", "--index", "work")
+    assert json.loads(user.ok("keys", "list", "--json")) == []
+    assert [row["name"] for row in json.loads(user.ok("keys", "list", "--json", "--index", "work"))] == [
+        "one"
+    ]
+
+
+def test_a_key_for_a_collection_that_there_is_not_is_refused(user: User) -> None:
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    found = user.run("keys", "add", "one", "-c", "note")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert "did you mean 'notes'?" in found.stderr
+    assert json.loads(user.ok("keys", "list", "--json")) == []
+
+
+def test_a_server_beyond_this_machine_needs_a_key(user: User) -> None:
+    refused = user.run("server", "--transport", "http", "--host", "0.0.0.0", "--port", "0")
+    assert refused.returncode == 2
+    assert "qmd keys add" in refused.stderr

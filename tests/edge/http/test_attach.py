@@ -1,0 +1,175 @@
+"""The command line uses a running server by itself, and nobody can tell by the answer (C4)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.http.conftest import Server, server_of
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A user, and the server of the index."""
+
+    user: User
+    server: Server
+
+    def answered(self) -> float:
+        """How many searches of the command line the server has answered."""
+        page = self.server.ask("GET", "/metrics").text
+        found = re.findall(
+            r'^qmd_requests_total\{method="POST",route="/run",status="200"\} (\S+)', page, re.M
+        )
+        return float(found[0]) if found else 0.0
+
+
+def indexed(make_user: MakeUser, name: str) -> User:
+    user = make_user(name)
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.ok("context", "add", "/", "Everything")
+    return user
+
+
+@pytest.fixture(scope="module")
+def attached(make_user: MakeUser) -> Iterator[Attached]:
+    user = indexed(make_user, "attached")
+    user.ok("embed", "-q")
+    with server_of(user) as server:
+        yield Attached(user, server)
+
+
+def shown(result: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
+    return result.returncode, result.stdout, result.stderr
+
+
+SEARCHES = [
+    ["search", "performance"],
+    ["search", "performance", "--all", "--json", "--explain"],
+    ["search", "nothing-has-this-word"],
+    ["vsearch", "how do I deploy", "--min-score", "0"],
+    ["vsearch", "数据库", "--json", "--explain", "--full"],
+    ["query", "how is the service deployed"],
+    ["query", "performance", "--json", "--explain", "-n", "50"],
+    ["query", "lex: performance\nvec: speed", "--json", "--explain"],
+    ["query", "performance", "--no-rerank", "--ranking", "contract", "--full", "--md"],
+    ["query", "検索", "--csv"],
+    ["query", "performance", "--xml", "--line-numbers"],
+    ["query", "performance", "--files", "--full-path", "--all"],
+    ["query", "lex: a\nnonsense: b"],
+    ["query", "x" * 10_001],
+    ["search", "performance", "-c", "none"],
+    ["query", "performance", "-c", "none"],
+]
+
+
+@pytest.mark.parametrize("args", SEARCHES, ids=lambda args: " ".join(args)[:60])
+def test_the_answer_is_the_same_bytes(attached: Attached, args: list[str]) -> None:
+    local = shown(attached.user.run(*args, "--mode", "local"))
+    before = attached.answered()
+    assert shown(attached.user.run(*args)) == local
+    assert shown(attached.user.run(*args, "--mode", "server")) == local
+    assert attached.answered() == before + 2
+
+
+def test_a_search_for_meaning_without_vectors_fails_alike(make_user: MakeUser) -> None:
+    user = indexed(make_user, "attached-blind")
+    with server_of(user):
+        local = shown(user.run("vsearch", "x", "--mode", "local"))
+        assert local[0] == 1
+        assert shown(user.run("vsearch", "x", "--mode", "server")) == local
+
+
+def test_local_asks_no_server(attached: Attached) -> None:
+    before = attached.answered()
+    assert attached.user.run("query", "performance", "--mode", "local").returncode == 0
+    assert attached.answered() == before
+
+
+def test_no_server_is_needed_unless_it_was_asked_for(make_user: MakeUser) -> None:
+    user = indexed(make_user, "unattached")
+    assert user.run("search", "performance").returncode == 0
+    found = user.run("search", "performance", "--mode", "server")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr == "Error: no server runs for this index\nHint: start one: qmd server --daemon\n"
+
+
+def test_a_server_that_has_ended_is_not_missed(make_user: MakeUser) -> None:
+    user = indexed(make_user, "detached")
+    with server_of(user):
+        assert user.run("search", "performance", "--mode", "server").returncode == 0
+    assert user.run("search", "performance", "--mode", "server").returncode == 1
+    assert user.run("search", "performance").returncode == 0
+
+
+def test_the_server_of_another_index_is_not_asked(attached: Attached) -> None:
+    before = attached.answered()
+    found = attached.user.run("search", "performance", "--index", "work", "--mode", "server")
+    assert found.returncode == 1
+    assert attached.user.run("search", "performance", "--index", "work").stdout == "No results found.\n"
+    assert attached.answered() == before
+
+
+@pytest.mark.parametrize("variable", ["QMD_RANKING=contract", "QMD_EMBED_MODEL=unknown-model"])
+def test_a_server_with_other_settings_does_not_answer(attached: Attached, variable: str) -> None:
+    name, _, value = variable.partition("=")
+    args = ["query", "performance", "--json", "--explain"]
+    before = attached.answered()
+    local = shown(attached.user.run(*args, "--mode", "local", **{name: value}))
+    assert shown(attached.user.run(*args, **{name: value})) == local
+    refused = attached.user.run(*args, "--mode", "server", **{name: value})
+    assert refused.returncode == 1
+    assert "another index, configuration or version" in refused.stderr
+    assert attached.answered() == before
+
+
+def test_an_index_that_was_made_anew_is_not_answered_for(make_user: MakeUser) -> None:
+    user = indexed(make_user, "renewed")
+    with server_of(user):
+        assert user.run("search", "performance", "--mode", "server").returncode == 0
+        for file in (user.home / "cache" / "qmd").glob("index.sqlite*"):
+            file.unlink()
+        shutil.rmtree(user.notes)
+        user.notes.mkdir()
+        (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
+        user.ok("update")
+        assert "new.md" in user.run("search", "zebras").stdout
+        assert user.run("search", "zebras", "--mode", "server").returncode == 1
+
+
+def test_what_was_indexed_since_the_server_began_is_found(make_user: MakeUser) -> None:
+    user = indexed(make_user, "growing")
+    with server_of(user):
+        assert "No results" in user.run("search", "zebras", "--mode", "server").stdout
+        (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
+        user.ok("update")
+        user.ok("context", "add", "/", "Other words")
+        found = user.run("search", "zebras", "--mode", "server").stdout
+        assert "new.md" in found and "Other words" in found
+
+
+def test_keys_do_not_concern_the_users_own_commands(make_user: MakeUser) -> None:
+    user = indexed(make_user, "owner")
+    user.ok("keys", "add", "one", "-c", "notes")
+    with server_of(user) as server:
+        assert server.ask("POST", "/search", {"query": "performance"}).status == 401
+        assert user.run("search", "performance", "--mode", "server").returncode == 0
+
+
+def test_nobody_else_is_answered_at_run(attached: Attached) -> None:
+    for headers in ({}, {"authorization": "Bearer x"}):
+        answer = attached.server.ask("POST", "/run", {"kind": "search"}, **headers)
+        assert answer.status == 401
+    assert "/run" not in attached.server.ask("GET", "/openapi.json").json["paths"]
+
+
+def test_another_mode_is_a_usage_error(attached: Attached) -> None:
+    found = attached.user.run("search", "performance", "--mode", "remote")
+    assert found.returncode == 2
+    assert "--mode must be one of auto, server, local, not 'remote'" in found.stderr

@@ -1,0 +1,54 @@
+"""The audit log of a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.http.conftest import server_of
+
+
+def lines(user: User) -> list[dict[str, Any]]:
+    log = user.home / "cache" / "qmd" / "server.audit.jsonl"
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+def test_what_is_changed_or_refused_is_written_down_with_who_asked(owner: User) -> None:
+    folder = str(owner.home / "folder")
+    owner.ok("collection", "add", folder, "--name", "notes")
+    admin = owner.ok("keys", "add", "admin").strip()
+    reader = owner.ok("keys", "add", "reader", "--read-only").strip()
+    with server_of(owner) as server:
+        server.ask("POST", "/search", {"query": "private"}, key=admin)
+        server.ask("POST", "/contexts/add", {"path": "qmd://notes", "text": "private"}, key=admin)
+        server.ask("DELETE", "/collections/notes", key=reader)
+        server.ask("POST", "/search", {"query": "private"})
+        server.ask("GET", "/status", host="private.example", key=admin)
+        server.ask("DELETE", "/collections/none", key=admin)
+    told = [
+        (each["key"], each["action"], each["target"], each["outcome"], each["status"])
+        for each in lines(owner)
+    ]
+    assert told == [
+        ("admin", "POST /contexts/add", "qmd://notes", "done", 200),
+        ("reader", "DELETE /collections/notes", "notes", "refused", 403),
+        (None, "POST /search", None, "refused", 401),
+        (None, "GET /status", None, "refused", 403),
+        ("admin", "DELETE /collections/none", "none", "failed", 404),
+    ]
+    assert "private" not in json.dumps(lines(owner))
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_queries_are_written_down_where_that_was_asked_for(owner: User, asked: bool) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
+    with server_of(owner, *(["--log-queries"] if asked else [])) as server:
+        server.ok("POST", "/search", {"query": "words of a.md"})
+        server.mcp("tools/call", name="search", arguments={"query": "over mcp"})
+        server.ok("POST", "/index", {})
+    told = [(each["action"], each.get("query")) for each in lines(owner)]
+    searches = [("POST /search", "words of a.md"), ("POST /mcp", "over mcp")]
+    assert told == [*(searches if asked else []), ("POST /index", None)]

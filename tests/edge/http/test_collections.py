@@ -1,0 +1,128 @@
+"""`/collections`: added, listed, shown, renamed, removed; to the letter."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.http.conftest import Client, Server
+
+
+def test_a_collection_from_its_beginning_to_its_end(server: Server, owner: User) -> None:
+    folder = str(owner.home / "folder")
+    assert server.ok("GET", "/collections") == {"collections": [], "content": "Collections: 0"}
+
+    assert server.post("/collections/add", name="n", path=folder) == {
+        "status": "added",
+        "name": "n",
+        "path": folder,
+        "documents": 3,
+        "content": "Added collection 'n' with 3 documents",
+    }
+    known = {"name": "n", "path": folder, "pattern": "**/*.md", "documents": 3}
+    assert server.ok("GET", "/collections") == {
+        "collections": [known],
+        "content": "Collections: 1\n- n (3 docs)",
+    }
+    shown = server.ok("GET", "/collections/n")
+    assert shown.pop("last_indexed").endswith("Z")
+    assert shown == known
+
+    assert server.ok("PUT", "/collections/n", {"new_name": "m"}) == {
+        "status": "renamed",
+        "old_name": "n",
+        "new_name": "m",
+        "content": "Renamed 'n' to 'm'",
+    }
+    assert server.post("/search", query="words", collection="m")["content"].startswith("Found 3 results")
+    assert server.ok("DELETE", "/collections/m") == {
+        "status": "removed",
+        "name": "m",
+        "content": "Removed collection 'm'",
+    }
+    assert server.post("/search", query="words")["results"] == []
+    assert os.path.exists(f"{folder}/a.md")
+
+
+def test_one_document_is_no_documents(server: Server, owner: User) -> None:
+    added = server.post(
+        "/collections/add", name="n", path=str(owner.home / "folder"), glob_pattern="sub/*.md"
+    )
+    assert (added["documents"], added["content"]) == (1, "Added collection 'n' with 1 document")
+    assert server.ok("GET", "/collections")["content"] == "Collections: 1\n- n (1 doc)"
+    assert server.ok("GET", "/collections/n")["pattern"] == "sub/*.md"
+
+
+def test_what_the_server_changes_the_command_line_sees(server: Server, owner: User) -> None:
+    server.post("/collections/add", name="n", path=str(owner.home / "folder"))
+    assert "n" in owner.ok("collection", "list")
+    owner.ok("collection", "rename", "n", "m")
+    assert server.ok("GET", "/collections/m")["documents"] == 3
+
+
+@pytest.mark.parametrize("name", ["with space", "数据库", "a%2Fb", "q?x=1", "#1", "add"])
+def test_a_name_may_need_encoding(server: Server, owner: User, name: str) -> None:
+    path = f"/collections/{quote(name, safe='')}"
+    server.post("/collections/add", name=name, path=str(owner.home / "folder"))
+    assert server.ok("GET", path)["name"] == name
+    assert server.ok("DELETE", path)["name"] == name
+
+
+def test_a_home_folder_may_be_written_short(server: Server, owner: User) -> None:
+    assert server.post("/collections/add", name="n", path="~/folder")["path"] == str(owner.home / "folder")
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"path": "~/folder"}, "name is missing"),
+        ({"name": "n"}, "path is missing"),
+        (
+            {"name": "n", "path": "~/folder", "mask": "*"},
+            "mask: no such field; there are name, path, glob_pattern",
+        ),
+        ({"name": "n", "path": "folder"}, "path: folder is relative (give an absolute path"),
+        ({"name": "n", "path": "/no/such/folder"}, "/no/such/folder does not exist"),
+        ({"name": "n", "path": "/no\0such"}, "/no\0such does not exist"),
+        ({"name": "n", "path": "~/folder/a.md"}, "~/folder/a.md is not a folder"),
+        ({"name": "a/b", "path": "~/folder"}, "Not a collection name: 'a/b' holds a slash"),
+        ({"name": "", "path": "~/folder"}, "Not a collection name: '' is empty"),
+        ({"name": "n", "path": "~/folder", "glob_pattern": ""}, "A collection needs a folder and a pattern"),
+    ],
+)
+def test_what_cannot_be_added_changes_nothing(bare: Client, fields: dict[str, Any], detail: str) -> None:
+    assert bare.refused(400, "/collections/add", **fields).startswith(detail)
+    assert bare.ok("GET", "/collections")["collections"] == []
+
+
+def test_a_name_is_given_once(server: Server) -> None:
+    server.post("/collections/add", name="n", path="~/folder")
+    server.post("/collections/add", name="m", path="~/folder/sub")
+    assert server.refused(400, "/collections/add", name="n", path="~/notes").startswith(
+        "Collection 'n' already exists."
+    )
+    told = server.ask("PUT", "/collections/n", {"new_name": "m"}).detail(400)
+    assert told.startswith("Collection 'm' already exists.")
+    assert {each["name"] for each in server.ok("GET", "/collections")["collections"]} == {"n", "m"}
+
+
+@pytest.mark.parametrize(
+    ("method", "fields"), [("GET", None), ("DELETE", None), ("PUT", {"new_name": "x"})], ids=str
+)
+def test_what_there_is_not_is_not_found(bare: Client, method: str, fields: dict[str, str] | None) -> None:
+    told = bare.ask(method, "/collections/nothing", fields).detail(404)
+    assert told.startswith("Collection not found: nothing")
+
+
+def test_a_new_name_must_be_one(server: Server) -> None:
+    server.post("/collections/add", name="n", path="~/folder")
+    for fields, detail in (
+        ({}, "new_name is missing"),
+        ({"new_name": "x", "name": "y"}, "name: no such field; there are new_name"),
+        ({"new_name": "a/b"}, "Not a collection name: 'a/b' holds a slash"),
+    ):
+        assert server.ask("PUT", "/collections/n", fields).detail(400).startswith(detail)

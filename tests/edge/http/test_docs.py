@@ -1,0 +1,84 @@
+"""docs/http.md says what the server does, and its examples work as they stand there."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import MakeUser
+from tests.edge.http.conftest import Server, server_of
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "http.md"
+MAKER = ROOT / "tools" / "make_http_docs.py"
+MADE = "<!-- From here on"
+#: Of the part that is made: the commands, as a shell is given them.
+EXAMPLES = re.findall(r"```sh\n(curl .*?)\n```", PAGE.read_text(encoding="utf-8").partition(MADE)[2], re.S)
+
+
+@pytest.fixture(scope="module")
+def documented(make_user: MakeUser) -> Iterator[Server]:
+    """A server of someone who has what the examples speak of."""
+    user = make_user("documented")
+    for name in ("notes/ops/deploy.md", "work/plan.md"):
+        (user.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (user.home / name).write_text(f"# {name}\n\nDeploy, roll back, ship a release.\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.home / "notes"), "--name", "notes")
+    user.ok("embed", "-q")
+    with server_of(user) as server:
+        yield server
+
+
+@pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
+def test_the_page_is_what_the_openapi_document_says() -> None:
+    made = runpy.run_path(str(MAKER))["page"]()
+    assert PAGE.read_text(encoding="utf-8") == made, "run tools/make_http_docs.py"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
+def test_every_example_works_one_after_another(documented: Server) -> None:
+    assert len(EXAMPLES) == 19
+    for example in EXAMPLES:
+        command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
+        done = subprocess.run(
+            ["sh", "-c", command.replace("curl ", "curl --silent --show-error --fail-with-body ", 1)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (example, done.stdout, done.stderr)
+        assert "/metrics" in example or json.loads(done.stdout)
+
+
+def test_every_figure_is_explained(documented: Server) -> None:
+    page = documented.ask("GET", "/metrics").text
+    told = set(re.findall(r"^# TYPE (qmd_\w+)", page, re.M))
+    told -= {name for name in told if name.endswith("_created")}
+    text = PAGE.read_text(encoding="utf-8")
+    assert {name for name in told if f"`{name}" not in text} == set()
+    # And none that there is not.
+    assert set(re.findall(r"`(qmd_[a-z_]+)(?=[`{])", text)) - {"qmd_"} == told
+
+
+def test_every_key_of_an_audit_line_is_explained() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name in (
+        "time",
+        "key",
+        "action",
+        "target",
+        "outcome",
+        "status",
+        "done",
+        "refused",
+        "failed",
+        "unanswered",
+    ):
+        assert f"`{name}`" in text

@@ -1,0 +1,115 @@
+"""`/get` and `/multi_get`, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edge.http.conftest import Client
+from tests.edge.mcp.conftest import docid
+
+PLAN = {
+    "uri": "qmd://notes/2025/plan.md",
+    "name": "notes/2025/plan.md",
+    "title": "Plan",
+    "mimeType": "text/markdown",
+    "text": "<!-- Context: Notes of 2025 -->\n\n# Plan\n\nThe kestrel budget.\n\n## Travel\n\nTrains only.\n",
+}
+
+
+@pytest.mark.parametrize(
+    "file", ["notes/2025/plan.md", "plan.md", "qmd://notes/2025/plan.md", docid("notes", "2025/plan.md")]
+)
+def test_a_document_is_found_by_any_of_its_names(client: Client, file: str) -> None:
+    assert client.post("/get", file=file) == {"document": PLAN, "content": None}
+
+
+def test_lines_are_chosen_and_numbered(client: Client) -> None:
+    shown = client.post("/get", file="notes/meeting.md", from_line=120, max_lines=2, line_numbers=True)
+    assert shown["document"]["text"] == "120: line 120\n121: line 121"
+    assert client.post("/get", file="notes/meeting.md:138:1")["document"]["text"] == "line 138"
+
+
+def test_an_address_is_encoded_segment_by_segment(client: Client) -> None:
+    uri = client.post("/get", file="odd #1?.md")["document"]["uri"]
+    assert uri == "qmd://notes/odd%20%231%3F.md"
+
+
+def test_a_document_that_there_is_not_has_similar_ones(client: Client) -> None:
+    told = client.refused(404, "/get", file="plam.md")
+    first, rest = told.split("\n\n")
+    assert first == "Document not found: plam.md"
+    assert rest.startswith("Did you mean one of these?\n  - notes/2025/plan.md")
+
+
+def test_a_line_past_the_end_is_an_error(client: Client) -> None:
+    told = client.refused(400, "/get", file="plan.md", from_line=10**12)
+    assert told == "notes/2025/plan.md has 7 lines: there is no line 1000000000000"
+
+
+def test_several_documents_come_in_order_and_large_ones_in_name_only(client: Client) -> None:
+    found = client.post("/multi_get", pattern="plan.md, big.md, gone.md")
+    assert found == {
+        "results": [
+            PLAN,
+            {
+                "type": "text",
+                "text": "[SKIPPED: notes/big.md - File too large (15KB). "
+                "Use 'qmd get' with file=\"notes/big.md\" to retrieve.]",
+            },
+        ],
+        "errors": ["Document not found: gone.md"],
+        "content": None,
+    }
+
+
+def test_a_cut_text_says_how_much_is_missing(client: Client) -> None:
+    found = client.post("/multi_get", pattern="notes/meeting.md", max_lines=2, line_numbers=True)
+    text = found["results"][0]["text"]
+    assert text == "1: # Meeting\n2: line 2\n\n[...truncated 138 more lines]"
+
+
+def test_a_glob_may_match_a_whole_collection(client: Client) -> None:
+    found = client.post("/multi_get", pattern="crowd/*.md", max_bytes=100)
+    assert len(found["results"]) == 30
+    assert found["errors"] == []
+
+
+def test_nothing_matched_is_not_found(client: Client) -> None:
+    assert client.refused(404, "/multi_get", pattern="*.txt") == "No documents match: *.txt"
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "detail"),
+    [
+        ("/get", {}, "file is missing"),
+        (
+            "/get",
+            {"file": "a", "fromLine": 1},
+            "fromLine: no such field; there are file, from_line, max_lines, line_numbers",
+        ),
+        (
+            "/get",
+            {"file": "a", "from_line": 0},
+            "from_line: input should be greater than or equal to 1, not 0",
+        ),
+        ("/multi_get", {"pattern": " "}, "the pattern is empty"),
+        (
+            "/multi_get",
+            {"pattern": "a", "max_bytes": 0},
+            "max_bytes: input should be greater than or equal to 1, not 0",
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused_by_name(
+    client: Client, path: str, fields: dict[str, Any], detail: str
+) -> None:
+    assert client.refused(400, path, **fields) == detail
+
+
+def test_one_byte_more_is_too_large(client: Client) -> None:
+    text = client.post("/multi_get", pattern="plan.md")["results"][0]["text"]
+    size = len(text.removeprefix("<!-- Context: Notes of 2025 -->\n\n").encode())
+    assert "text/markdown" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size))
+    assert "SKIPPED" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size - 1))

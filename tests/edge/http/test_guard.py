@@ -1,0 +1,132 @@
+"""Who is let in, and how much may be sent: before anything is read, at every path."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.http.conftest import Client, server_of
+from tests.edge.http.test_errors import raw
+from tests.edge.mcp.conftest import PATIENCE
+
+FOREIGN_HOSTS = [
+    "evil.example",
+    "evil.example:18765",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "127.0.0.1@evil.example",
+    "user@localhost",
+    "192.168.1.1",
+    "[2001:db8::1]:80",
+    "0.0.0.0",
+    "169.254.169.254",
+    "localhost:port",
+    "localhost/",
+    "[::1",
+    "",
+]
+OUR_HOSTS = ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:18765"]
+FOREIGN_ORIGINS = [
+    "http://evil.example",
+    "https://localhost.evil.example",
+    "http://127.0.0.1.evil.example:18765",
+    "null",
+    "file://",
+    "http://192.168.1.1:18765",
+    "chrome-extension://abc",
+    "localhost",
+]
+OUR_ORIGINS = ["http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000"]
+PLACES = [("GET", "/health"), ("GET", "/status"), ("POST", "/search"), ("POST", "/mcp"), ("GET", "/docs")]
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_a_foreign_host_is_refused_everywhere(client: Client, host: str) -> None:
+    for method, path in PLACES:
+        assert client.ask(method, path, host=host).detail(403).startswith("Host is not allowed")
+
+
+@pytest.mark.parametrize("host", OUR_HOSTS)
+def test_loopback_has_many_names(client: Client, host: str) -> None:
+    assert client.ask("GET", "/status", host=host).status == 200
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_a_foreign_origin_is_refused_everywhere(client: Client, origin: str) -> None:
+    for method, path in PLACES:
+        assert client.ask(method, path, origin=origin).detail(403).startswith("Origin is not allowed")
+
+
+@pytest.mark.parametrize("origin", OUR_ORIGINS)
+def test_pages_of_this_machine_may_ask(client: Client, origin: str) -> None:
+    assert client.ask("GET", "/status", origin=origin).status == 200
+
+
+def test_hosts_and_origins_may_be_added(reader: User) -> None:
+    allowed = {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.example"}
+    with server_of(reader, **allowed) as server:
+        assert server.ask("GET", "/status", host="box.lan:80").status == 200
+        assert server.ask("GET", "/status", origin="https://app.example").status == 200
+        assert server.ask("GET", "/status", host="other.lan").status == 403
+        assert server.ask("GET", "/status", origin="https://other.example").status == 403
+
+
+@pytest.mark.parametrize("path", ["/search", "/mcp", "/nothing"])
+def test_a_large_body_is_refused(client: Client, path: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    told = raw(client, f"{head}content-length: 10000001\r\n\r\n".encode())
+    assert told.detail(413) == "The body is larger than 10,000,000 bytes"
+
+
+def test_a_body_may_be_as_large_as_is_said(client: Client) -> None:
+    body = json.dumps({"query": "zebra"}).encode().ljust(10_000_000)
+    assert client.ask("POST", "/search", body=body).status == 200
+    assert client.ask("POST", "/search", body=body + b" ").status == 413
+
+
+def test_a_body_may_come_in_chunks_but_not_grow_beyond_all_measure(client: Client) -> None:
+    head = (
+        b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        b"transfer-encoding: chunked\r\n\r\n"
+    )
+    small = raw(client, head + b'9\r\n{"query":\r\n8\r\n"zebra"}\r\n0\r\n\r\n')
+    assert small.json["results"][0]["title"] == "Odd name"
+    with socket.create_connection(("127.0.0.1", client.port), PATIENCE) as connection:
+        connection.sendall(head)
+        try:
+            for _ in range(11):
+                connection.sendall(b"f4240\r\n" + b" " * 1_000_000 + b"\r\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        assert connection.makefile("rb").readline().split()[1] == b"413"
+
+
+def test_five_hundred_halves_of_requests_hold_nobody_up(client: Client) -> None:
+    halves = [
+        b"",
+        b"POST /search HT",
+        b"POST /search HTTP/1.1\r\nhost: localhost\r\n",
+        b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{",
+        b"POST /search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{",
+    ]
+    with ExitStack() as stack:
+        for number in range(500):
+            connection = socket.create_connection(("127.0.0.1", client.port), PATIENCE)
+            stack.enter_context(connection)
+            connection.sendall(halves[number % len(halves)])
+        assert client.ok("GET", "/health")["status"] == "healthy"
+        assert client.post("/search", query="zebra")["results"]
+    assert client.ok("GET", "/health")["status"] == "healthy"
+
+
+def test_a_client_that_leaves_harms_nobody(client: Client) -> None:
+    body = json.dumps({"query": "why"}).encode()
+    head = b"POST /query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    for sent in (body, body[:5]):
+        with socket.create_connection(("127.0.0.1", client.port), PATIENCE) as connection:
+            connection.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), sent))
+    assert client.ok("GET", "/health")["status"] == "healthy"

@@ -1,0 +1,284 @@
+"""Keys: who is let in, and that nobody sees or changes more than the key allows, at any endpoint or tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.http.conftest import Server, server_of
+from tests.edge.mcp.conftest import site_of
+
+#: Stands in every text, title, name and context that a key limited to `notes` may not see.
+HIDDEN = "zanzibar"
+LIBRARY = {
+    "notes/kestrel.md": "# Kestrel\n\nThe kestrel hovers over the field.\n",
+    "notes/plan.md": "# Plan\n\nThe plan for the kestrel budget.\n",
+    f"{HIDDEN}/{HIDDEN}.md": f"# {HIDDEN} kestrel\n\nThe kestrel of {HIDDEN}.\n",
+    f"{HIDDEN}/kestrel.md": f"# Another {HIDDEN} kestrel\n\nA {HIDDEN} kestrel budget.\n",
+}
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A server, its user, and the keys by what they may do."""
+
+    server: Server
+    user: User
+    keys: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def guarded(make_user: MakeUser) -> Iterator[Guarded]:
+    user = make_user("guarded")
+    library = user.home / "library"
+    for path, text in LIBRARY.items():
+        (library / path).parent.mkdir(parents=True, exist_ok=True)
+        (library / path).write_text(text, encoding="utf-8")
+    for name in ("notes", HIDDEN):
+        user.ok("collection", "add", str(library / name), "--name", name)
+        user.ok("context", "add", f"qmd://{name}", f"All of {name}")
+    user.ok("embed", "-q")
+    keys = {
+        "all": user.ok("keys", "add", "all").strip(),
+        "reader": user.ok("keys", "add", "reader", "--read-only").strip(),
+        "limited": user.ok("keys", "add", "limited", "-c", "notes").strip(),
+        "limited reader": user.ok("keys", "add", "both", "-c", "notes", "--read-only").strip(),
+    }
+    with server_of(user) as server:
+        yield Guarded(server, user, keys)
+
+
+#: What only asks: (method, path, body).
+READS: list[tuple[str, str, Any]] = [
+    ("POST", "/search", {"query": "kestrel"}),
+    ("POST", "/vsearch", {"query": "kestrel", "min_score": 0}),
+    ("POST", "/query", {"query": "kestrel", "explain": True}),
+    ("POST", "/get", {"file": "notes/kestrel.md"}),
+    ("POST", "/get", {"file": "kestrel.md"}),
+    ("POST", "/get", {"file": f"{HIDDEN}.md"[3:]}),
+    ("POST", "/multi_get", {"pattern": "*/*.md"}),
+    ("GET", "/status", None),
+    ("GET", "/collections", None),
+    ("GET", "/collections/notes", None),
+    ("GET", "/contexts", None),
+    ("POST", "/embed", {"texts": ["kestrel"]}),
+    ("GET", "/metrics", None),
+]
+#: What names what a limited key may not see.
+INTO_THE_DARK: list[tuple[str, str, Any]] = [
+    ("POST", "/search", {"query": "kestrel", "collection": HIDDEN}),
+    ("POST", "/vsearch", {"query": "kestrel", "collection": HIDDEN}),
+    ("POST", "/query", {"query": "kestrel", "collections": [HIDDEN]}),
+    ("POST", "/get", {"file": f"{HIDDEN}/{HIDDEN}.md"}),
+    ("POST", "/multi_get", {"pattern": f"{HIDDEN}/*.md"}),
+    ("GET", f"/collections/{HIDDEN}", None),
+    ("DELETE", f"/collections/{HIDDEN}", None),
+    ("PUT", f"/collections/{HIDDEN}", {"new_name": "other"}),
+    ("POST", "/contexts/add", {"path": f"qmd://{HIDDEN}", "text": "seen"}),
+    ("DELETE", f"/contexts/{HIDDEN}", None),
+]
+#: What changes something, with the statuses for the keys `all`, `reader`, `limited`, `limited reader`; in an
+#: order in which each can be done.
+WRITES: list[tuple[str, str, Any, tuple[int, int, int, int]]] = [
+    ("POST", "/index", {}, (200, 403, 200, 403)),
+    ("POST", "/update", {}, (200, 403, 200, 403)),
+    ("POST", "/contexts/add", {"path": "qmd://notes/sub", "text": "A folder"}, (200, 403, 200, 403)),
+    ("POST", "/contexts/add", {"path": "/", "text": "Everything"}, (200, 403, 403, 403)),
+    ("DELETE", "/contexts/notes/sub", None, (200, 403, 200, 403)),
+    ("POST", "/collections/add", {"name": "new", "path": "{library}/new"}, (200, 403, 403, 403)),
+    ("PUT", "/collections/notes", {"new_name": "notes"}, (400, 403, 403, 403)),
+    ("DELETE", "/collections/new", None, (200, 404, 404, 404)),
+]
+EVERYTHING = [*READS, *INTO_THE_DARK, *(each[:3] for each in WRITES)]
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"query": "kestrel"}),
+    ("vsearch", {"query": "kestrel", "minScore": 0}),
+    ("query", {"query": "kestrel"}),
+    ("get", {"file": "kestrel.md"}),
+    ("multi_get", {"pattern": "*/*.md"}),
+    ("status", {}),
+]
+
+
+def named(request: tuple[Any, ...]) -> str:
+    return f"{request[0]} {request[1]} {json.dumps(request[2])}"
+
+
+def folders(body: Any, user: User) -> Any:
+    """A body with the library's folder filled in."""
+    if not isinstance(body, dict) or "path" not in body:
+        return body
+    library = user.home / "library"
+    (library / "new").mkdir(exist_ok=True)
+    return body | {"path": body["path"].replace("{library}", str(library))}
+
+
+def test_every_endpoint_and_tool_is_in_these_tests(guarded: Guarded) -> None:
+    paths = guarded.server.ask("GET", "/openapi.json", key=guarded.keys["all"]).json["paths"]
+    known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+
+    def template(path: str) -> str:
+        first, _, rest = path.lstrip("/").partition("/")
+        named = {"collections": "name", "contexts": "path"}.get(first)
+        return f"/{first}/{{{named}}}" if rest and named and rest != "add" else path
+
+    tried = {(method, template(path)) for method, path, _ in EVERYTHING}
+    assert known - tried == {("GET", "/health")}
+    tools = guarded.server.mcp("tools/list", key=guarded.keys["all"]).json["result"]["tools"]
+    assert {tool["name"] for tool in tools} == {name for name, _ in TOOLS}
+
+
+@pytest.mark.parametrize("request_", [*EVERYTHING, ("GET", "/docs", None), ("GET", "/none", None)], ids=named)
+def test_nothing_is_answered_without_a_key(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
+    method, path, body = request_
+    for key in (None, "", "wrong", guarded.keys["all"][:-1], guarded.keys["all"] + "x", "ключ"):
+        headers = {} if key is None else {"authorization": f"Bearer {key}".encode().decode("latin-1")}
+        answer = guarded.server.ask(method, path, folders(body, guarded.user), **headers)
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert set(answer.json) == {"detail", "status_code"}
+
+
+def test_mcp_is_not_answered_without_a_key(guarded: Guarded) -> None:
+    assert guarded.server.mcp("ping").status == 401
+    assert guarded.server.mcp("ping", key=guarded.keys["limited"]).json["result"] == {}
+
+
+def test_health_needs_no_key(guarded: Guarded) -> None:
+    assert guarded.server.ask("GET", "/health").json["status"] == "healthy"
+    assert guarded.server.ask("GET", "/health/").status == 401
+
+
+def test_the_key_counts_however_bearer_is_written(guarded: Guarded) -> None:
+    key = guarded.keys["all"]
+    assert guarded.server.ask("GET", "/status", authorization=f"bearer  {key} ").status == 200
+    assert guarded.server.ask("GET", "/status", authorization=f"Basic {key}").status == 401
+    assert guarded.server.ask("GET", "/status", authorization=key).status == 401
+
+
+@pytest.mark.parametrize("request_", READS, ids=named)
+def test_a_limited_key_sees_nothing_else(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
+    method, path, body = request_
+    for name in ("limited", "limited reader"):
+        seen = guarded.server.ask(method, path, body, key=guarded.keys[name])
+        assert seen.status in (200, 404)
+        assert HIDDEN not in seen.text.replace(json.dumps(body)[1:-1], "")
+    whole = guarded.server.ask(method, path, body, key=guarded.keys["reader"])
+    assert whole.status in (200, 400, 404)
+
+
+def test_a_whole_key_sees_what_a_limited_one_does_not(guarded: Guarded) -> None:
+    for method, path, body in READS[:3]:
+        assert HIDDEN in guarded.server.ask(method, path, body, key=guarded.keys["reader"]).text
+
+
+@pytest.mark.parametrize("request_", INTO_THE_DARK, ids=named)
+def test_what_a_limited_key_may_not_see_does_not_exist(
+    guarded: Guarded, request_: tuple[str, str, Any]
+) -> None:
+    method, path, body = request_
+    for name in ("limited", "limited reader"):
+        answer = guarded.server.ask(method, path, body, key=guarded.keys[name])
+        assert answer.status == 404
+        # As for a name that nothing has: it is said again, and nothing more is said of it.
+        absent = json.loads(json.dumps(body).replace(HIDDEN, "nowhere1"))
+        other = guarded.server.ask(method, path.replace(HIDDEN, "nowhere1"), absent, key=guarded.keys[name])
+        assert other.status == 404
+        assert answer.text.count(HIDDEN) == other.text.count("nowhere1")
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=str)
+def test_no_tool_shows_a_limited_key_anything_else(
+    guarded: Guarded, tool: tuple[str, dict[str, Any]]
+) -> None:
+    name, arguments = tool
+    call = {"name": name, "arguments": arguments}
+    seen = guarded.server.mcp("tools/call", key=guarded.keys["limited"], **call)
+    assert seen.status == 200
+    assert "kestrel" in seen.text or name == "status"
+    assert "isError" not in seen.json["result"]
+    assert HIDDEN not in seen.text
+    if name != "get":
+        assert HIDDEN in guarded.server.mcp("tools/call", key=guarded.keys["reader"], **call).text
+
+
+def test_resources_and_instructions_are_limited_too(guarded: Guarded) -> None:
+    greeting = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    limited, reader = guarded.keys["limited"], guarded.keys["reader"]
+    told = guarded.server.mcp("initialize", key=limited, **greeting)
+    assert "2 documents in 1 collection" in told.text
+    assert HIDDEN not in told.text
+    assert HIDDEN in guarded.server.mcp("initialize", key=reader, **greeting).text
+    hidden = {"uri": f"qmd://{HIDDEN}/{HIDDEN}.md"}
+    assert "error" in guarded.server.mcp("resources/read", key=limited, **hidden).json
+    assert "result" in guarded.server.mcp("resources/read", key=reader, **hidden).json
+    assert "result" in guarded.server.mcp("resources/read", key=limited, uri="qmd://notes/plan.md").json
+    similar = guarded.server.mcp("resources/read", key=limited, uri="qmd://zanziba/kestre.md")
+    assert HIDDEN not in similar.text
+
+
+@pytest.mark.parametrize("number", range(4), ids=["all", "reader", "limited", "limited reader"])
+def test_each_key_changes_what_it_may(guarded: Guarded, number: int) -> None:
+    key = guarded.keys[["all", "reader", "limited", "limited reader"][number]]
+    before = guarded.server.ask("GET", "/collections", key=guarded.keys["all"]).json
+    answers = [
+        guarded.server.ask(method, path, folders(body, guarded.user), key=key)
+        for method, path, body, _ in WRITES
+    ]
+    assert [answer.status for answer in answers] == [expected[number] for *_, expected in WRITES]
+    assert all(set(answer.json) == {"detail", "status_code"} for answer in answers if answer.status >= 400)
+    assert number < 2 or not any(HIDDEN in answer.text for answer in answers)
+    assert guarded.server.ask("GET", "/collections", key=guarded.keys["all"]).json == before
+
+
+def test_keys_count_at_once_and_are_needed_from_then_on(make_user: MakeUser) -> None:
+    user = make_user("keys-at-once")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    with server_of(user) as server:
+        assert server.ask("GET", "/status").status == 200
+        key = user.ok("keys", "add", "one").strip()
+        assert server.ask("GET", "/status").status == 401
+        assert server.ask("GET", "/status", key=key).status == 200
+        user.ok("keys", "remove", "one")
+        assert server.ask("GET", "/status", key=key).status == 401
+        # The last key that is removed opens nothing.
+        assert server.ask("GET", "/status").status == 401
+
+
+def test_nobody_is_let_in_where_the_keys_cannot_be_read(make_user: MakeUser) -> None:
+    user = make_user("broken-keys")
+    key = user.ok("keys", "add", "one").strip()
+    file = Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "keys.json"
+    with server_of(user) as server:
+        file.write_text("{", encoding="utf-8")
+        for shown in (None, key):
+            answer = server.ask("GET", "/status", key=shown)
+            assert (answer.status, str(file) in answer.text) == (503, False)
+        assert server.ask("GET", "/health").status in (200, 503)
+
+
+def test_a_key_is_for_the_index_that_it_was_made_for(make_user: MakeUser) -> None:
+    user = make_user("other-index")
+    elsewhere = user.ok("keys", "add", "one", "--index", "work").strip()
+    user.ok("keys", "add", "two")
+    with server_of(user) as server:
+        assert server.ask("GET", "/status", key=elsewhere).status == 401
+
+
+def test_the_mcp_server_asks_for_keys_too(make_user: MakeUser) -> None:
+    user = make_user("mcp-keys")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    key = user.ok("keys", "add", "one", "-c", "notes").strip()
+    with site_of(user) as site:
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        assert site.request(body=ping)[0] == 401
+        assert site.request(body=ping, authorization=f"Bearer {key}")[0] == 200

@@ -1,0 +1,262 @@
+"""`qmd server`: how it begins, what it speaks, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import User
+from tests.edge.http.conftest import Client, Server, server_of
+from tests.edge.mcp.conftest import PATIENCE
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+
+
+def spawn(user: User, *args: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "qmd", "server", *args],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=user.environ,
+        cwd=user.home,
+    )
+
+
+def is_gone(client: Client) -> bool:
+    try:
+        client.ok("GET", "/health")
+    except ConnectionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("args", [[], ["--transport", "both"]], ids=str)
+def test_both_are_spoken_at_once_until_the_pipe_ends(reader: User, args: list[str]) -> None:
+    with spawn(reader, "--port", "0", *args) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        told = process.stderr.readline().decode()
+        port = re.search(r"qmd serves HTTP at http://127\.0\.0\.1:(\d+), and MCP on stdin and stdout", told)
+        assert port, told
+        client = Client(int(port[1]))
+        for _ in range(2):
+            process.stdin.write(PING)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+            assert client.post("/search", query="zebra")["results"]
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        assert process.stdout.read() == b""
+        assert is_gone(client)
+
+
+def test_mcp_alone_opens_no_port(reader: User) -> None:
+    with spawn(reader, "--transport", "mcp") as process:
+        out, err = process.communicate(PING, timeout=PATIENCE)
+    assert json.loads(out) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert (process.returncode, err) == (0, b"")
+
+
+def test_http_alone_leaves_a_pipe_alone(reader: User) -> None:
+    with spawn(reader, "--transport", "http", "--port", "0") as process:
+        assert process.stdin
+        assert process.stdout
+        line = process.stdout.readline().decode()
+        client = Client(int(line.rsplit(":", 1)[1]))
+        process.stdin.write(PING)
+        process.stdin.close()
+        assert client.ok("GET", "/health")["status"] == "healthy"
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert process.stdout.read() == b""
+
+
+def test_the_end_of_a_terminal_ends_nothing(reader: User) -> None:
+    ours, theirs = pty.openpty()
+    with spawn(reader, "--port", "0", stdin=theirs) as process:
+        os.close(theirs)
+        assert process.stdout
+        client = Client(int(process.stdout.readline().decode().rsplit(":", 1)[1]))
+        os.write(ours, b"\x04")
+        assert client.ok("GET", "/health")["status"] == "healthy"
+        assert client.post("/search", query="zebra")["results"]
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    os.close(ours)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_server_ends_when_it_is_told(reader: User, number: signal.Signals, code: int) -> None:
+    with server_of(reader) as server:
+        server.process.send_signal(number)
+        assert server.process.wait(PATIENCE) == code
+        assert is_gone(server)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        ("--transport mcp --port 1", 2, "--port needs --transport http or both"),
+        ("--transport mcp --log-queries", 2, "--log-queries needs --transport http or both"),
+        ("--transport udp", 2, "--transport must be one of both, mcp, http, not 'udp'"),
+        ("--port 65536", 2, "--port must be a whole number from 0 to 65535, not '65536'"),
+        ("--host no.such.host.invalid", 2, "no such host: no.such.host.invalid"),
+        ("--host 0.0.0.0", 2, "0.0.0.0 can be reached from other machines, and whoever reaches it can"),
+        ("stpo", 2, "no such command 'stpo'. Did you mean 'stop'?"),
+        ("stop", 1, "no server is running in the background"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(owner: User, line: str, code: int, error: str) -> None:
+    found = owner.run("server", *line.split())
+    assert (found.returncode, found.stdout) == (code, "")
+    assert found.stderr.startswith(f"Error: {error}")
+
+
+def test_a_port_in_use_is_told(owner: User) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        found = owner.run("server", "--port", port)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"Error: port {port} is in use\n")
+
+
+def in_background(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_searches_are_answered_and_writes_wait_while_one_is_in_progress(server: Server, owner: User) -> None:
+    server.post("/collections/add", name="n", path="~/folder")
+    begun, go = owner.home / "begun", owner.home / "go"
+    owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
+    answers: list[str] = []
+    update = in_background(lambda: answers.append(server.post("/update")["status"]))
+    while not begun.exists():
+        assert update.is_alive()
+        server.ok("GET", "/health")
+    rename = in_background(
+        lambda: answers.append(server.ok("PUT", "/collections/n", {"new_name": "m"})["status"])
+    )
+    for _ in range(20):
+        assert len(server.post("/search", query="words", collection="n")["results"]) == 3
+        assert server.ok("GET", "/collections/n")["documents"] == 3
+    assert answers == []
+    go.write_bytes(b"")
+    for thread in (update, rename):
+        thread.join(PATIENCE)
+    assert answers == ["updated", "renamed"]
+
+
+def test_a_write_in_progress_is_finished_or_rolled_back_when_the_server_ends(
+    server: Server, owner: User
+) -> None:
+    folder = owner.home / "many"
+    folder.mkdir()
+    for number in range(3000):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nwords of {number}\n", encoding="utf-8")
+    statuses: list[int] = []
+
+    def add() -> None:
+        statuses.append(server.ask("POST", "/collections/add", {"name": "n", "path": str(folder)}).status)
+
+    adding = in_background(add)
+    while server.ok("GET", "/status")["total_documents"] == 0:
+        assert adding.is_alive()
+    assert server.end() == 0
+    adding.join(PATIENCE)
+    assert statuses in ([200], [503])
+    assert owner.run("index").returncode == 0
+    with server_of(owner) as again:
+        assert again.ok("GET", "/collections/n")["documents"] == 3000
+        assert len(again.post("/search", query="words", limit=1000)["results"]) == 1000
+
+
+@pytest.fixture
+def host(owner: User) -> Iterator[User]:
+    """A user whose servers are ended after the test."""
+    yield owner
+    for pid_file in (owner.home / "cache" / "qmd").glob("server*.pid"):
+        name = pid_file.stem.removeprefix("server").removeprefix("-")
+        owner.run("server", "stop", *(["--index", name] if name else []))
+
+
+def start(user: User, *args: str) -> tuple[Client, int]:
+    found = user.run("server", "--daemon", "--port", "0", *args)
+    assert found.returncode == 0, found.stderr
+    told = re.fullmatch(
+        r"qmd serves HTTP at http://127\.0\.0\.1:(\d+) \(in the background, process (\d+)\)\n", found.stdout
+    )
+    assert told, found.stdout
+    return Client(int(told[1])), int(told[2])
+
+
+def test_a_server_in_the_background_is_found_and_ended(host: User) -> None:
+    client, pid = start(host)
+    assert client.ok("GET", "/health")["status"] == "healthy"
+    assert (host.home / "cache" / "qmd" / "server.pid").read_text() == f"{pid}\n"
+    found = host.run("server", "status")
+    assert (found.returncode, found.stdout) == (
+        0,
+        f"qmd serves HTTP at http://127.0.0.1:{client.port} (process {pid})\n",
+    )
+    told = json.loads(host.run("server", "status", "--json").stdout)
+    assert told == {"running": True, "url": f"http://127.0.0.1:{client.port}", "pid": pid}
+
+    second = host.run("server", "--daemon", "--port", "0")
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr.startswith(f"Error: already running (process {pid})\n")
+
+    stopped = host.run("server", "stop")
+    assert (stopped.returncode, stopped.stdout) == (0, f"Stopped the server (process {pid}).\n")
+    assert is_gone(client)
+    assert json.loads(host.run("server", "status", "--json").stdout) == {"running": False}
+
+
+def test_a_server_in_the_foreground_is_found_too(server: Server, owner: User) -> None:
+    assert f":{server.port} (process {server.process.pid})" in owner.run("server", "status").stdout
+
+
+def test_every_index_and_every_project_has_a_server_of_its_own(host: User) -> None:
+    project = host.home / "project"
+    project.mkdir()
+    assert host.run("init", cwd=project).returncode == 0
+    first, _ = start(host)
+    start(host, "--index", "work")
+    assert host.run("server", "--daemon", "--port", "0", cwd=project).returncode == 0
+    assert host.run("server", "stop", cwd=project).returncode == 0
+    assert host.run("server", "stop", "--index", "work").returncode == 0
+    assert first.ok("GET", "/health")["status"] == "healthy"
+
+
+def test_what_a_dead_server_left_behind_is_not_in_the_way(host: User) -> None:
+    _, pid = start(host)
+    os.kill(pid, signal.SIGKILL)
+    # Its locks go when it does: until then it still counts as running.
+    assert host.run("server", "stop").returncode in (0, 1)
+    client, _ = start(host)
+    assert client.ok("GET", "/health")["status"] == "healthy"
+
+
+def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> None:
+    cache = Path(host.home / "cache" / "qmd")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        (cache / "server.pid").write_text(f"{stranger.pid}\n")
+        assert host.run("server", "stop").returncode == 1
+        _, pid = start(host)
+        assert pid != stranger.pid
+        assert stranger.poll() is None
+        stranger.communicate(b"\n", timeout=PATIENCE)

@@ -1,0 +1,170 @@
+"""`/search`, `/vsearch` and `/query`, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.edge.http.conftest import Client
+from tests.edge.mcp.conftest import docid
+
+NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
+
+
+def test_a_search_tells_what_was_found_in_full_and_in_a_text(client: Client) -> None:
+    found = client.post("/search", query="budget")
+    assert set(found) == {"results", "content", "stages", "indexed_at"}
+    assert found["stages"] == [{"stage": "lexical", "status": "ran"}]
+    assert found["indexed_at"].endswith("Z")
+    plan, travel = sorted(found["results"], key=lambda hit: str(hit["file"]), reverse=True)
+    assert plan == {
+        "docid": docid("notes", "2025/plan.md"),
+        "file": "notes/2025/plan.md",
+        "title": "Plan",
+        "score": plan["score"],
+        "context": "Notes of 2025",
+        "snippet": "1: # Plan\n2: \n3: The kestrel budget.\n4: \n5: ## Travel\n6: \n7: Trains only.",
+        "line": 3,
+    }
+    assert 0 < plan["score"] <= 1
+    assert round(plan["score"], 2) == plan["score"]
+    lines = [
+        f"{hit['docid']} {round(hit['score'] * 100)}% {hit['file']} - {hit['title']}"
+        for hit in found["results"]
+    ]
+    assert found["content"] == 'Found 2 results for "budget"\n\n' + "\n\n".join(lines)
+    assert travel["title"] == "Last year"
+
+
+def test_one_result_is_no_results(client: Client) -> None:
+    content = client.post("/search", query="zebra")["content"]
+    assert content.startswith('Found 1 result for "zebra"\n\n#')
+
+
+def test_nothing_found_is_no_error(client: Client) -> None:
+    found = client.post("/search", query="xylophone")
+    assert (found["results"], found["content"]) == ([], 'No results found for "xylophone"')
+
+
+def test_a_collection_is_searched_before_the_cut(client: Client) -> None:
+    found = client.post("/search", query="kestrel", collection="work", limit=1)
+    assert [hit["file"] for hit in found["results"]] == ["work/report.md"]
+
+
+def test_an_unknown_collection_lists_the_known_ones(client: Client) -> None:
+    for path in ("/search", "/query"):
+        told = client.refused(404, path, query="a", collection="nots")
+        assert told.startswith("Collection not found: nots (did you mean 'notes'?")
+        assert "known collections: notes, work, crowd" in told
+
+
+def test_limit_and_min_score_cut(client: Client) -> None:
+    assert len(client.post("/search", query="kestrel", limit=3)["results"]) == 3
+    assert len(client.post("/search", query="kestrel")["results"]) == 10
+    assert len(client.post("/search", query="kestrel", limit=1000)["results"]) == 32
+    assert client.post("/search", query="kestrel", min_score=1)["results"] == []
+
+
+def test_search_by_meaning_needs_vectors(client: Client) -> None:
+    assert client.refused(503, "/vsearch", query="birds") == NO_VECTORS
+
+
+def test_search_by_meaning_leaves_out_what_is_far_unless_that_is_asked_for(seeing: Client) -> None:
+    found = seeing.post("/vsearch", query="a budget for birds of prey", limit=50)
+    assert found["results"]
+    assert all(hit["score"] >= 0.3 for hit in found["results"])
+    assert {"stage": "vector", "status": "ran"} in found["stages"]
+
+
+def test_a_query_without_vectors_answers_from_words_and_says_so(client: Client) -> None:
+    found = client.post("/query", query="kestrel budget")
+    assert found["results"][0]["file"] == "notes/2025/plan.md"
+    assert {"stage": "vector", "status": "skipped", "reason": NO_VECTORS} in found["stages"]
+
+
+def test_a_query_explains_itself_only_when_asked(seeing: Client) -> None:
+    assert "explain" not in seeing.post("/query", query="kestrel")["results"][0]
+    assert seeing.post("/query", query="kestrel", explain=True)["results"][0]["explain"]["fused"]
+
+
+def test_a_query_may_name_its_lists_its_collections_and_its_intent(seeing: Client) -> None:
+    found = seeing.post(
+        "/query",
+        searches=[{"type": "lex", "query": "kestrel"}, {"type": "vec", "query": "how much money is there"}],
+        collections=["notes", "work"],
+        intent="travel",
+        candidate_limit=5,
+        rerank=False,
+    )
+    assert {hit["file"].split("/")[0] for hit in found["results"]} <= {"notes", "work"}
+    stages = {stage["stage"]: stage["status"] for stage in found["stages"]}
+    assert stages["rerank"] == "skipped"
+
+
+def test_null_stands_for_what_is_left_out(client: Client) -> None:
+    fields: dict[str, Any] = {"query": "zebra", "collection": None}
+    assert client.ok("POST", "/search", fields) == client.post("/search", query="zebra")
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "detail"),
+    [
+        ("/search", {}, "query is missing"),
+        ("/search", {"query": "  "}, "the query is empty"),
+        ("/search", {"query": "a" * 10_001}, "query: string should have at most 10000 characters"),
+        ("/search", {"query": 5}, "query: input should be a valid string, not 5"),
+        ("/search", {"query": "a", "limit": 0}, "limit: input should be greater than or equal to 1, not 0"),
+        (
+            "/search",
+            {"query": "a", "limit": 1001},
+            "limit: input should be less than or equal to 1000, not 1001",
+        ),
+        ("/search", {"query": "a", "limit": True}, "limit: input should be a valid integer, not true"),
+        ("/search", {"query": "a", "limit": "3"}, 'limit: input should be a valid integer, not "3"'),
+        ("/search", {"query": "a", "limit": 2.5}, "limit: input should be a valid integer, not 2.5"),
+        ("/search", {"query": "a", "min_score": "1"}, 'min_score: input should be a valid number, not "1"'),
+        ("/search", {"query": "a", "min_score": True}, "min_score: input should be a valid number, not true"),
+        (
+            "/search",
+            {"query": "a", "min_score": 1.5},
+            "min_score: input should be less than or equal to 1, not 1.5",
+        ),
+        (
+            "/search",
+            {"query": "a", "minScore": 0},
+            "minScore: no such field; there are query, limit, min_score, collection",
+        ),
+        (
+            "/search",
+            {"query": "a", "explain": True},
+            "explain: no such field; there are query, limit, min_score, collection",
+        ),
+        ("/query", {}, "exactly one of query and searches is wanted"),
+        (
+            "/query",
+            {"query": "a", "searches": [{"type": "lex", "query": "a"}]},
+            "exactly one of query and searches is wanted",
+        ),
+        (
+            "/query",
+            {"searches": [{"type": "sql", "query": "a"}]},
+            "searches[0].type: input should be 'lex', 'vec' or 'hyde', not \"sql\"",
+        ),
+        (
+            "/query",
+            {"searches": []},
+            "searches: list should have at least 1 item after validation, not 0",
+        ),
+        ("/query", {"query": "a", "rerank": 1}, "rerank: input should be a valid boolean, not 1"),
+    ],
+)
+def test_what_means_nothing_is_refused_by_name(
+    client: Client, path: str, fields: dict[str, Any], detail: str
+) -> None:
+    assert client.refused(400, path, **fields) == detail
+
+
+def test_a_number_without_a_fraction_is_whole(client: Client) -> None:
+    answer = client.ask("POST", "/search", body=b'{"query": "kestrel", "limit": 2.0, "min_score": 0}')
+    assert len(answer.json["results"]) == 2

@@ -1,0 +1,122 @@
+"""`/status`, `/health`, and what the API says about itself."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.edge.http.conftest import Client, Server
+
+ENDPOINTS = {
+    "POST /search",
+    "POST /vsearch",
+    "POST /query",
+    "POST /get",
+    "POST /multi_get",
+    "GET /status",
+    "POST /embed",
+    "POST /collections/add",
+    "GET /collections",
+    "GET /collections/{name}",
+    "DELETE /collections/{name}",
+    "PUT /collections/{name}",
+    "POST /index",
+    "POST /update",
+    "POST /contexts/add",
+    "GET /contexts",
+    "DELETE /contexts/{path}",
+    "GET /health",
+}
+
+
+def test_the_status_is_told_in_numbers_and_in_a_text(client: Client) -> None:
+    found = client.ok("GET", "/status")
+    assert set(found) == {
+        "total_documents",
+        "needs_embedding",
+        "has_vector_index",
+        "collections",
+        "content",
+    }
+    assert (found["total_documents"], found["needs_embedding"], found["has_vector_index"]) == (37, 37, False)
+    notes, work, crowd = found["collections"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", notes.pop("last_updated"))
+    assert notes == {"name": "notes", "path": notes["path"], "pattern": "**/*.md", "documents": 6}
+    assert found["content"] == (
+        "QMD Index Status:\n"
+        "  Total documents: 37\n"
+        "  Needs embedding: 37\n"
+        "  Vector index: no\n"
+        "  Collections: 3\n"
+        f"    - {notes['path']} (6 docs)\n"
+        f"    - {work['path']} (1 docs)\n"
+        f"    - {crowd['path']} (30 docs)"
+    )
+
+
+def test_an_index_that_is_not_there_yet_has_a_status(bare: Client) -> None:
+    found = bare.ok("GET", "/status")
+    assert (found["total_documents"], found["collections"]) == (0, [])
+
+
+def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
+    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False}
+    server.post("/embed", texts=["a text"])
+    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": True}
+
+
+def test_every_endpoint_is_described(client: Client) -> None:
+    document = client.ok("GET", "/openapi.json")
+    described = {
+        f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations
+    }
+    assert described >= ENDPOINTS
+    assert "/run" not in document["paths"]
+
+
+def test_the_description_knows_the_form_of_errors_and_no_other(client: Client) -> None:
+    answer = client.ask("GET", "/openapi.json")
+    assert b"422" not in answer.body
+    assert b"ValidationError" not in answer.body
+    for operations in answer.json["paths"].values():
+        for operation in operations.values():
+            for status, told in operation["responses"].items():
+                if status != "200" and "content" in told:
+                    (content,) = told["content"].values()
+                    assert content["schema"]["$ref"].endswith(("/Error", "/Illness"))
+            assert {"400", "401", "403", "500", "503"} <= operation["responses"].keys()
+            assert operation["description"]
+
+
+def test_the_documentation_is_one_page_that_needs_nothing_from_elsewhere(client: Client) -> None:
+    answer = client.ask("GET", "/docs")
+    assert answer.status == 200
+    page = answer.body.decode()
+    assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", page)
+    assert "<script" not in page
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    for endpoint in ENDPOINTS:
+        method, path = endpoint.split()
+        assert f"<b>{method}</b> {path}</code>" in page
+
+
+@pytest.mark.parametrize("path", ["/redoc", "/docs/oauth2-redirect"])
+def test_there_are_no_pages_that_would_need_others(client: Client, path: str) -> None:
+    client.ask("GET", path).detail(404)
+
+
+def test_agents_find_mcp_at_the_same_port(client: Client) -> None:
+    told = client.ok(
+        "POST",
+        "/mcp",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search", "arguments": {"query": "zebra"}},
+        },
+        accept="application/json",
+    )
+    hits = told["result"]["structuredContent"]["results"]
+    assert hits == client.post("/search", query="zebra")["results"]

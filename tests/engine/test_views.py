@@ -1,0 +1,157 @@
+"""An index within limits: what lies outside them does not exist, and what could reach there is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import qmd
+from qmd.engine.requests import SearchRequest
+from qmd.engine.views import View
+from tests.conftest import Notes
+
+TEXT = "# Heron\n\nThe heron stands in the water.\n"
+
+
+@pytest.fixture
+def whole(index: qmd.Index, notes: Notes) -> Iterator[qmd.Index]:
+    """Two collections that hold the same text, one of them many times."""
+    index.add_collection(str(notes({"heron.md": TEXT, "own.md": "# Own\n\nA heron of its own.\n"}, "mine")))
+    index.add_collection(str(notes({f"{n:02}/heron.md": TEXT for n in range(30)}, "a-other")))
+    index.add_context("qmd://a-other", "Of others")
+    yield index
+
+
+@pytest.fixture
+def mine(whole: qmd.Index) -> qmd.Index:
+    return whole.limited(["mine"])
+
+
+#: What may be called within limits, and what may not; a new method belongs in one of them.
+SEEN = {
+    "collection",
+    "contexts",
+    "documents",
+    "get",
+    "indexed_at",
+    "multi_get",
+    "query",
+    "run",
+    "search",
+    "status",
+    "undescribed",
+    "vsearch",
+}
+OF_ITS_OWN = {"add_context", "embed", "include_collection", "remove_collection", "remove_context", "update"}
+REFUSED: dict[str, Callable[[qmd.Index], object]] = {
+    "add_collection": lambda index: index.add_collection("/", "new"),
+    "cleanup": lambda index: index.cleanup(),
+    "doctor": lambda index: index.doctor(),
+    "evaluate": lambda index: index.evaluate(qmd.Benchmark("queries.json")),
+    "rename_collection": lambda index: index.rename_collection("mine", "yours"),
+    "set_update_command": lambda index: index.set_update_command("mine", "true"),
+    "why": lambda index: index.why("heron.md", "search", SearchRequest("heron")),
+}
+WRITES: dict[str, Callable[[qmd.Index], object]] = {
+    "add_collection": lambda index: index.add_collection("/", "new"),
+    "add_context": lambda index: index.add_context("qmd://mine", "text"),
+    "cleanup": lambda index: index.cleanup(),
+    "embed": lambda index: index.embed(),
+    "include_collection": lambda index: index.include_collection("mine", False),
+    "remove_collection": lambda index: index.remove_collection("mine"),
+    "remove_context": lambda index: index.remove_context("qmd://mine"),
+    "rename_collection": lambda index: index.rename_collection("mine", "yours"),
+    "set_update_command": lambda index: index.set_update_command("mine", "true"),
+    "update": lambda index: index.update(),
+}
+#: Of the models, and of the index's life: no collection is in it.
+NEITHER = {"close", "embed_texts", "limited", "models", "release_models"}
+
+
+def test_every_method_is_known_to_stay_within_limits() -> None:
+    methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
+    assert methods == SEEN | OF_ITS_OWN | set(REFUSED) | NEITHER
+
+
+def test_what_may_not_be_seen_is_nowhere(whole: qmd.Index, mine: qmd.Index) -> None:
+    assert {hit.collection for hit in whole.search("heron", limit=None).hits} == {"mine", "a-other"}
+    assert {hit.collection for hit in mine.search("heron", limit=None).hits} == {"mine"}
+    assert {page.collection for page in mine.documents()} == {"mine"}
+    assert [each.name for each in mine.status().collections] == ["mine"]
+    assert mine.status().total_documents == 2
+    assert mine.contexts() == []
+    assert mine.undescribed() == [("qmd://mine", 2)]
+    with pytest.raises(qmd.DocumentNotFoundError) as caught:
+        mine.get("a-other/01/heron.md")
+    assert not any("a-other" in path for path in caught.value.suggestions)
+    with pytest.raises(qmd.CollectionNotFoundError) as unknown:
+        mine.search("heron", collections=["a-other"])
+    assert unknown.value.hint == "known collections: mine"
+
+
+def test_hybrid_and_dense_searches_go_by_the_limits_too(whole: qmd.Index, mine: qmd.Index) -> None:
+    whole.embed()
+    for index, seen in ((mine, {"mine"}), (whole, {"mine", "a-other"}), (mine, {"mine"})):
+        assert {hit.collection for hit in index.query("heron", limit=None).hits} == seen
+        assert {hit.collection for hit in index.vsearch("heron", limit=None).hits} == seen
+
+
+def test_documents_are_found_behind_any_number_that_may_not_be_seen(mine: qmd.Index) -> None:
+    assert mine.get("heron.md").document.file == "mine/heron.md"
+    docid = mine.search("stands").hits[0].docid
+    assert mine.get(docid).document.file == "mine/heron.md"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_could_reach_beyond_the_limits_is_refused(mine: qmd.Index, name: str) -> None:
+    before = mine.status()
+    with pytest.raises(qmd.ForbiddenError):
+        REFUSED[name](mine)
+    assert mine.status() == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_who_may_only_read_changes_nothing(whole: qmd.Index, name: str) -> None:
+    reader = whole.limited(read_only=True)
+    before, contexts = whole.status(), whole.contexts()
+    with pytest.raises(qmd.ForbiddenError):
+        WRITES[name](reader)
+    assert (whole.status(), whole.contexts()) == (before, contexts)
+
+
+@pytest.mark.parametrize("name", ["remove_collection", "update", "embed"])
+def test_other_collections_cannot_be_changed(whole: qmd.Index, mine: qmd.Index, name: str) -> None:
+    argument: object = "a-other" if name == "remove_collection" else ["a-other"]
+    with pytest.raises(qmd.CollectionNotFoundError):
+        getattr(mine, name)(argument)
+    assert whole.collection("a-other").name == "a-other"
+
+
+def test_its_own_collections_may_be_changed(whole: qmd.Index, mine: qmd.Index, notes: Notes) -> None:
+    notes({"new.md": "# New\n\nAn egret.\n"}, "mine")
+    notes({"new.md": "# New\n\nAn egret.\n"}, "a-other")
+    assert [report.collection for report in mine.update()] == ["mine"]
+    assert [hit.file for hit in whole.search("egret").hits] == ["mine/new.md"]
+    mine.add_context("qmd://mine/sub", "Some")
+    assert ("qmd://mine/sub", "Some") in whole.contexts()
+    with pytest.raises(qmd.ForbiddenError):
+        mine.add_context("/", "Everything")
+    with pytest.raises(qmd.CollectionNotFoundError):
+        mine.add_context("qmd://a-other", "Seen")
+    assert mine.remove_collection("mine") == 3
+    assert mine.status().collections == ()
+    assert whole.status().total_documents == 30
+
+
+def test_limits_can_only_be_narrowed(mine: qmd.Index) -> None:
+    assert mine.limited(["a-other"]).status().collections == ()
+    with pytest.raises(qmd.ForbiddenError):
+        mine.limited(read_only=True).limited().update()
+
+
+def test_a_view_lasts_as_long_as_the_index(whole: qmd.Index) -> None:
+    assert whole.limited(["mine"]) is whole.limited(["mine"])
+    assert isinstance(whole.limited(["mine"]), View)
+    assert whole.limited(["mine"]) is not whole.limited(["mine"], read_only=True)

@@ -1,0 +1,144 @@
+"""The audit log: a line for what was changed or refused, and no text of anyone's."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from qmd.server.audit import KEPT, Audit
+from qmd.server.keys import IN_SCOPE, Key
+
+
+def told(audit: Audit, method: str, path: str, body: Any = None, status: int | None = 200) -> None:
+    """Have a request watched that is answered with a status; None: it is not answered."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[IN_SCOPE] = Key("laptop", "")
+        await receive()
+        if status is not None:
+            await send({"type": "http.response.start", "status": status, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"" if body is None else json.dumps(body).encode()}
+
+    async def send(message: Any) -> None:
+        pass
+
+    anyio.run(audit.watch(answer), {"type": "http", "method": method, "path": path}, receive, send)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "audit.jsonl"
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("request_", "target"),
+    [
+        (("POST", "/collections/add", {"name": "notes", "path": "/x"}), "notes"),
+        (("POST", "/contexts/add", {"path": "qmd://notes", "text": "secret"}), "qmd://notes"),
+        (("PUT", "/collections/notes", {"new_name": "work"}), "notes -> work"),
+        (("DELETE", "/collections/notes"), "notes"),
+        (("DELETE", "/contexts/notes/a/b"), "notes/a/b"),
+        (("POST", "/index"), "all collections"),
+        (("POST", "/update", {"pull": True}), "all collections"),
+    ],
+    ids=str,
+)
+def test_a_write_is_a_line(log: Path, request_: tuple[Any, ...], target: str) -> None:
+    audit = Audit(str(log))
+    told(audit, *request_)
+    audit.close()
+    (line,) = lines(log)
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "key": "laptop",
+        "action": f"{request_[0]} {request_[1]}",
+        "target": target,
+        "outcome": "done",
+        "status": 200,
+    }
+    assert "secret" not in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (200, "done"),
+        (400, "failed"),
+        (403, "refused"),
+        (401, "refused"),
+        (500, "failed"),
+        (None, "unanswered"),
+    ],
+)
+def test_a_write_has_an_outcome(log: Path, status: int | None, outcome: str) -> None:
+    audit = Audit(str(log))
+    told(audit, "POST", "/index", status=status)
+    audit.close()
+    assert [(line["status"], line["outcome"]) for line in lines(log)] == [(status, outcome)]
+
+
+@pytest.mark.parametrize("status", [401, 403, 413])
+def test_what_is_refused_is_a_line(log: Path, status: int) -> None:
+    audit = Audit(str(log))
+    told(audit, "POST", "/search", {"query": "private"}, status)
+    audit.close()
+    (line,) = lines(log)
+    assert (line["action"], line["outcome"], line["target"]) == ("POST /search", "refused", None)
+    assert "private" not in log.read_text(encoding="utf-8")
+
+
+SEARCHES: list[tuple[str, Any]] = [
+    ("/search", {"query": "private"}),
+    ("/query", {"searches": [{"type": "lex", "query": "private"}]}),
+    ("/mcp", {"method": "tools/call", "params": {"name": "query", "arguments": {"query": "private"}}}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), SEARCHES, ids=str)
+def test_queries_are_written_down_only_when_asked_for(log: Path, path: str, body: Any) -> None:
+    audit = Audit(str(log))
+    told(audit, "POST", path, body)
+    assert lines(log) == []
+    audit.close()
+    audit = Audit(str(log), log_queries=True)
+    told(audit, "POST", path, body)
+    told(audit, "GET", "/status")
+    audit.close()
+    (line,) = lines(log)
+    assert "private" in line["query"]
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], "text", {"name": 5}, {"name": "n" * 300_000}], ids=lambda b: str(b)[:20]
+)
+def test_a_body_of_any_kind_is_told_in_a_short_line(log: Path, body: Any) -> None:
+    audit = Audit(str(log))
+    told(audit, "POST", "/collections/add", body, 400)
+    audit.close()
+    assert len(lines(log)) == 1
+    assert log.stat().st_size < 5000
+
+
+def test_only_its_user_may_read_it_and_it_does_not_grow_for_ever(log: Path) -> None:
+    audit = Audit(str(log), size=1000)
+    for _ in range(100):
+        told(audit, "POST", "/index")
+    audit.close()
+    files = sorted(log.parent.iterdir())
+    assert len(files) == 1 + KEPT
+    for file in files:
+        assert file.stat().st_size <= 1000
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert lines(file)
