@@ -51,7 +51,7 @@ def archive(ctx: click.Context) -> None:
 @json_option
 @pass_session
 def authors(session: Session, data: str | None, as_json: bool) -> None:
-    """List the authors.
+    """List the authors of the archive.
 
     \b
     Examples:

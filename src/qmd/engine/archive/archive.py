@@ -73,8 +73,8 @@ class Archive:
     def posts(self, author: str) -> AuthorPosts:
         """All posts of an author. Raises `NotFoundError` for one that there is not."""
         entry = self._author(author)
-        found = [post for file in self._folder.files(entry) if (post := read_name(file.path))]
-        return AuthorPosts(entry.name, tuple(in_sections(found)))
+        posts = (read_name(file.path) for file in self._folder.files(entry))
+        return AuthorPosts(entry.name, tuple(in_sections(posts)))
 
     def read(self, path: str) -> PostText:
         """The post at a path relative to the archive.
@@ -121,8 +121,7 @@ class Archive:
             raise UsageError("请提供搜索关键词")
         needle, total, shown = Needle(query), 0, list[Match]()
         for entry in self._searched(author):
-            files = (file for file in self._folder.files(entry) if read_name(file.path))
-            for path, text in self._shelf.texts(entry.name, files):
+            for path, text in self._shelf.texts(entry.name, self._folder.files(entry)):
                 if cancelled():
                     raise CancelledError
                 found = needle.count(text)

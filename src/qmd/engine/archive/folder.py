@@ -68,7 +68,7 @@ class Folder:
         return here if here is not None and _is_post(here) else None
 
     def files(self, top: Entry) -> Iterator[Entry]:
-        """Every post's file below a folder. A real folder is looked into once, by the way without links."""
+        """Every post's file in the folders below `top`, each real folder's once, by the way without links."""
         ways, linked, seen = deque([top]), deque[Entry](), set[str]()
         while ways or linked:
             folder = ways.popleft() if ways else linked.popleft()
@@ -78,7 +78,7 @@ class Folder:
             for child in self.children(folder):
                 if child.is_folder:
                     (linked if child.is_link else ways).append(child)
-                elif _is_post(child):
+                elif folder is not top and _is_post(child):
                     yield child
 
     @property
@@ -126,4 +126,8 @@ def _is_post(entry: Entry) -> bool:
 
 
 def _is_text(name: str) -> bool:
-    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes that are no UTF-8 are lone surrogates here
+        return False
+    return True

@@ -42,11 +42,9 @@ class Section:
     posts: tuple[Post, ...]
 
 
-def read_name(path: str) -> Post | None:
-    """The post that the file at `path` is; None for one that lies in no folder of an author."""
+def read_name(path: str) -> Post:
+    """The post that the file at `path` is, which lies in a folder of an author."""
     author, *folders, name = path.split("/")
-    if not folders:
-        return None
     album = None if folders == [MOTIONS] else "/".join(folders)
     stem = name.removesuffix(SUFFIX)
     if dated := _NAME.fullmatch(stem):
