@@ -4,8 +4,8 @@
 
 The posts are generated: Chinese characters by a fixed rule, with some Latin words, in one tenth of them names
 with accents. `first` is the first search of a process, which reads every file; `warm` the median of the
-searches after it, by kind of query; `changed` a search after one file has changed. Memory is the most that the
-process held, in MB.
+searches after it, by kind of query; `changed` a search after one file has changed. `peak` is the most memory
+that the process held.
 """
 
 from __future__ import annotations

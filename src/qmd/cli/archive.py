@@ -186,11 +186,15 @@ def _opened(session: Session, data: str | None) -> Archive:
     if data == "":
         fail("--data is empty")
     session.folder()
-    return open_archive(
-        data,
-        name=session.index_name,
-        on_problem=lambda path, reason: session.note(f"left out: {path}: {reason}"),
-    )
+    told: set[str] = set()
+
+    def tell(path: str, reason: str) -> None:
+        # A server meets the same file at every search.
+        if path not in told:
+            told.add(path)
+            session.note(f"left out: {path}: {reason}")
+
+    return open_archive(data, name=session.index_name, on_problem=tell)
 
 
 def _show(text: str) -> None:

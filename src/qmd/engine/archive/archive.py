@@ -119,7 +119,9 @@ class Archive:
         """
         if not query.strip():
             raise UsageError("请提供搜索关键词")
-        needle, total, shown = Needle(query), 0, list[Match]()
+        needle = Needle(query)
+        shown: list[Match] = []
+        total = 0
         for entry in self._searched(author):
             for path, text in self._shelf.texts(entry.name, self._folder.files(entry)):
                 if cancelled():

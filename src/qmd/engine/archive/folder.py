@@ -69,7 +69,8 @@ class Folder:
 
     def files(self, top: Entry) -> Iterator[Entry]:
         """Every post's file in the folders below `top`, each real folder's once, by the way without links."""
-        ways, linked, seen = deque([top]), deque[Entry](), set[str]()
+        ways, linked = deque([top]), deque[Entry]()
+        seen: set[str] = set()
         while ways or linked:
             folder = ways.popleft() if ways else linked.popleft()
             if folder.absolute in seen:
