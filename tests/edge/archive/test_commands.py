@@ -13,6 +13,7 @@ import qmd
 from tests.edge.archive.conftest import CAFE, FILES, GROWTH, PLAN, TEA, Reader
 from tests.edge.cli.conftest import MakeUser
 from tests.edge.cli.schemas import faults, schema
+from tests.edge.cli.test_reading import run_without_privilege
 from tests.edge.mcp.conftest import Agent
 
 
@@ -210,6 +211,27 @@ def test_what_cannot_be_shown_is_told_and_the_rest_is_found(tmp_path: Path) -> N
     archive = qmd.open_archive(tmp_path, on_problem=lambda path, reason: problems.append((path, reason)))
     assert archive.search("needle").total == 1
     assert problems == [("a/motions/b\\xff.md", "its name is not valid UTF-8")]
+
+
+def test_what_may_not_be_read_is_said_and_the_rest_is_found(make_user: MakeUser) -> None:
+    user = make_user("unprivileged")
+    data = user.home / "data"
+    for name in ("closed", "open"):
+        (data / "a" / name).mkdir(parents=True)
+        (data / "a" / name / "1.md").write_text("needle", encoding="utf-8")
+    (data / "a" / "open" / "2.md").write_text("needle", encoding="utf-8")
+    (data / "a" / "open" / "2.md").chmod(0)
+    (data / "a" / "closed").chmod(0)
+    found = run_without_privilege(user, "archive", "search", "needle", "--data", str(data))
+    assert (found.returncode, "（显示 1/1 条）" in found.stdout) == (0, True)
+    assert found.stderr.splitlines() == [
+        "note: left out: a/closed/: permission denied",
+        "note: left out: a/open/2.md: permission denied",
+    ]
+    data.chmod(0)
+    found = run_without_privilege(user, "archive", "authors", "--data", str(data))
+    assert found.returncode == 1
+    assert found.stderr == "Error: the archive's folder cannot be listed: permission denied\n"
 
 
 def test_a_letter_that_folds_to_two_is_marked_whole(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qmd.config.names import nfc
 from qmd.engine.archive.posts import SUFFIX
-from qmd.errors import NotFoundError
+from qmd.errors import NotFoundError, SourceError
 from qmd.sources.problems import OnProblem, in_words, printable
 from qmd.sources.rules import is_inside
 
@@ -41,13 +41,18 @@ class Folder:
         self._on_problem = on_problem
 
     def children(self, folder: Entry) -> list[Entry]:
-        """What a folder holds that may be seen, by name. What cannot be listed is a problem, and empty."""
+        """What a folder holds that may be seen, by name. What cannot be listed is a problem, and empty.
+
+        Raises `SourceError` where it is the archive's own folder that cannot be.
+        """
         try:
             with os.scandir(folder.absolute) as entries:
                 found = [child for entry in entries if (child := self._visible(folder, entry))]
         except FileNotFoundError:  # it has gone since it was listed
             return []
         except OSError as error:
+            if not folder.path:
+                raise SourceError(f"the archive's folder cannot be listed: {in_words(error)}") from error
             self._on_problem(f"{folder.path}/", in_words(error))
             return []
         return sorted(found, key=lambda child: (child.path, child.absolute))
