@@ -52,6 +52,7 @@ class Config:
     editor_uri: str | None = None
     models: Models = field(default_factory=Models)
     ranking: Ranking | None = None
+    archive: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ COMMANDS: Table = (
             ("get", "qmd.cli.documents:get", "Print a document, or some lines of it."),
             ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
             ("ls", "qmd.cli.documents:ls", "List collections, or the files of one."),
+            ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
         ),
     ),
     (

@@ -1,4 +1,4 @@
-"""What `index.yml` may say: tobi/qmd's keys, and our own `ranking` and `encoding`."""
+"""What `index.yml` may say: tobi/qmd's keys, and our own `ranking`, `encoding` and `archive`."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class _Reader:
                 generate=self._model(models.get("generate"), "models.generate"),
             ),
             ranking=self._ranking(top.get("ranking")),
+            archive=self._archive(top.get("archive")),
         )
 
     def _collections(self, node: Node | None) -> dict[str, Collection]:
@@ -133,6 +134,10 @@ class _Reader:
         if node is not None and text is not None:
             self._fail(node, f"ranking must be {' or '.join(choices)}")
         return None
+
+    def _archive(self, node: Node | None) -> str | None:
+        folder = self._text(node, "archive")
+        return None if folder is None else resolve_folder(folder, self._path)
 
     def _encoding(self, node: Node | None, where: str) -> str | None:
         name = self._text(node, where)
