@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import catalog
 from qmd.models.e5.embedder import E5Embedder
@@ -36,8 +37,8 @@ def test_there_is_no_default_expander(e5_cache: Path) -> None:
 
 
 def test_the_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
-    embedder = load_embedder(None, cache_dir=e5_cache, threads=2)
-    reranker = load_reranker(None, cache_dir=e5_cache, threads=2)
+    embedder = load_embedder(None, cache_dir=e5_cache, settings=Settings(threads=2))
+    reranker = load_reranker(None, cache_dir=e5_cache, settings=Settings(threads=2))
     assert isinstance(embedder, E5Embedder)
     assert isinstance(reranker, LateInteractionReranker)
     assert reranker.score("a", ["b"])

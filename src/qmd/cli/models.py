@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _IN_WORDS = {
     "ready": "ready",
+    "remote": "on a server",
     "unprepared": "here, prepared at its first use",
     "damaged": "damaged",
     "missing": "not here",

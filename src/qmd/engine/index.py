@@ -343,9 +343,11 @@ class Index:
 
         Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
         """
-        from qmd.engine import embedding
+        from qmd.engine import embedding, sending
 
-        scope = self._scope(collections)
+        kept = sending.kept(self.config, self.roles, "embed")
+        scope = Scope(sending.sendable(self._scope(collections).collections, kept))
+        sending.announce(self._store, self.roles, "embed")
         with embedding.embedding_lock(self._store.location):
             embedder = self.roles.embedder
             if force:
@@ -356,8 +358,9 @@ class Index:
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""
-        from qmd.engine import embedding
+        from qmd.engine import embedding, sending
 
+        sending.announce(self._store, self.roles, "embed")
         return embedding.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:
