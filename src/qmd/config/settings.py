@@ -36,11 +36,11 @@ class Settings:
     generate_model: str | None = None
     editor_uri: str | None = None
     threads: int | None = None
+    busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
     max_ram_mb: int | None = None
     openai_api_key: str | None = field(default=None, repr=False)
     openai_api_key_file: str | None = None
     server_timeout: int = DEFAULT_SERVER_TIMEOUT
-    busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
 
 
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:

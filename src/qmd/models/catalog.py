@@ -5,6 +5,7 @@ Sizes of GGUF files are those their publishers give, rounded.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -188,6 +189,7 @@ CARDS: tuple[ModelCard, ...] = (
     ModelCard(
         name="qmd-query-expansion-1.7B-q4_k_m",
         role="generate",
+        query_prompt="/no_think Expand this search query: {text}",
         backend="llama",
         source="hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
         license="see the publisher's page",
@@ -214,7 +216,17 @@ def find(spec: str, role: Role) -> ModelCard | None:
         names = {card.name, card.source, file, file.removesuffix(".gguf")}
         if card.role == role and wanted in {name.casefold() for name in names}:
             return card
-    return None
+    return _file(spec, role)
+
+
+def _file(spec: str, role: Role) -> ModelCard | None:
+    """A card for a GGUF file that nothing is known of but its name; None where `spec` names none."""
+    path = os.path.expanduser(spec)
+    if not (spec.startswith("hf:") or os.path.isabs(path)) or not spec.casefold().endswith(".gguf"):
+        return None
+    name = os.path.basename(path)[: -len(".gguf")]
+    source = spec if spec.startswith("hf:") else path
+    return fitted(ModelCard(name, role, "llama", source, "", 0, 0, ""), name)
 
 
 def _served(spec: str, role: Role) -> ModelCard:
@@ -242,12 +254,11 @@ def fitted(card: ModelCard, name: str) -> ModelCard:
     if card.role == "rerank":
         return card
     family = next((each for each in FAMILIES if each.mark in name.casefold()), _UNKNOWN)
-    chunk = min(_CHUNK, family.window - _RESERVED)
-    return replace(
-        card,
-        window=family.window,
-        query_prompt=family.query_prompt,
-        document_prompt=family.document_prompt,
-        chunk_tokens=chunk,
-        chunk_overlap=chunk * 15 // 100,
-    )
+    prompted = replace(card, query_prompt=family.query_prompt, document_prompt=family.document_prompt)
+    return resized(prompted, family.window)
+
+
+def resized(card: ModelCard, window: int) -> ModelCard:
+    """A card with another window, and the chunks that fit it (E11)."""
+    chunk = max(1, min(_CHUNK, window - _RESERVED))
+    return replace(card, window=window, chunk_tokens=chunk, chunk_overlap=chunk * 15 // 100)

@@ -19,13 +19,16 @@ Progress = Callable[[str], None]
 BACKENDS: dict[tuple[str, str], str] = {
     ("embed", "e5"): "qmd.models.e5:load_embedder",
     ("rerank", "e5"): "qmd.models.e5:load_reranker",
+    ("embed", "llama"): "qmd.models.llama:load_embedder",
+    ("rerank", "llama"): "qmd.models.llama:load_reranker",
+    ("generate", "llama"): "qmd.models.llama:load_expander",
     ("embed", "openai"): "qmd.models.openai:load_embedder",
     ("rerank", "openai"): "qmd.models.openai:load_reranker",
     ("generate", "openai"): "qmd.models.openai:load_expander",
 }
 
 #: Backend to the module that knows its files: `inspect` and `leftovers`.
-INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation"}
+INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation", "llama": "qmd.models.llama.files"}
 
 
 _NO_SETTINGS = Settings()

@@ -142,7 +142,7 @@ def vectors(*rows: Any) -> Reply:
             "answered 401: Incorrect API key: ***",
         ),
         (as_json({"error": "model 'tiny' not found"}, 404), "answered 404: model 'tiny' not found"),
-        (as_json({"message": "input is too long"}, 400), "answered 400: input is too long"),
+        (as_json({"message": "input is not text"}, 400), "answered 400: input is not text"),
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered 302"),
         (vectors(*[[1.0, 0.0]] * (len(FILES) - 1), [1.0]), "embeddings of different dimensions"),
         (vectors([1.0, 0.0]), f"1 entries for {len(FILES)} texts"),

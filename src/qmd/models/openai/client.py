@@ -50,6 +50,10 @@ class Client:
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
 
+    @property
+    def loaded(self) -> bool:
+        return False
+
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """The answer to a request, as JSON read.
 

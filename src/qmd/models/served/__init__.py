@@ -11,6 +11,11 @@ from qmd.errors import ModelError
 class Service(Protocol):
     """What can be asked: a server by HTTP, or llama.cpp in this process."""
 
+    @property
+    def loaded(self) -> bool:
+        """Whether weights are in this process's memory."""
+        ...
+
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """The answer to a request, as JSON read. Raises `ModelError`."""
         ...

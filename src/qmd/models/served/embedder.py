@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from qmd.errors import ModelError
 from qmd.models import answers
+from qmd.models.served import RefusedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +24,11 @@ BATCH = 32
 #: A token of any tokenizer is, about, so much at most: four characters of a spaced script, one of another,
 #: or a mark. English comes out a third longer than it is, and no script much shorter.
 _TOKEN = re.compile(r"[A-Za-z]{1,4}|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_+")
+
+
+#: How services say that a text has more tokens than they read, and the characters that are always few enough.
+_TOO_LONG = re.compile(r"too (?:large|long|many)|context|maximum|exceed", re.IGNORECASE)
+_SHORT = 64
 
 
 class ServedEmbedder:
@@ -42,7 +48,7 @@ class ServedEmbedder:
     def fingerprint(self) -> str:
         """The model, where it lies, and its prompts: no server need be asked for it."""
         card = self._card
-        recipe = (card.name, card.source, card.query_prompt, card.document_prompt)
+        recipe = (card.name, card.source, card.size, card.query_prompt, card.document_prompt)
         return f"{card.backend}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]}"
 
     @property
@@ -66,8 +72,7 @@ class ServedEmbedder:
 
     @property
     def loaded(self) -> bool:
-        """Nothing of it is in memory here."""
-        return False
+        return self._service.loaded
 
     def embed_documents(
         self, texts: Sequence[str], titles: Sequence[str] | None = None
@@ -99,7 +104,13 @@ class ServedEmbedder:
 
     def _batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         payload = {"model": self._card.model, "input": list(texts), "encoding_format": "float"}
-        found = answers.vectors(self._service.post("/embeddings", payload), len(texts), self.name)
+        try:
+            answer = self._service.post("/embeddings", payload)
+        except RefusedError as error:
+            if not _TOO_LONG.search(error.message):
+                raise
+            return self._shorter(texts, error)
+        found = answers.vectors(answer, len(texts), self.name)
         with self._lock:
             self._dimension = self._dimension or found.shape[1]
             if found.shape[1] != self._dimension:
@@ -108,6 +119,22 @@ class ServedEmbedder:
                     "Another model answers under its name: name that one, or run 'qmd embed --force'.",
                 )
         return found
+
+    def _shorter(self, texts: Sequence[str], refusal: RefusedError) -> NDArray[np.float32]:
+        """Embed what was too long by halves, whose mean is the text's vector: none of it goes unread.
+
+        Tokens are counted on the safe side, but no count is safe for every script and every tokenizer.
+        """
+        import numpy as np
+
+        if len(texts) > 1:
+            return np.concatenate([self._batch([text]) for text in texts])
+        (text,) = texts
+        if len(text) < _SHORT:
+            raise refusal
+        middle = text.rfind(" ", 0, len(text) // 2 + 1) + 1 or len(text) // 2
+        mean = np.concatenate([self._batch([text[:middle]]), self._batch([text[middle:]])]).mean(axis=0)
+        return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)[None, :]
 
 
 def _filled(prompt: str, text: str, title: str = "") -> str:

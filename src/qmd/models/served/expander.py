@@ -28,7 +28,7 @@ class ServedExpander:
 
     def expand(self, query: str, *, intent: str | None = None) -> list[Variant]:
         """Variants with a tie to the query. Raises `ModelError` where the model wrote none."""
-        asked = f"{query}\nIntent: {intent}" if intent else query
+        asked = f"{query}\nQuery intent: {intent}" if intent else query
         messages = [{"role": "user", "content": self._card.query_prompt.replace("{text}", asked)}]
         if self._card.system_prompt:
             messages.insert(0, {"role": "system", "content": self._card.system_prompt})
