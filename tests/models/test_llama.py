@@ -13,6 +13,7 @@ from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import answers
 from qmd.models.llama import GRAMMAR
+from qmd.models.llama.files import described
 from qmd.models.llama.gguf import read_header
 from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
@@ -74,7 +75,8 @@ def test_a_text_of_more_tokens_than_fit_is_embedded_whole(smol: str, tmp_path: P
 def test_the_grammar_holds_what_the_model_writes_to_the_form(smol: str) -> None:
     card = resolve(smol, "generate")
     assert card is not None
-    service = LlamaService(card, Path(smol), read_header(Path(smol)), Settings(threads=2))
+    header = read_header(Path(smol))
+    service = LlamaService(described(card, header), Path(smol), header, Settings(threads=2))
     messages = [{"role": "user", "content": "Tell me a story."}]
     asked = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
     written = answers.message(service.post("/chat/completions", asked), "smol")

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
+    from qmd.models.catalog import ModelCard
+    from qmd.models.fetching import Fetched, OnBytes
     from qmd.store.base import OnStep
 
 #: The default index where another program keeps its own at the same place (E1).
@@ -557,6 +559,18 @@ class Index:
         from qmd.engine.models import models
 
         return models(self.settings, cache_dir(self._environ))
+
+    def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
+        """The models that `pull` can fetch; see `pulling.wanted`."""
+        from qmd.engine import pulling
+
+        return pulling.wanted(self.settings, names)
+
+    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Fetched:
+        """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""
+        from qmd.engine import pulling
+
+        return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
 
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Look for what is wrong, from the program to the vectors. Changes nothing.
