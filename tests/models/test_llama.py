@@ -126,7 +126,7 @@ def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -
         load_reranker(smol, cache_dir=tmp_path, settings=Settings())
     card = resolve(smol, "rerank")
     assert card is not None
-    assert inspect(card, tmp_path).condition == "damaged"
+    assert inspect(card, tmp_path).condition == "unsupported"
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(smol: str, tmp_path: Path) -> None:
@@ -156,3 +156,24 @@ def test_a_known_model_that_was_not_fetched_says_how_to(tmp_path: Path) -> None:
     assert caught.value.hint == (
         "qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
     )
+
+
+def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embedder: ServedEmbedder) -> None:
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = smol
+    params.verbosity, params.warmup, params.embedding = -1, False, True
+    params.n_ctx = params.n_batch = params.n_ubatch = 512
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    params.api_keys = ["the-key"]
+    server = xllamacpp.Server(params)
+    spec = f"openai:smol@{server.listening_address}/v1"
+    with pytest.raises(ModelError, match="answered 401"):
+        load_embedder(spec, cache_dir=tmp_path).embed_queries(["a"])
+    far = load_embedder(spec, cache_dir=tmp_path, settings=Settings(openai_api_key="the-key"))
+    texts = ["how are backups made", "数据库备份"]
+    assert far.dimension == 576
+    near = embedder.embed_queries(texts)
+    assert ((far.embed_queries(texts) * near).sum(axis=1) > 0.98).all()

@@ -34,6 +34,12 @@ def locate(card: ModelCard, cache_dir: Path) -> Path:
 def read(path: Path, role: Role) -> Header:
     """The file's header. Raises `ModelError` for a broken file, and for a model that cannot play the role."""
     header = read_header(path)
+    check_role(path, header, role)
+    return header
+
+
+def check_role(path: Path, header: Header, role: Role) -> None:
+    """Raises `ModelError` for a model that cannot play the role."""
     ranks = header.pooling == RANK
     match role:
         case "embed" if ranks:
@@ -42,7 +48,6 @@ def read(path: Path, role: Role) -> Header:
             raise _wrong(path, "is no reranker: it has no ranking head")
         case "generate" if header.pooling or not header.chats:
             raise _wrong(path, "cannot answer: it is no instruction model")
-    return header
 
 
 def described(card: ModelCard, header: Header) -> ModelCard:
@@ -60,11 +65,13 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation
     except ModelError as error:
         return Installation("missing", reason=error.message, hint=error.hint)
     shown, size = (str(path),), path.stat().st_size
+    condition: Condition = "damaged"
     try:
-        read(path, card.role)
+        header = read_header(path)
+        condition = "unsupported"
+        check_role(path, header, card.role)
         check_backend()
     except ModelError as error:
-        condition: Condition = "unsupported" if find_spec("xllamacpp") is None else "damaged"
         return Installation(condition, shown, size, error.message, error.hint)
     return Installation("ready", shown, size)
 

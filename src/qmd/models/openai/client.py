@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import weakref
@@ -68,7 +69,9 @@ class Client:
             try:
                 return self._attempt(path, payload)
             except httpx2.ConnectError as error:
-                raise self._fail(f"cannot be reached: {error}", "Start it, or use another model.") from error
+                raise self._fail(
+                    f"cannot be reached: {_in_words(error)}", "Start it, or use another model."
+                ) from error
             except httpx2.TimeoutException as error:
                 # What took a minute once would take it again.
                 raise self._fail(
@@ -158,6 +161,11 @@ class _PassingError(Exception):
         super().__init__(final.message)
         self.final = final
         self.retry_after = retry_after
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong with a connection, without the system's number for it."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error))
 
 
 def _retry_after(response: httpx2.Response) -> float | None:
