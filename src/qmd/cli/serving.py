@@ -114,7 +114,7 @@ def over_stdio(session: Session, command: str, served: Opened) -> None:
 
 
 def over_http(session: Session, options: dict[str, Any], served: Opened, keys: Keys | None = None) -> None:
-    """Serve over HTTP, at the place that the options name, until told to end; where there are `keys`, for them."""
+    """Serve over HTTP, at the place that the options name, until told to end; `keys` say who may call."""
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
     from qmd.server.guard import is_loopback
