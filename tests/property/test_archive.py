@@ -38,6 +38,8 @@ def test_the_lines_that_match_are_those_that_contain_the_query(text: str, query:
         assert list(window.lines) == lines[window.first_line - 1 : window.line + CONTEXT]
         line = lines[window.line - 1]
         assert window.spans
+        edges = [edge for span in window.spans for edge in span]
+        assert edges == sorted(edges)
         assert all(plain(query) in line[start:end].casefold() for start, end in window.spans)
 
 

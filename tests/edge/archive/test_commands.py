@@ -234,8 +234,9 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_found(make_user: MakeUser)
     assert found.stderr == "Error: the archive's folder cannot be listed: permission denied\n"
 
 
-def test_a_letter_that_folds_to_two_is_marked_whole(tmp_path: Path) -> None:
+def test_a_letter_that_folds_to_two_is_marked_whole_and_once(tmp_path: Path) -> None:
     (tmp_path / "a" / "motions").mkdir(parents=True)
     (tmp_path / "a" / "motions" / "1.md").write_text("İ Straße\n", encoding="utf-8")
-    window = qmd.open_archive(tmp_path).search("STRASSE").shown[0].window
-    assert [window.lines[0][start:end] for start, end in window.spans] == ["Straße"]
+    for query, marked in (("STRASSE", ["Straße"]), ("s", ["S", "ß"])):
+        window = qmd.open_archive(tmp_path).search(query).shown[0].window
+        assert [window.lines[0][start:end] for start, end in window.spans] == marked

@@ -262,9 +262,7 @@ class Site:
 
 
 @contextmanager
-def site_of(
-    user: User, *args: str, command: tuple[str, ...] = ("mcp",), **environ: str
-) -> Iterator[Site]:
+def site_of(user: User, *args: str, command: tuple[str, ...] = ("mcp",), **environ: str) -> Iterator[Site]:
     """A server of a user over HTTP, at any port."""
     with agents() as start:
         process = start(user, "--http", "--port", "0", *args, command=command, **environ).process

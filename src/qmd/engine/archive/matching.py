@@ -95,10 +95,14 @@ class Needle:
         return Window(number, first, tuple(parts), tuple(cut))
 
     def _spans(self, line: str) -> Iterator[tuple[int, int]]:
-        """Where the line matches: folding may make several characters of one."""
+        """Where the line matches. Folding may make several characters of one, which then counts once."""
         owners = [at for at, char in enumerate(line) for _ in char.casefold()]
+        covered = 0
         for match in re.finditer(re.escape(self._text), line.casefold()):
-            yield owners[match.start()], owners[match.end() - 1] + 1
+            start, end = owners[match.start()], owners[match.end() - 1] + 1
+            if start >= covered:
+                yield start, end
+                covered = end
 
 
 def decode(data: bytes) -> str:
