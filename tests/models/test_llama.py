@@ -19,6 +19,7 @@ from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
 from qmd.models.served.embedder import ServedEmbedder
 from qmd.text.tokens import terms
+from tests.models import tiny_reranker
 
 pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
 
@@ -177,3 +178,22 @@ def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embed
     assert far.dimension == 576
     near = embedder.embed_queries(texts)
     assert ((far.embed_queries(texts) * near).sum(axis=1) > 0.98).all()
+
+
+def test_a_reranker_judges_by_its_ranking_head(tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="writes the model")
+    path = tmp_path / "tiny.gguf"
+    tiny_reranker.write(path)
+    reranker = load_reranker(str(path), cache_dir=tmp_path, settings=Settings(threads=1))
+    passages = ["database backup night", "bread flour", "dog office", "tomato sun water"]
+    scores = reranker.score("restore the database", passages)
+    assert len(scores) == len(passages)
+    assert all(0 <= score <= 1 for score in scores)
+    assert len(set(scores)) == len(passages)
+    # A score is the passage's own, whatever it is judged beside.
+    np.testing.assert_allclose(
+        reranker.score("restore the database", passages[::-1]), scores[::-1], atol=1e-3
+    )
+    assert reranker.score("dog", passages, cancelled=lambda: True) == []
+    with pytest.raises(ModelError, match="is a reranker"):
+        load_embedder(str(path), cache_dir=tmp_path)

@@ -102,10 +102,8 @@ class _Download:
             except (httpx2.TransportError, _PassingError) as error:
                 idle = idle + 1 if self._here() <= before else 1
                 if idle >= _ATTEMPTS:
-                    kept = "What is here is kept: run the command again to go on."
-                    raise ModelError(
-                        f"{self._source}: {error or 'the connection broke off'}", kept
-                    ) from error
+                    reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or "the connection broke off"
+                    raise ModelError(f"{self._source}: {reason}", self._way_on()) from error
                 self._wait(pause)
                 pause = min(30.0, 2 * pause)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -179,6 +177,11 @@ class _Download:
             os.fsync(file.fileno())
         os.replace(self._partial, self._target)
         return Fetched(self._target, size, self._sha256, fresh=True)
+
+    def _way_on(self) -> str:
+        if self._here():
+            return "What is here is kept: run the command again to go on."
+        return "Check the connection, and HF_ENDPOINT where it is set."
 
     def _here(self) -> int:
         return self._partial.stat().st_size if self._partial.exists() else 0
