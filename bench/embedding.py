@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from common import EvalCollection, median, read_collection, table, write_json
+from qmd.config.settings import Settings
 from qmd.engine.embedding import cut
 from qmd.models.base import Embedder
 from qmd.models.registry import load_embedder
@@ -43,7 +44,7 @@ def main() -> None:
     collection = read_collection(options.collection)
     with tempfile.TemporaryDirectory() as cache:
         folder = options.cache or Path(cache)
-        embedder = load_embedder(None, cache_dir=folder, threads=options.threads)
+        embedder = load_embedder(None, cache_dir=folder, settings=Settings(threads=options.threads))
         passages = chunks(collection, embedder, options.chunks)
         result = compare(embedder, passages, options.rounds)
     rows = [[name, f"{value:.3f}" if isinstance(value, float) else value] for name, value in result.items()]

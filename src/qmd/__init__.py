@@ -20,6 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from qmd.engine.archive.archive import Archive, AuthorPosts, Match, Matches, PostText
+    from qmd.engine.archive.place import open_archive
+    from qmd.engine.archive.posts import Post, Section
     from qmd.engine.doctor import Finding
     from qmd.engine.documents import Page, Pages, Skipped
     from qmd.engine.embedding import EmbedProgress, EmbedReport
@@ -53,6 +56,9 @@ if TYPE_CHECKING:
     from qmd.types import Chunk, Collection, Document, Hit, SearchResponse, Snippet, Stage, TypedSearch
 
 _HOMES = {
+    "qmd.engine.archive.archive": ("Archive", "AuthorPosts", "Match", "Matches", "PostText"),
+    "qmd.engine.archive.place": ("open_archive",),
+    "qmd.engine.archive.posts": ("Post", "Section"),
     "qmd.engine.documents": ("Page", "Pages", "Skipped"),
     "qmd.engine.doctor": ("Finding",),
     "qmd.engine.embedding": ("EmbedProgress", "EmbedReport"),
@@ -114,6 +120,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AmbiguousReferenceError",
+    "Archive",
+    "AuthorPosts",
     "Benchmark",
     "BusyError",
     "Chunk",
@@ -133,16 +141,21 @@ __all__ = [
     "ForeignIndexError",
     "Hit",
     "Index",
+    "Match",
+    "Matches",
     "ModelError",
     "ModelUse",
     "NotFoundError",
     "Page",
     "Pages",
+    "Post",
+    "PostText",
     "QmdError",
     "QueryError",
     "ScanReport",
     "SearchRequest",
     "SearchResponse",
+    "Section",
     "Skipped",
     "Snippet",
     "SourceError",
@@ -154,5 +167,6 @@ __all__ = [
     "VectorIndexMissingError",
     "Why",
     "__version__",
+    "open_archive",
     "open_index",
 ]

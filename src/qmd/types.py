@@ -19,7 +19,8 @@ class Collection:
     """A folder of documents as the configuration defines it.
 
     `context` maps a path inside the collection ("" or "/" for all of it) to a text. `encoding` names the
-    charset of files that are not UTF-8. `include_by_default` false: searched only when named.
+    charset of files that are not UTF-8. `include_by_default` false: searched only when named. `remote` false:
+    its text goes to no model on another machine.
     """
 
     name: str
@@ -30,15 +31,23 @@ class Collection:
     update: str | None = None
     include_by_default: bool = True
     encoding: str | None = None
+    remote: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What each role uses; None is the default that needs no download."""
+    """What each role uses; None is the default that needs no download.
+
+    `openai_api_key_file` holds the key for OpenAI-compatible servers. `threads` and `max_ram_mb` bound what
+    models take of this machine; None leaves it to them.
+    """
 
     embed: str | None = None
     rerank: str | None = None
     generate: str | None = None
+    openai_api_key_file: str | None = None
+    threads: int | None = None
+    max_ram_mb: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,7 @@ class Config:
     editor_uri: str | None = None
     models: Models = field(default_factory=Models)
     ranking: Ranking | None = None
+    archive: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
 from qmd.models.e5 import convert, load_embedder, weights
@@ -51,7 +52,9 @@ def test_a_model_whose_bytes_are_wrong_is_made_anew_when_it_does_not_load(tmp_pa
     model.write_bytes(b"\xff" * model.stat().st_size)
     assert convert.is_ready(tmp_path)
     assert not convert.is_intact(tmp_path)
-    vectors = load_embedder(MULTILINGUAL_E5_SMALL, cache_dir=tmp_path, threads=1).embed_queries(["a"])
+    vectors = load_embedder(
+        MULTILINGUAL_E5_SMALL, cache_dir=tmp_path, settings=Settings(threads=1)
+    ).embed_queries(["a"])
     assert np.isfinite(vectors).all()
     assert convert.is_intact(tmp_path)
 

@@ -33,6 +33,7 @@ COMMANDS: Table = (
             ("get", "qmd.cli.documents:get", "Print a document, or some lines of it."),
             ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
             ("ls", "qmd.cli.documents:ls", "List collections, or the files of one."),
+            ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
         ),
     ),
     (
@@ -52,6 +53,7 @@ COMMANDS: Table = (
             ("embed", "qmd.cli.indexing:embed", "Make the vectors that are missing."),
             ("status", "qmd.cli.status:status", "Show what is indexed, and with which models."),
             ("models", "qmd.cli.models:models", "Show the models in use, and whether they are here."),
+            ("pull", "qmd.cli.pulling:pull", "Fetch models that are not here."),
             ("doctor", "qmd.cli.upkeep:doctor", "Check everything, and say how to mend what is wrong."),
             ("cleanup", "qmd.cli.upkeep:cleanup", "Throw away what nothing uses any more."),
         ),

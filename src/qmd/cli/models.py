@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _IN_WORDS = {
     "ready": "ready",
+    "remote": "on a server",
     "unprepared": "here, prepared at its first use",
     "damaged": "damaged",
     "missing": "not here",
@@ -91,9 +92,10 @@ def _explained(found: Sequence[ModelUse]) -> list[str]:
         if here is None:
             continue
         owner = owners.setdefault(here.files, use.role)
-        if here.files and owner != use.role:
-            lines[use.role] = f"{use.role} uses the files of {owner}: they are on the disk once."
-        elif here.reason and here.condition != "unprepared":
+        shared = here.files and owner != use.role
+        if here.reason and here.condition != "unprepared" and not (shared and here.condition == "ready"):
             hint = f" ({one_line(here.hint)})" if here.hint else ""
             lines[use.role] = f"{use.role}: {one_line(here.reason)}{hint}"
+        elif shared:
+            lines[use.role] = f"{use.role} uses the files of {owner}: they are on the disk once."
     return ["", *lines.values()] if lines else []

@@ -11,7 +11,7 @@ import click
 
 from qmd.cli.command import Command, Group, fail
 from qmd.cli.options import OneOf, json_option, whole
-from qmd.cli.serving import LOOPBACK, announce, daemon_of, file_of, serve_stdio
+from qmd.cli.serving import LOOPBACK, announce, daemon_of, file_of, opened, over_stdio
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say
 from qmd.errors import NotFoundError
@@ -55,7 +55,7 @@ def server(ctx: click.Context, session: Session, /, transport: str, **options: A
         for name, value in options.items():
             if value not in (None, False):
                 fail(f"--{name.replace('_', '-')} needs --transport http or both")
-        serve_stdio(session)
+        over_stdio(session, "qmd server", opened(session))
     elif options["daemon"]:
         _start(session, options)
     else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -15,18 +17,29 @@ from qmd.cli.terminal import is_terminal, say
 from qmd.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from qmd.server.daemon import Daemon
+    from qmd.server.keys import Keys
+
+#: A server that is made ready once it is entered, and let go at the end.
+Opened: TypeAlias = "AbstractContextManager[Server[Any]]"
 
 MCP_PORT = 8181
 LOOPBACK = "127.0.0.1"
 
 
-@click.group("mcp", cls=Group)
-@click.option("--http", is_flag=True, help="Serve over HTTP, not stdin and stdout.")
-@click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
-@click.option(
+http_option = click.option("--http", is_flag=True, help="Serve over HTTP, not stdin and stdout.")
+host_option = click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
+port_option = click.option(
     "--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {MCP_PORT}]"
 )
+
+
+@click.group("mcp", cls=Group)
+@http_option
+@host_option
+@port_option
 @click.option("--daemon", is_flag=True, help="Serve in the background; 'qmd mcp stop' ends it.")
 @click.option("--insecure", is_flag=True, help="Let other machines read all that is indexed.")
 @pass_session
@@ -47,14 +60,14 @@ def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> 
     if ctx.invoked_subcommand is not None:
         return
     if not http:
-        for name, value in options.items():
-            if value not in (None, False):
-                fail(f"--{name} needs --http")
-        serve_stdio(session)
+        refuse_without_http(options)
+        over_stdio(session, "qmd mcp", opened(session))
     elif options["daemon"]:
         _start(session, options)
     else:
-        _serve_http(session, options)
+        from qmd.server.keys import Keys, keys_path
+
+        over_http(session, options, opened(session), Keys(keys_path(os.environ), session.index_file()))
 
 
 @mcp.command("stop", cls=Command)
@@ -75,48 +88,60 @@ def stop(session: Session) -> None:
     say(f"Stopped the MCP server (process {pid}).")
 
 
-def serve_stdio(session: Session) -> None:
-    """Speak MCP on stdin and stdout until they end."""
+def refuse_without_http(options: dict[str, Any]) -> None:
+    """Fail for an option that has a meaning over HTTP only."""
+    for name, value in options.items():
+        if value not in (None, False):
+            fail(f"--{name} needs --http")
+
+
+def over_stdio(session: Session, command: str, served: Opened) -> None:
+    """Serve on stdin and stdout until stdin ends."""
     if is_terminal(sys.stdin):
-        session.note("qmd mcp speaks MCP on stdin and stdout, and waits for a client there; Ctrl-D ends it")
+        session.note(
+            f"{command} speaks MCP on stdin and stdout, and waits for a client there; Ctrl-D ends it"
+        )
     from qmd.mcp.streams import take_streams
 
     # Before anything else is imported, which might print.
     source, sink = take_streams()
     import anyio
 
-    from qmd.mcp.server import build
     from qmd.mcp.stdio import serve
-    from qmd.server.resident import Resident
 
-    resident = Resident(lambda: session.index)
-    try:
-        anyio.run(serve, build(resident), source, sink)
-    finally:
-        session.abandoned = not resident.close()
+    with served as server:
+        anyio.run(serve, server, source, sink)
 
 
-def _serve_http(session: Session, options: dict[str, Any]) -> None:
+def over_http(session: Session, options: dict[str, Any], served: Opened, keys: Keys | None = None) -> None:
+    """Serve over HTTP, at the place that the options name, until told to end; `keys` say who may call."""
     from qmd.mcp.http import PATH, app
-    from qmd.mcp.server import build
     from qmd.server.access import Gate
     from qmd.server.guard import is_loopback
-    from qmd.server.keys import Keys, keys_path
     from qmd.server.listening import listen, serve, url
-    from qmd.server.resident import Resident
 
     host, port = _place(options)
-    keys = Keys(keys_path(os.environ), session.index_file())
-    listener = listen(host, port, insecure=options["insecure"] or keys.any())
-    if not is_loopback(host) and not keys.any():
-        session.note(f"whoever can reach {host} can read all that is indexed")
-    resident = Resident(lambda: session.index)
-    try:
+    locked = keys is not None and keys.any()
+    listener = listen(host, port, insecure=options["insecure"] or locked)
+    if not is_loopback(host) and not locked:
+        session.note(f"whoever can reach {host} can read all that is served")
+    with served as server:
         serve(
-            app(build(resident), os.environ, host, Gate(keys)),
+            app(server, os.environ, host, Gate(keys)),
             listener,
             ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
         )
+
+
+@contextmanager
+def opened(session: Session) -> Iterator[Server[Any]]:
+    """The server over the index."""
+    from qmd.mcp.server import build
+    from qmd.server.resident import Resident
+
+    resident = Resident(lambda: session.index)
+    try:
+        yield build(resident)
     finally:
         session.abandoned = not resident.close()
 

@@ -1,4 +1,4 @@
-"""What `index.yml` may say: tobi/qmd's keys, and our own `ranking` and `encoding`."""
+"""What `index.yml` may say: tobi/qmd's keys, and our own, such as `ranking`, `encoding` and `archive`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NoReturn, get_args
 from qmd.config.contexts import normalise_prefix
 from qmd.config.names import nfc, validate_collection_name, validate_encoding
 from qmd.config.paths import resolve_folder
+from qmd.config.settings import MAX_RAM_MB, MAX_THREADS
 from qmd.config.yaml_nodes import Mapping, Node, Scalar, Sequence, broken
 from qmd.errors import UsageError
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking
@@ -52,8 +53,12 @@ class _Reader:
                 embed=self._model(models.get("embed"), "models.embed"),
                 rerank=self._model(models.get("rerank"), "models.rerank"),
                 generate=self._model(models.get("generate"), "models.generate"),
+                openai_api_key_file=self._key_file(models.get("openai_api_key_file")),
+                threads=self._number(models.get("threads"), "models.threads", MAX_THREADS),
+                max_ram_mb=self._number(models.get("max_ram_mb"), "models.max_ram_mb", MAX_RAM_MB),
             ),
             ranking=self._ranking(top.get("ranking")),
+            archive=self._archive(top.get("archive")),
         )
 
     def _collections(self, node: Node | None) -> dict[str, Collection]:
@@ -91,11 +96,37 @@ class _Reader:
             update=self._text(fields.get("update"), f"{where}.update"),
             include_by_default=self._flag(fields.get("includeByDefault"), f"{where}.includeByDefault"),
             encoding=self._encoding(fields.get("encoding"), f"{where}.encoding"),
+            remote=self._remote(fields.get("models"), f"{where}.models"),
         )
 
     def _model(self, node: Node | None, where: str) -> str | None:
         model = self._text(node, where)
         return None if model in WRITTEN_BY_TOBI else model
+
+    def _key_file(self, node: Node | None) -> str | None:
+        text = self._text(node, "models.openai_api_key_file")
+        return None if text is None else resolve_folder(text, self._path)
+
+    def _remote(self, node: Node | None, where: str) -> bool:
+        """Whether a collection's text may go to a model on another machine: `remote: allow`, or `deny`."""
+        fields = self._mapping(node, where)
+        for key in fields:
+            if key != "remote":
+                # What is meant to keep text at home must not be misspelt.
+                self._fail(fields[key], f"{where}: unknown key {key!r}; it has 'remote' alone")
+        text = self._text(fields.get("remote"), f"{where}.remote") or "allow"
+        if text not in ("allow", "deny"):
+            self._fail(fields["remote"], f"{where}.remote must be allow or deny")
+        return text == "allow"
+
+    def _number(self, node: Node | None, where: str, most: int) -> int | None:
+        if node is None or _is_null(node):
+            return None
+        text = node.text if isinstance(node, Scalar) else ""
+        # 10 digits are more than `most` ever has.
+        if not (text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= most):
+            self._fail(node, f"{where} must be a whole number from 1 to {most}")
+        return int(text)
 
     def _ignore(self, node: Node | None, where: str) -> tuple[str, ...]:
         if isinstance(node, Sequence):
@@ -133,6 +164,10 @@ class _Reader:
         if node is not None and text is not None:
             self._fail(node, f"ranking must be {' or '.join(choices)}")
         return None
+
+    def _archive(self, node: Node | None) -> str | None:
+        folder = self._text(node, "archive")
+        return None if folder is None else resolve_folder(folder, self._path)
 
     def _encoding(self, node: Node | None, where: str) -> str | None:
         name = self._text(node, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from qmd.errors import ConfigError
@@ -13,6 +13,10 @@ DEFAULT_BUSY_TIMEOUT_MS = 120_000
 # What SQLite keeps the busy timeout in.
 MAX_BUSY_TIMEOUT_MS = 2**31 - 1
 MAX_THREADS = 4096
+MAX_RAM_MB = 2**31 - 1
+#: Seconds that a model on a server may take for one answer.
+DEFAULT_SERVER_TIMEOUT = 60
+MAX_SERVER_TIMEOUT = 86_400
 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
@@ -21,7 +25,9 @@ _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 class Settings:
     """What is in force. None leaves the choice to the engine.
 
-    `busy_timeout_ms` is how long a writer waits for another, in milliseconds.
+    `busy_timeout_ms` is how long a writer waits for another, in milliseconds; `server_timeout` how long a
+    model's server may take for an answer, in seconds. The key of such servers is `openai_api_key`, or the
+    content of the file `openai_api_key_file`.
     """
 
     ranking: Ranking | None = None
@@ -31,6 +37,10 @@ class Settings:
     editor_uri: str | None = None
     threads: int | None = None
     busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
+    max_ram_mb: int | None = None
+    openai_api_key: str | None = field(default=None, repr=False)
+    openai_api_key_file: str | None = None
+    server_timeout: int = DEFAULT_SERVER_TIMEOUT
 
 
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
@@ -44,7 +54,12 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         rerank_model=_text(environ, "QMD_RERANK_MODEL") or config.models.rerank,
         generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
         editor_uri=_text(environ, "QMD_EDITOR_URI") or config.editor_uri,
-        threads=_whole_number(environ, "QMD_THREADS", 1, MAX_THREADS),
+        threads=_whole_number(environ, "QMD_THREADS", 1, MAX_THREADS) or config.models.threads,
+        max_ram_mb=_whole_number(environ, "QMD_MAX_RAM_MB", 1, MAX_RAM_MB) or config.models.max_ram_mb,
+        openai_api_key=_text(environ, "QMD_OPENAI_API_KEY"),
+        openai_api_key_file=config.models.openai_api_key_file,
+        server_timeout=_whole_number(environ, "QMD_SERVER_TIMEOUT", 1, MAX_SERVER_TIMEOUT)
+        or DEFAULT_SERVER_TIMEOUT,
         busy_timeout_ms=busy_timeout_ms(environ),
     )
 

@@ -7,6 +7,7 @@ import json
 from qmd.engine.legs import Legs
 from qmd.engine.requests import SearchRequest
 from qmd.engine.roles import Roles
+from qmd.engine.sending import announce
 from qmd.errors import QmdError
 from qmd.models.base import Variant
 from qmd.store.base import LexicalMatches, Store
@@ -43,11 +44,20 @@ def expand(
     if known is not None:
         legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(known)]
+    announce(store, roles, "generate")
     started = legs.start(lambda: expander.expand(request.query, intent=request.intent))
     variants = legs.gather("expand", started) or []
     if variants:
-        store.remember({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
+        _remember(store, legs, key, variants)
     return variants
+
+
+def _remember(store: Store, legs: Legs, key: str, variants: list[Variant]) -> None:
+    """Keep the variants; an index that cannot be written answers all the same, and says so."""
+    try:
+        store.remember({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
+    except QmdError as error:
+        legs.stages.append(Stage("cache", "failed", error.in_one_line()))
 
 
 def is_strong(lexical: LexicalMatches) -> bool:

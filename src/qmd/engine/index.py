@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
+    from qmd.models.catalog import ModelCard
+    from qmd.models.fetching import Fetched, OnBytes
     from qmd.store.base import OnStep
 
 #: The default index where another program keeps its own at the same place (E1).
@@ -343,9 +345,11 @@ class Index:
 
         Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
         """
-        from qmd.engine import embedding
+        from qmd.engine import embedding, sending
 
-        scope = self._scope(collections)
+        kept = sending.kept(self.config, self.roles, "embed")
+        scope = Scope(sending.sendable(self._scope(collections).collections, kept))
+        sending.announce(self._store, self.roles, "embed")
         with embedding.embedding_lock(self._store.location):
             embedder = self.roles.embedder
             if force:
@@ -356,8 +360,9 @@ class Index:
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""
-        from qmd.engine import embedding
+        from qmd.engine import embedding, sending
 
+        sending.announce(self._store, self.roles, "embed")
         return embedding.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:
@@ -554,6 +559,18 @@ class Index:
         from qmd.engine.models import models
 
         return models(self.settings, cache_dir(self._environ))
+
+    def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
+        """The models that `pull` can fetch; see `pulling.wanted`."""
+        from qmd.engine import pulling
+
+        return pulling.wanted(self.settings, names)
+
+    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Fetched:
+        """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""
+        from qmd.engine import pulling
+
+        return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
 
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Look for what is wrong, from the program to the vectors. Changes nothing.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from qmd.engine.embedding import TITLE_CHARACTERS
 from qmd.engine.legs import DenseLeg, Legs
 from qmd.engine.roles import Roles
+from qmd.engine.sending import announce, staying
 from qmd.errors import QmdError
 from qmd.models.base import Reranker
 from qmd.ranking.rerank import Evidence
@@ -68,19 +69,31 @@ class Candidates:
 
 
 def rerank_stage(
-    store: Store, roles: Roles, legs: Legs, documents: Sequence[int], candidates: Candidates
+    store: Store,
+    roles: Roles,
+    legs: Legs,
+    documents: Sequence[int],
+    candidates: Candidates,
+    private: frozenset[str] = frozenset(),
 ) -> dict[int, float]:
-    """Scores of the candidates, 0..1; fewer than asked, or none, where the reranker failed or was late."""
+    """Scores of the candidates, 0..1; fewer than asked, or none, where the reranker failed or was late.
+
+    Candidates of the collections in `private` are not shown to it.
+    """
     try:
         reranker = roles.reranker
     except QmdError as error:
         legs.skip("rerank", error.in_one_line())
+        return {}
+    documents = _sendable(store, legs, documents, private)
+    if not documents:
         return {}
     candidates.complete(store, documents)
     passages = _passages(store, documents, candidates)
     known, keys = _cached(store, reranker, passages, candidates)
     wanted = [document for document in passages if document not in known]
     if wanted:
+        announce(store, roles, "rerank")
         started = legs.start(
             lambda: reranker.score(
                 candidates.judged_by,
@@ -101,6 +114,17 @@ def rerank_stage(
     else:
         legs.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
     return known
+
+
+def _sendable(store: Store, legs: Legs, documents: Sequence[int], private: frozenset[str]) -> Sequence[int]:
+    """The candidates that may be shown to the reranker; the stage names the collections of the others."""
+    if not private:
+        return documents
+    homes = {key: document.collection for key, document in store.documents(documents).items()}
+    left_out = private.intersection(homes.values())
+    if left_out:
+        legs.skip("rerank", staying(sorted(left_out)), expected=True)
+    return [each for each in documents if homes.get(each) not in left_out]
 
 
 def gather_evidence(

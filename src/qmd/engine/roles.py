@@ -11,6 +11,7 @@ from qmd.config.settings import Settings
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
+    from qmd.models.catalog import Role
 
 
 class Roles:
@@ -44,8 +45,8 @@ class Roles:
                 self._embedder = load_embedder(
                     self._settings.embed_model,
                     cache_dir=Path(self._cache_dir),
-                    threads=self._settings.threads,
-                    progress=self._report,
+                    settings=self._settings,
+                    progress=self.report,
                 )
             return self._embedder
 
@@ -67,8 +68,8 @@ class Roles:
                 self._reranker = load_reranker(
                     self._settings.rerank_model,
                     cache_dir=Path(self._cache_dir),
-                    threads=self._settings.threads,
-                    progress=self._report,
+                    settings=self._settings,
+                    progress=self.report,
                 )
             return self._reranker
 
@@ -84,8 +85,8 @@ class Roles:
                 self._expander = load_expander(
                     self._settings.generate_model,
                     cache_dir=Path(self._cache_dir),
-                    threads=self._settings.threads,
-                    progress=self._report,
+                    settings=self._settings,
+                    progress=self.report,
                 )
                 self._expander_known = True
             return self._expander
@@ -103,6 +104,24 @@ class Roles:
         with self._lock:
             self._expander, self._expander_known, self._expander_given = expander, True, True
 
+    def server(self, role: Role) -> str | None:
+        """The other machine that texts go to for a role; None where they stay on this one."""
+        from qmd.models.registry import server_of
+
+        if role == "generate" and self._expander_given:
+            return None
+        return server_of(self.setting(role))
+
+    def setting(self, role: Role) -> str | None:
+        """What the settings name for a role."""
+        match role:
+            case "embed":
+                return self._settings.embed_model
+            case "rerank":
+                return self._settings.rerank_model
+            case "generate":
+                return self._settings.generate_model
+
     @property
     def fingerprint(self) -> str:
         """What vectors are made with: the embedder and how texts are cut for it (E12)."""
@@ -110,7 +129,8 @@ class Roles:
 
         return fingerprint(self.embedder)
 
-    def _report(self, message: str) -> None:
+    def report(self, message: str) -> None:
+        """Say something to the user that is no part of an answer."""
         if self.progress is not None:
             self.progress(message)
 

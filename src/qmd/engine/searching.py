@@ -14,7 +14,8 @@ from qmd.engine.legs import DenseLeg, Legs, LexicalLeg, Wanted, dense_leg, lexic
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest, collections_of
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
-from qmd.errors import QmdError, VectorIndexMissingError
+from qmd.engine.sending import announce, kept, sendable, staying
+from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.models.base import Cancelled, Variant
 from qmd.ranking import rerank as final
 from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
@@ -64,7 +65,7 @@ class Searcher:
         scope = self._scope(request)
         fingerprint = self._roles.fingerprint
         if not self._store.has_vectors(fingerprint, scope):
-            raise VectorIndexMissingError
+            raise self._without_vectors(scope)
         legs = Legs(self._pool, Deadline(request.timeout, cancelled))
         wanted = [Wanted("original", request.query, False, True, 2.0)]
         wanted += [
@@ -150,7 +151,8 @@ class Searcher:
         elif not top:
             legs.skip("rerank", "nothing to rerank", expected=True)
         else:
-            scores = rerank_stage(self._store, self._roles, legs, top, candidates)
+            private = kept(self.config, self._roles, "rerank")
+            scores = rerank_stage(self._store, self._roles, legs, top, candidates, private)
         if ranking == "contract":
             return final.contract(fused, scores)
         return final.tuned(fused, gather_evidence(self._store, top, scores, candidates), candidates.trust)
@@ -166,21 +168,32 @@ class Searcher:
             legs.skip("vector", error.in_one_line())
             return None
         if not self._store.has_vectors(fingerprint, scope):
-            legs.skip("vector", "Vector index not found. Run 'qmd embed' first to create embeddings.")
+            legs.skip("vector", self._without_vectors(scope).in_one_line())
             return None
         self._note_pending(legs, fingerprint, scope)
         return fingerprint
 
     def _note_pending(self, legs: Legs, fingerprint: str, scope: Scope) -> None:
         """Say so where vectors are there for a part of the documents only."""
-        pending = self._store.pending_count(fingerprint, scope)
+        private = kept(self.config, self._roles, "embed").intersection(scope.collections)
+        if private:
+            legs.skip("embedding", staying(sorted(private)), expected=True)
+        pending = self._store.pending_count(fingerprint, Scope(sendable(scope.collections, private)))
         if pending:
             legs.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
+
+    def _without_vectors(self, scope: Scope) -> QmdError:
+        """Why there are no vectors in a scope."""
+        private = kept(self.config, self._roles, "embed")
+        if private.issuperset(scope.collections):
+            return ModelError(f"No vectors of {staying(scope.collections)}", "Search it by words.")
+        return VectorIndexMissingError()
 
     def _start_dense(
         self, legs: Legs, fingerprint: str, wanted: Sequence[Wanted], scope: Scope, length: int
     ) -> tuple[Future[DenseLeg], Stopwatch]:
         embedder = self._roles.embedder
+        announce(self._store, self._roles, "embed")
         return legs.start(lambda: dense_leg(self._store, embedder, fingerprint, wanted, scope, length))
 
     def _scope(self, request: SearchRequest) -> Scope:

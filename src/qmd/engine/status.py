@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qmd.engine.roles import Roles
+from qmd.engine.sending import kept, sendable
 from qmd.errors import ModelError
 from qmd.store.base import Scope, Store
 from qmd.types import Config
@@ -63,7 +64,8 @@ def gather(store: Store, config: Config, roles: Roles, ranking: str, notes: Sequ
     total = sum(each.documents for each in collections)
     try:
         fingerprint = roles.fingerprint
-        pending = store.pending_count(fingerprint, scope)
+        sent = Scope(sendable(scope.collections, kept(config, roles, "embed")))
+        pending = store.pending_count(fingerprint, sent)
         has_vectors = store.has_vectors(fingerprint, scope)
     except ModelError:
         fingerprint, pending, has_vectors = "", total, False

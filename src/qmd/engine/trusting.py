@@ -36,7 +36,7 @@ class Trust:
 
     def permitted(self) -> Config:
         """The configuration without what is not approved."""
-        return _without(self._written, self.unapproved())
+        return _without(_without_key(self._written), self.unapproved())
 
     def asked(self) -> list[tuple[Permission, bool | None]]:
         """What the project asks for, and whether that is approved; None: there is no answer yet."""
@@ -140,6 +140,11 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
     return replace(config, collections=collections, models=models)
 
 
+def _without_key(config: Config) -> Config:
+    """Without the file whose content goes to servers: which file that is, is for the user alone to say."""
+    return replace(config, models=replace(config.models, openai_api_key_file=None))
+
+
 def _is_within(folder: str, project: str) -> bool:
     return folder == project or folder.startswith(os.path.join(project, ""))
 
@@ -147,5 +152,7 @@ def _is_within(folder: str, project: str) -> bool:
 def _is_default(model: str, role: Role) -> bool:
     if model.casefold() == "default":
         return True
+    if model.casefold().startswith("openai:"):
+        return False  # it may be written wrong: whoever uses it says so
     card = find(model, role)
     return card is not None and card == DEFAULTS.get(role)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
-
 from qmd.engine.index import Index
 from qmd.mcp import calls
 from qmd.mcp.arguments import (
-    Arguments,
     GetArguments,
     MultiGetArguments,
     QueryArguments,
@@ -18,13 +12,8 @@ from qmd.mcp.arguments import (
     StatusArguments,
     VectorSearchArguments,
 )
-from qmd.mcp.results import Result
-from qmd.models.base import Cancelled
+from qmd.mcp.tool import Schema, Tool
 
-Schema = dict[str, Any]
-
-#: What no agent acts on.
-_NEEDLESS = ("title", "description", "maxLength", "pattern")
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _WHOLE: Schema = {"type": "integer"}
@@ -73,55 +62,7 @@ _STATUS = _complete(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool. `output` is the schema of its structured content; `models` says whether it may use them."""
-
-    name: str
-    title: str
-    description: str
-    arguments: type[Arguments]
-    run: Callable[[Index, Any, Cancelled], Result]
-    output: Schema | None = None
-    models: bool = False
-
-    def listed(self) -> dict[str, Any]:
-        """As `tools/list` shows it."""
-        shown = {
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": input_schema(self.arguments),
-            "annotations": {"readOnlyHint": True},
-        }
-        return shown if self.output is None else shown | {"outputSchema": self.output}
-
-
-@cache
-def input_schema(arguments: type[Arguments]) -> Schema:
-    """The JSON schema of a tool's arguments."""
-    made = arguments.model_json_schema()
-    schema: Schema = _brief(made, made.pop("$defs", {}))
-    return schema
-
-
-def _brief(schema: Schema, inner: Schema) -> Schema:
-    """A schema with its references filled in, and without what an agent has no use for."""
-    match schema:
-        case {"$ref": str(reference)}:
-            return _brief(inner[reference.rsplit("/", 1)[-1]], inner)
-        case {"anyOf": [wanted, {"type": "null"}]}:
-            return _brief(wanted, inner)
-    kept = {name: each for name, each in schema.items() if name not in _NEEDLESS}
-    match kept:
-        case {"properties": properties}:
-            kept["properties"] = {name: _brief(each, inner) for name, each in properties.items()}
-        case {"items": items}:
-            kept["items"] = _brief(items, inner)
-    return kept
-
-
-TOOLS: dict[str, Tool] = {
+TOOLS: dict[str, Tool[Index]] = {
     tool.name: tool
     for tool in (
         Tool(

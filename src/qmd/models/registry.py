@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models.base import Embedder, Expander, Reranker
 from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find
@@ -18,16 +19,24 @@ Progress = Callable[[str], None]
 BACKENDS: dict[tuple[str, str], str] = {
     ("embed", "e5"): "qmd.models.e5:load_embedder",
     ("rerank", "e5"): "qmd.models.e5:load_reranker",
+    ("embed", "llama"): "qmd.models.llama:load_embedder",
+    ("rerank", "llama"): "qmd.models.llama:load_reranker",
+    ("generate", "llama"): "qmd.models.llama:load_expander",
+    ("embed", "openai"): "qmd.models.openai:load_embedder",
+    ("rerank", "openai"): "qmd.models.openai:load_reranker",
+    ("generate", "openai"): "qmd.models.openai:load_expander",
 }
 
-
 #: Backend to the module that knows its files: `inspect` and `leftovers`.
-INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation"}
+INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation", "llama": "qmd.models.llama.files"}
+
+
+_NO_SETTINGS = Settings()
 
 
 class Loader(Protocol):
     def __call__(
-        self, card: ModelCard, *, cache_dir: Path, threads: int | None, progress: Progress | None
+        self, card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Progress | None
     ) -> object: ...
 
 
@@ -50,11 +59,23 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Inst
 
     Writes nothing, and loads nothing.
     """
+    if card.backend == "openai":
+        return Installation("remote")
     module = INSPECTORS.get(card.backend)
     if module is None:
         return Installation("unsupported", reason=_unsupported(card), hint=_instead(card.role))
     function = import_module(module).inspect
     return cast(Installation, function(card, cache_dir, thorough=thorough))
+
+
+def server_of(spec: str | None) -> str | None:
+    """The other machine that texts go to for the model `spec` names; None where they stay on this one."""
+    if spec is None or not spec.casefold().startswith("openai:"):
+        return None
+    from qmd.models.openai.address import parse_address
+
+    address = parse_address(spec)
+    return None if address.is_local else address.host
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
@@ -69,41 +90,42 @@ def load_embedder(
     spec: str | None,
     *,
     cache_dir: Path,
-    threads: int | None = None,
+    settings: Settings = _NO_SETTINGS,
     progress: Progress | None = None,
 ) -> Embedder:
     """The embedder that `spec` names; weights are read at its first use.
 
-    `threads` is None for the model's own choice. `progress` gets a line before anything slow. Raises
-    ModelError if the model is unknown, not installed or of a backend this version has not.
+    `settings` say how many threads it may take, and how a server is asked. `progress` gets a line before
+    anything slow. Raises ModelError if the model is unknown, not installed or of a backend this version has
+    not.
     """
-    return cast(Embedder, _load(spec, "embed", cache_dir, threads, progress))
+    return cast(Embedder, _load(spec, "embed", cache_dir, settings, progress))
 
 
 def load_reranker(
     spec: str | None,
     *,
     cache_dir: Path,
-    threads: int | None = None,
+    settings: Settings = _NO_SETTINGS,
     progress: Progress | None = None,
 ) -> Reranker:
     """The reranker that `spec` names; as `load_embedder`, whose loaded weights the default shares."""
-    return cast(Reranker, _load(spec, "rerank", cache_dir, threads, progress))
+    return cast(Reranker, _load(spec, "rerank", cache_dir, settings, progress))
 
 
 def load_expander(
     spec: str | None,
     *,
     cache_dir: Path,
-    threads: int | None = None,
+    settings: Settings = _NO_SETTINGS,
     progress: Progress | None = None,
 ) -> Expander | None:
     """The expander that `spec` names, None where it names none: there is no default expander."""
-    return cast("Expander | None", _load(spec, "generate", cache_dir, threads, progress))
+    return cast("Expander | None", _load(spec, "generate", cache_dir, settings, progress))
 
 
 def _load(
-    spec: str | None, role: Role, cache_dir: Path, threads: int | None, progress: Progress | None
+    spec: str | None, role: Role, cache_dir: Path, settings: Settings, progress: Progress | None
 ) -> object | None:
     card = resolve(spec, role)
     if card is None:
@@ -113,7 +135,7 @@ def _load(
         raise ModelError(_unsupported(card), _instead(role))
     module, _, name = target.partition(":")
     loader = cast(Loader, getattr(import_module(module), name))
-    return loader(card, cache_dir=cache_dir, threads=threads, progress=progress)
+    return loader(card, cache_dir=cache_dir, settings=settings, progress=progress)
 
 
 def _unsupported(card: ModelCard) -> str:

@@ -31,10 +31,11 @@ READING = {
     "cleanup --dry-run": 0,
 }
 
-#: Root may write anywhere until it gives up that right; for others this changes nothing.
+#: Root may read and write anywhere until it gives up that right; for others this changes nothing.
 _WITHOUT_PRIVILEGE = """
 import ctypes, os, sys
-ctypes.CDLL(None).prctl(24, 1)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 

@@ -42,12 +42,12 @@ def test_a_model_that_was_never_used_is_prepared_at_its_first_use(user: User) ->
     assert not (user.home / "elsewhere").exists()
 
 
-def test_a_model_without_a_backend_and_an_unknown_one_are_told_with_a_way_out(user: User) -> None:
+def test_a_model_that_was_not_fetched_and_an_unknown_one_are_told_with_a_way_out(user: User) -> None:
     environ = {"QMD_EMBED_MODEL": "embeddinggemma-300M-Q8_0", "QMD_RERANK_MODEL": "word2vec"}
     found = roles(user, **environ)
-    assert found["embed"]["condition"] == "unsupported"
+    assert found["embed"]["condition"] == "missing"
     assert found["embed"]["license"] == "Gemma"
     assert (found["rerank"]["condition"], found["rerank"]["name"]) == ("unknown", "word2vec")
     text = user.invoke("models", **environ).stdout
-    assert "embed: Model 'embeddinggemma-300M-Q8_0' needs the backend 'llama'" in text
+    assert "embed: Model 'embeddinggemma-300M-Q8_0' is not here (qmd pull hf:ggml-org/" in text
     assert "rerank: Unknown model 'word2vec' for the role 'rerank' (Known: late-interaction" in text

@@ -139,9 +139,15 @@ def agents() -> Iterator[StartAgent]:
     """Starts servers, and ends those that still run."""
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(user: User, *args: str, stderr: int | None = subprocess.DEVNULL, **environ: str) -> Agent:
+    def start(
+        user: User,
+        *args: str,
+        command: tuple[str, ...] = ("mcp",),
+        stderr: int | None = subprocess.DEVNULL,
+        **environ: str,
+    ) -> Agent:
         process = subprocess.Popen(
-            [sys.executable, "-m", "qmd", "mcp", *args],
+            [sys.executable, "-m", "qmd", *command, *args],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -256,10 +262,10 @@ class Site:
 
 
 @contextmanager
-def site_of(user: User, *args: str, **environ: str) -> Iterator[Site]:
+def site_of(user: User, *args: str, command: tuple[str, ...] = ("mcp",), **environ: str) -> Iterator[Site]:
     """A server of a user over HTTP, at any port."""
     with agents() as start:
-        process = start(user, "--http", "--port", "0", *args, **environ).process
+        process = start(user, "--http", "--port", "0", *args, command=command, **environ).process
         assert process.stdout is not None
         line = process.stdout.readline().decode()
         port = re.search(r":(\d+)/mcp$", line.strip())

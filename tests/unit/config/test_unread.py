@@ -7,7 +7,7 @@ EVERYTHING = b"""\
 global_context: All of it
 editor_uri: "code://{path}"
 ranking: tuned
-models: {embed: a, rerank: b, generate: c}
+models: {embed: a, rerank: b, generate: c, openai_api_key_file: d, threads: 2, max_ram_mb: 500}
 collections:
   notes:
     path: ~/notes
@@ -17,6 +17,7 @@ collections:
     update: git pull
     includeByDefault: true
     encoding: gb18030
+    models: {remote: deny}
 """
 
 

@@ -8,6 +8,7 @@ from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.models import ModelUse, models
 from qmd.engine.roles import Roles
+from qmd.engine.sending import kept, sendable
 from qmd.errors import QmdError
 from qmd.store.base import OnStep, Scope, Store
 from qmd.types import Config
@@ -25,7 +26,7 @@ def installed(
     for _, finding in found.values():
         yield finding
     use, finding = found["embed"]
-    return use.condition == "ready" and finding.level != "problem"
+    return use.condition in ("ready", "remote") and finding.level != "problem"
 
 
 def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: OnStep) -> Iterator[Finding]:
@@ -35,7 +36,8 @@ def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: O
     """
     try:
         fingerprint = roles.fingerprint
-        waiting = store.pending_count(fingerprint, Scope(tuple(config.collections)))
+        sent = sendable(config.collections, kept(config, roles, "embed"))
+        waiting = store.pending_count(fingerprint, Scope(sent))
         known = store.embedders()
         for key, (name, chunks) in known.items():
             if key != fingerprint:
@@ -46,7 +48,8 @@ def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: O
                 )
         if waiting:
             yield warning("vectors", f"{waiting:,} texts are not found by meaning", "run 'qmd embed'")
-        if fingerprint in known and embeds:
+        # What a collection holds is not sent to another machine for the sake of a check.
+        if fingerprint in known and embeds and roles.server("embed") is None:
             yield _sampled(store, fingerprint, roles, on_step)
     except QmdError as error:
         yield failed("vectors", error)
@@ -62,7 +65,7 @@ def _model(use: ModelUse, roles: Roles) -> Finding:
             return ok(check, f"{use.role}: {use.name} is here; {here.reason}")
         case "ready" if here.reason is not None:
             return warning(check, f"{use.role}: {use.name} works, but {here.reason}", here.hint or "")
-        case "ready":
+        case "ready" | "remote":
             return _loaded(check, use, roles)
     return problem(check, said, here.hint)
 

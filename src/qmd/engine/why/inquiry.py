@@ -14,6 +14,7 @@ from typing import Literal
 from qmd.engine.requests import ALL, SearchRequest, collections_of
 from qmd.engine.roles import Roles
 from qmd.engine.searching import LIST_LENGTH
+from qmd.engine.sending import announce
 from qmd.engine.why.matching import TermMatch, match_terms
 from qmd.engine.why.presence import Presence
 from qmd.errors import ModelError, VectorIndexMissingError
@@ -189,13 +190,13 @@ class Inquiry:
             fingerprint = self._roles.fingerprint
             if not self._store.has_vectors(fingerprint, Scope((document.collection,))):
                 return [None] * len(texts)
-            vectors = self._roles.embedder.embed_queries(list(texts))
+            announce(self._store, self._roles, "embed")
+            return [
+                self._store.similarities(fingerprint, vector, [document.id]).get(document.id)
+                for vector in self._roles.embedder.embed_queries(list(texts))
+            ]
         except ModelError:
             return [None] * len(texts)
-        return [
-            self._store.similarities(fingerprint, vector, [document.id]).get(document.id)
-            for vector in vectors
-        ]
 
 
 def _asked(kind: Kind, request: SearchRequest) -> _Asked:

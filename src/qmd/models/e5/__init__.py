@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from qmd.config.settings import Settings
     from qmd.models.catalog import ModelCard
     from qmd.models.e5.embedder import E5Embedder
     from qmd.models.e5.reranker import LateInteractionReranker
@@ -16,7 +17,7 @@ def load_embedder(
     card: ModelCard,
     *,
     cache_dir: Path,
-    threads: int | None = None,
+    settings: Settings | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> E5Embedder:
     """The embedder, its weights not yet read. Raises ModelError if they are not installed."""
@@ -26,19 +27,19 @@ def load_embedder(
 
     if not convert.is_ready(cache_dir):
         weights.locate()
-    return E5Embedder(shared_model(cache_dir, threads, progress))
+    return E5Embedder(shared_model(cache_dir, settings.threads if settings else None, progress))
 
 
 def load_reranker(
     card: ModelCard,
     *,
     cache_dir: Path,
-    threads: int | None = None,
+    settings: Settings | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> LateInteractionReranker:
     """The reranker, over the same weights in memory as the embedder's."""
     from qmd.models.e5.reranker import LateInteractionReranker
 
     return LateInteractionReranker(
-        load_embedder(card, cache_dir=cache_dir, threads=threads, progress=progress)
+        load_embedder(card, cache_dir=cache_dir, settings=settings, progress=progress)
     )

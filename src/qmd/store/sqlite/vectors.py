@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from qmd.errors import ModelError
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
 from qmd.store.sqlite.blocks import append, rebuild
 from qmd.store.sqlite.part import Part
@@ -203,6 +204,7 @@ class VectorsPart(Part):
     def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
         """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
         with self._database.snapshot() as db:
+            _check_dimension(db, embedder, vector)
             wanted = max(_RESCORED, 3 * limit)
             within = self._ranges(scope)
             while True:
@@ -221,6 +223,7 @@ class VectorsPart(Part):
 
         found: dict[int, ChunkMatch] = {}
         with self._database.snapshot() as db:
+            _check_dimension(db, embedder, vector)
             for document in ids:
                 rows: list[Any] = db.execute(
                     f"SELECT {_CHUNK}, v.vector FROM documents d JOIN content_vectors v "
@@ -320,9 +323,30 @@ def _embedder_id(db: apsw.Connection, fingerprint: str, name: str, dimension: in
         "INSERT INTO embedders (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (fingerprint, name, dimension),
     )
-    row = db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    row = db.execute("SELECT id, dimension FROM embedders WHERE fingerprint = ?", (fingerprint,)).fetchone()
     assert row is not None
-    return int(row[0])
+    identity, before = int(row[0]), int(row[1])
+    if before != dimension:
+        if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
+            raise _other_dimension(name, before, dimension)
+        db.execute("UPDATE embedders SET dimension = ? WHERE id = ?", (dimension, identity))
+    return identity
+
+
+def _check_dimension(db: apsw.Connection, fingerprint: str, vector: NDArray[np.float32]) -> None:
+    """Raises `ModelError` for a vector that cannot be compared with those of the index."""
+    sql = "SELECT name, dimension FROM embedders WHERE fingerprint = ?"
+    row = db.execute(sql, (fingerprint,)).fetchone()
+    if row is not None and row[1] != len(vector):
+        raise _other_dimension(str(row[0]), int(row[1]), len(vector))
+
+
+def _other_dimension(name: str, before: int, now: int) -> ModelError:
+    """The error for a model behind whose name another one answers by now."""
+    return ModelError(
+        f"'{name}' made vectors of {before} numbers for this index, and now makes {now}: it is another model",
+        "Name the model that was used, or run 'qmd embed --force'.",
+    )
 
 
 def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int] | None:

@@ -1,0 +1,63 @@
+"""Posts, as an archive's names tell of them (A3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+#: The folder of an author's own posts; every other one is an album.
+MOTIONS = "motions"
+SUFFIX = ".md"
+
+_NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})_([0-9]{2})_([0-9]{2})_([0-9]{2})_(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One post. `path` is relative to the archive, with forward slashes, in NFC.
+
+    `album` is the folder below the author, None for the author's own posts. `published` is
+    `2020-12-15T20:10:39` of no known time zone, None where the file's name does not say.
+    """
+
+    path: str
+    author: str
+    album: str | None
+    title: str
+    published: str | None
+
+    @property
+    def date(self) -> str | None:
+        """The day, `2020-12-15`."""
+        return None if self.published is None else self.published[:10]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The posts of one album, or of none."""
+
+    album: str | None
+    posts: tuple[Post, ...]
+
+
+def read_name(path: str) -> Post:
+    """The post that the file at `path` is, which lies in a folder of an author."""
+    author, *folders, name = path.split("/")
+    album = None if folders == [MOTIONS] else "/".join(folders)
+    stem = name.removesuffix(SUFFIX)
+    if dated := _NAME.fullmatch(stem):
+        day, hour, minute, second, title = dated.groups()
+        return Post(path, author, album, title or stem, f"{day}T{hour}:{minute}:{second}")
+    return Post(path, author, album, stem, None)
+
+
+def in_sections(posts: Iterable[Post]) -> list[Section]:
+    """Posts by album, the author's own first; in each by date, then path, undated ones last."""
+    ordered = sorted(posts, key=_place)
+    return [Section(album, tuple(group)) for album, group in groupby(ordered, key=lambda post: post.album)]
+
+
+def _place(post: Post) -> tuple[object, ...]:
+    return post.album is not None, post.album or "", post.published is None, post.published or "", post.path

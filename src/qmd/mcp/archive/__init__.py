@@ -1,0 +1,1 @@
+"""The second profile of the server: four tools over an archive of authors' posts (A1)."""

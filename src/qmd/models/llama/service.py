@@ -1,0 +1,130 @@
+"""llama.cpp in this process, asked in the shape of OpenAI's interface."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qmd.errors import ModelError
+from qmd.models.llama.memory import MEMORY
+from qmd.models.served import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qmd.config.settings import Settings
+    from qmd.models.catalog import ModelCard
+    from qmd.models.llama.gguf import Header
+
+#: Tokens of context: room for a long chunk, whatever the tokenizer makes of its script.
+_CONTEXT = 4096
+#: Bytes beside the weights and the context: the graph's own buffers.
+_OVERHEAD = 150_000_000
+_METHODS = {
+    "/embeddings": "handle_embeddings",
+    "/chat/completions": "handle_chat_completions",
+    "/rerank": "handle_rerank",
+}
+
+
+class LlamaService:
+    """One model. It loads at the first request, and again after another model took its memory."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        path: Path,
+        header: Header,
+        settings: Settings,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._card = card
+        self._path = path
+        self._header = header
+        self._settings = settings
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._server: Any = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return self._server is not None
+
+    @property
+    def bytes_needed(self) -> int:
+        """About what it takes of memory: the weights, the context's keys and values, and some buffers."""
+        header, context = self._header, self._context
+        heads = header.number("attention.head_count") or 1
+        shared = header.number("attention.head_count_kv") or heads
+        width = header.number("embedding_length") * shared // heads
+        # Keys and values, two bytes a number.
+        return header.size + 4 * context * width * header.number("block_count") + _OVERHEAD
+
+    def post(self, path: str, payload: Mapping[str, Any]) -> Any:
+        """The answer to a request. Raises `ModelError` for a model that does not fit or cannot be loaded."""
+        with self._held() as server:
+            try:
+                answer = getattr(server, _METHODS[path])(dict(payload))
+            except (ValueError, RuntimeError) as error:
+                raise RefusedError(f"'{self._card.name}': {error}", None, 400) from error
+        match answer:
+            case {"error": {"code": int(code), "message": str(message)}}:
+                raise RefusedError(f"'{self._card.name}': {message}", None, code)
+        return answer
+
+    def unload(self) -> bool:
+        """Give the memory back, unless a request is at work; returns whether it was."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._server = None
+            return True
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _held(self) -> Iterator[Any]:
+        with self._lock:
+            MEMORY.use(self, self._settings.max_ram_mb)
+            if self._server is None:
+                if self._progress is not None:
+                    self._progress(f"Loading {self._card.name}")
+                self._server = self._load()
+            yield self._server
+
+    def _load(self) -> Any:
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._path)
+        params.verbosity = -1
+        params.warmup = False
+        params.n_parallel = 1
+        params.n_ctx = params.n_batch = params.n_ubatch = self._context
+        if self._settings.threads is not None:
+            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._settings.threads
+        # It also listens on a port of loopback, which nobody is to use.
+        params.api_keys = [secrets.token_urlsafe()]
+        params.ui = False
+        pooling = xllamacpp.llama_pooling_type
+        if self._card.role == "rerank":
+            params.embedding, params.pooling_type = True, pooling.LLAMA_POOLING_TYPE_RANK
+        elif self._card.role == "embed":
+            params.embedding = True
+            if not self._header.pooling:
+                params.pooling_type = pooling.LLAMA_POOLING_TYPE_MEAN
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ModelError(
+                f"{self._path}: llama.cpp cannot load it", "Fetch it again, or a newer version of xllamacpp."
+            ) from error
+
+    @property
+    def _context(self) -> int:
+        return min(_CONTEXT, self._card.window)

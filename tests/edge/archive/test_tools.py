@@ -1,0 +1,281 @@
+"""The four tools on the raw wire: each answer to the letter, each error as one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from qmd import __version__
+from tests.edge.archive.conftest import (
+    CAFE,
+    DOTS,
+    FILES,
+    GROWTH,
+    GROWTH_LATER,
+    LOVE,
+    PLAN,
+    RAIN,
+    SHOP,
+    TEA,
+    UNDATED,
+    Reader,
+    lay_out,
+)
+from tests.edge.mcp.conftest import Agent, agents, site_of
+
+POSTS = f"""作者：q9adg
+
+## 动态（共 4 篇）
+- [2020-12-15] 一个小打算 → {PLAN}
+- [2021-03-02] 清晨的茶 → {TEA}
+- [2021-05-01] 等等...再说吧 → {DOTS}
+- 前言 → {UNDATED}
+
+## 作品集：shop/读书笔记（共 1 篇）
+- [2022-01-05] 第一本 → {SHOP}
+
+## 作品集：个人成长（共 2 篇）
+- [2024-03-07] 慢慢来 → {GROWTH}
+- [2024-04-01] 打算落空以后 → {GROWTH_LATER}
+
+## 作品集：亲密关系（共 1 篇）
+- [2023-02-14] 写信 → {LOVE}"""
+#: Authors that there are not, whatever is on the disk.
+NOBODY = ["谁", "..", ".", "q9adg/motions", "", "a/b", "\0", "q9adg\0", ".git", "外人", "/", "Q9ADG"]
+#: What cannot be read, though some of it is there.
+NOWHERE = [
+    "q9adg/motions/没有.md",
+    "q9adg/motions",
+    "q9adg",
+    "..",
+    "../outside/外面.md",
+    "q9adg/../../outside/外面.md",
+    "q9adg/motions/../motions/前言.md",
+    "/etc/passwd",
+    "//etc/passwd",
+    "%2e%2e/outside/外面.md",
+    "..%2foutside%2f外面.md",
+    "q9adg\\..\\..\\outside\\外面.md",
+    "file:///etc/passwd",
+    "~/.bashrc",
+    "q9adg/motions/链接.md",
+    "q9adg/通向外面/外面.md",
+    "q9adg/通向隐藏/2020-01-01_00_00_00_草稿.md",
+    "外人/外面.md",
+    "q9adg/motions/.隐藏.md",
+    "q9adg/motions/.assets/说明.md",
+    "q9adg/.草稿/2020-01-01_00_00_00_草稿.md",
+    ".git/motions/秘密.md",
+    "q9adg/motions/图.txt",
+    "q9adg/motions/前言.md/",
+    "q9adg/motions/前言.md/x",
+    "q9adg/motions/前言.md\0",
+    "\0",
+    "x" * 9000,
+]
+
+
+@contextmanager
+def agent_of(archivist: Reader, data: Path) -> Iterator[Agent]:
+    with agents() as start:
+        agent = start(archivist.user, "--data", str(data), command=("archive", "mcp"))
+        agent.greet()
+        yield agent
+
+
+def test_the_server_names_itself_and_has_tools_alone(archivist: Reader) -> None:
+    with agents() as start:
+        agent = start(archivist.user, "--data", str(archivist.data), command=("archive", "mcp"))
+        told = agent.greet()
+        assert told["serverInfo"]["name"] == "AfdianToMarkdown"
+        assert told["serverInfo"]["version"] == __version__
+        assert told["capabilities"] == {"tools": {"listChanged": False}}
+
+
+def test_there_are_four_tools_that_only_read(agent: Agent) -> None:
+    tools = agent.result("tools/list")["tools"]
+    required = {tool["name"]: tool["inputSchema"].get("required", []) for tool in tools}
+    assert required == {"list_authors": [], "list_posts": ["author"], "read_post": [], "search": ["query"]}
+    assert all(tool["annotations"] == {"readOnlyHint": True} for tool in tools)
+
+
+def test_authors_are_listed_by_name(agent: Agent) -> None:
+    assert agent.text("list_authors") == "已下载的作者（共 3 位）：\n- q9adg\n- 林中\n- 没有文章的人"
+
+
+def test_an_empty_archive_has_no_authors_and_that_is_no_error(archivist: Reader, tmp_path: Path) -> None:
+    with agent_of(archivist, tmp_path) as agent:
+        assert agent.text("list_authors") == "当前没有已下载的作者。"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_authors", {}),
+        ("list_posts", {"author": "q9adg"}),
+        ("read_post", {"author": "q9adg", "title": "茶"}),
+        ("search", {"query": "茶"}),
+    ],
+)
+def test_a_missing_folder_is_an_error_that_names_it(
+    archivist: Reader, tmp_path: Path, tool: str, arguments: dict[str, str]
+) -> None:
+    with agent_of(archivist, tmp_path / "没有") as agent:
+        assert agent.failure(tool, **arguments) == f"数据目录不存在：{tmp_path}/没有"
+
+
+def test_posts_are_listed_by_album_and_date(agent: Agent) -> None:
+    assert agent.text("list_posts", author="q9adg") == POSTS
+
+
+def test_an_author_without_posts_is_an_error(agent: Agent) -> None:
+    assert agent.failure("list_posts", author="没有文章的人") == "作者 没有文章的人 下没有任何文章。"
+
+
+@pytest.mark.parametrize("author", NOBODY)
+def test_an_author_that_there_is_not_is_an_error_of_every_tool(agent: Agent, author: str) -> None:
+    told = f"作者不存在：{author}"
+    assert agent.failure("list_posts", author=author) == told
+    assert agent.failure("read_post", author=author, title="茶") == told
+    assert agent.failure("search", query="茶", author=author) == told
+
+
+@pytest.mark.parametrize("path", [PLAN, DOTS, UNDATED, GROWTH, SHOP, CAFE])
+def test_a_post_is_read_by_its_path(agent: Agent, path: str) -> None:
+    assert agent.text("read_post", path=path) == f"📄 文件：{path}\n\n{FILES[path]}"
+
+
+def test_a_path_wins_over_an_author_and_a_title(agent: Agent) -> None:
+    told = agent.text("read_post", path=LOVE, author="谁", title="茶")
+    assert told == f"📄 文件：{LOVE}\n\n{FILES[LOVE]}"
+
+
+@pytest.mark.parametrize("path", NOWHERE)
+def test_what_is_no_post_of_the_archive_cannot_be_read(agent: Agent, path: str) -> None:
+    assert agent.failure("read_post", path=path) == f"文件不存在：{path}"
+
+
+@pytest.mark.parametrize("title", ["CAFÉ", "café", "Cafe\u0301 手"])
+def test_a_title_matches_in_any_case_and_any_form(agent: Agent, title: str) -> None:
+    told = agent.text("read_post", author="林中", title=title)
+    assert told == f"📄 文件：{CAFE}\n\n{FILES[CAFE]}"
+
+
+def test_several_titles_that_match_are_listed_as_posts_are(agent: Agent) -> None:
+    assert agent.text("read_post", author="q9adg", title="打算") == (
+        "作者：q9adg\n\n"
+        f"## 动态（共 1 篇）\n- [2020-12-15] 一个小打算 → {PLAN}\n\n"
+        f"## 作品集：个人成长（共 1 篇）\n- [2024-04-01] 打算落空以后 → {GROWTH_LATER}"
+    )
+
+
+def test_a_title_that_does_not_match_is_an_error(agent: Agent) -> None:
+    assert agent.failure("read_post", author="q9adg", title="没有") == "未找到标题包含 '没有' 的文章"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"author": "q9adg"}, {"title": "茶"}, {"path": ""}, {"author": "q9adg", "title": ""}],
+    ids=str,
+)
+def test_without_a_path_or_an_author_and_a_title_there_is_nothing_to_read(
+    agent: Agent, arguments: dict[str, str]
+) -> None:
+    assert agent.failure("read_post", **arguments) == "请提供 path 或 author+title 参数"
+
+
+def test_matches_come_with_the_lines_around_them(agent: Agent) -> None:
+    assert agent.text("search", query="python") == (
+        f"""搜索 "python" 的结果（显示 2/2 条）：
+
+---
+📄 {PLAN}（第 4 行）
+
+  1 | # 一个小打算
+  2 | 
+  3 | 今年想写一百篇短文。
+> 4 | 先从 **Python** 开始，
+  5 | 再谈别的。
+  6 | 
+  7 | 不急。
+
+---
+📄 {GROWTH}（第 2 行）
+
+  1 | 慢慢来，比较快。
+> 2 | **PYTHON** 也是这样学会的。"""
+    )
+
+
+def test_of_many_matches_the_first_twenty_are_shown(agent: Agent) -> None:
+    told = agent.text("search", query="雨声", author="林中")
+    heading, *blocks = told.split("\n\n---\n")
+    assert heading == '搜索 "雨声" 的结果（显示 20/45 条）：'
+    assert blocks[8] == (
+        f"📄 {RAIN}（第 9 行）\n\n   6 | 雨声\n   7 | 雨声\n   8 | 雨声\n>  9 | **雨声**\n"
+        "  10 | 雨声\n  11 | 雨声\n  12 | 雨声"
+    )
+    assert blocks[19].endswith("\n\n还有 25 条结果未显示。")
+    assert len(blocks) == 20
+
+
+def test_what_is_hidden_or_outside_is_not_searched(agent: Agent) -> None:
+    assert agent.text("search", query="雨声").startswith('搜索 "雨声" 的结果（显示 20/45 条）：')
+
+
+@pytest.mark.parametrize("query", ["", " ", "\t\n"])
+def test_an_empty_query_is_an_error(agent: Agent, query: str) -> None:
+    assert agent.failure("search", query=query) == "请提供搜索关键词"
+
+
+def test_a_query_left_out_is_an_error(agent: Agent) -> None:
+    assert agent.failure("search") == "请提供搜索关键词"
+
+
+@pytest.mark.parametrize("query", ["没有这样的话", "a.*b", "打算\n", "\0"])
+def test_nothing_found_is_an_error_with_the_query(agent: Agent, query: str) -> None:
+    assert agent.failure("search", query=query) == f"未找到包含 '{query}' 的内容。"
+
+
+@pytest.mark.parametrize("query", ["ÉCOLE", "école", "E\u0301cole"])
+def test_letters_beyond_ascii_match_in_any_case_and_any_form(agent: Agent, query: str) -> None:
+    assert "> 1 | 一杯咖啡，**École** 旁边。" in agent.text("search", query=query)
+
+
+def test_over_http_the_answers_are_the_same(archivist: Reader) -> None:
+    with site_of(archivist.user, "--data", str(archivist.data), command=("archive", "mcp")) as site:
+        found = site.ask("tools/call", name="list_posts", arguments={"author": "q9adg"})["result"]
+        assert found["content"] == [{"type": "text", "text": POSTS}]
+        found = site.ask("tools/call", name="list_posts", arguments={"author": ".."})["result"]
+        assert (found["content"], found["isError"]) == ([{"type": "text", "text": "作者不存在：.."}], True)
+
+
+def test_a_page_of_another_site_may_not_ask(archivist: Reader) -> None:
+    with site_of(archivist.user, "--data", str(archivist.data), command=("archive", "mcp")) as site:
+        assert site.request(body=b"{}", origin="https://example.com")[0] == 403
+
+
+def test_changes_are_seen_while_the_server_runs(archivist: Reader, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with agent_of(archivist, data) as agent:
+        assert agent.failure("list_authors") == f"数据目录不存在：{data}"
+        lay_out(data)
+        assert "（显示 1/1 条）" in agent.text("search", query="见字如面")
+        (data / LOVE).write_text("见字如面。\n见字如面。\n", encoding="utf-8")
+        assert "（显示 2/2 条）" in agent.text("search", query="见字如面")
+        (data / "新人" / "motions").mkdir(parents=True)
+        (data / "新人" / "motions" / "新.md").write_text("见字如面", encoding="utf-8")
+        assert "（显示 3/3 条）" in agent.text("search", query="见字如面")
+        shutil.rmtree(data / "q9adg")
+        assert "（显示 1/1 条）" in agent.text("search", query="见字如面")
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(agent: Agent) -> None:
+    assert agent.error("tools/call", name="query", arguments={}) == {
+        "code": -32602,
+        "message": "Unknown tool: query",
+    }

