@@ -16,7 +16,8 @@ def read(
 
 def test_lines_are_read_however_a_model_decorates_them() -> None:
     answer = (
-        "<think>lex: backup thought</think>Here you go:\n```\n- **lex**: backup dump\nVEC: how is a backup made\n"
+        "<think>lex: backup thought</think>Here you go:\n```\n- **lex**: backup dump\n"
+        "VEC: how is a backup made\n"
         "3. hyde: A backup is made at night.\n```\nI hope this backup helps!"
     )
     assert read(answer) == [
