@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -76,6 +77,7 @@ def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> It
         yield f"<p>{_prose(body['description'])}"
         if body["properties"]:
             yield from _table("Body", body["properties"], body.get("required", []))
+            yield from _inner(body, schemas)
         for example in body.get("examples", ()):
             data = json.dumps(example, ensure_ascii=False)
             yield f"<pre>curl -X {method} http://127.0.0.1:18765{escape(path)} \\\n"
@@ -84,18 +86,26 @@ def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> It
     told = _named(answer["schema"], schemas)
     if "properties" in told:
         yield f"<p>{_prose(told['description'])}"
-        yield from _table("Answer", told["properties"], told.get("required", []))
+        yield from _table("Answer", told["properties"])
+        yield from _inner(told, schemas)
     others = [
         (status, each["description"]) for status, each in operation["responses"].items() if status != "200"
     ]
     yield "<p>Errors: " + "; ".join(f"<code>{status}</code> {escape(why)}" for status, why in sorted(others))
 
 
-def _table(title: str, fields: Schema, required: list[str]) -> Iterator[str]:
+def _inner(schema: Schema, schemas: Schema) -> Iterator[str]:
+    """What the fields of an object hold that are objects themselves."""
+    for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schema)):
+        yield from _table(name, schemas[name]["properties"])
+        yield from _inner(schemas[name], schemas)
+
+
+def _table(title: str, fields: Schema, required: Sequence[str] = ()) -> Iterator[str]:
     yield f"<table><tr><th>{title}<th><th>"
     for name, field in fields.items():
         default = f"default <code>{escape(json.dumps(field['default']))}</code>" if "default" in field else ""
-        note = "required" if name in required and title != "Answer" else default
+        note = "required" if name in required else default
         yield f"<tr><td><code>{escape(name)}</code><td>{escape(_type(field))}<td>{note}"
     yield "</table>"
 
