@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,3 +54,8 @@ def index(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
     """An empty index."""
     with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as opened:
         yield opened
+
+
+def pytest_configure() -> None:
+    # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -51,11 +52,12 @@ class Audit:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            request = _Request(scope, receive, send)
+            request = _Request(scope, receive, send, self._tell)
             try:
                 await app(scope, request.receive, request.send)
             finally:
-                self._tell(request)
+                if request.status is None:
+                    self._tell(request)
 
         return watched
 
@@ -85,8 +87,9 @@ class Audit:
 class _Request:
     """A request while it is answered: what it asks for, and what became of it."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, tell: Callable[[_Request], None]) -> None:
         self.scope = scope
+        self._tell = tell
         #: None where there was no answer: the client left, or the server ended.
         self.status: int | None = None
         self._receive = receive
@@ -102,6 +105,8 @@ class _Request:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            # Written down before whoever asked can know of it.
+            self._tell(self)
         await self._send(message)
 
     @property

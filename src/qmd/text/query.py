@@ -177,7 +177,9 @@ _LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:(.*)", re.IGNORECASE | r
 
 def parse_document(text: str) -> QueryDocument:
     """Read a query document. Raises `QueryError` naming the line."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # Not splitlines(): to it, some control characters end a line.
+    written = re.split(r"\r\n?|\n", text)
+    lines = [(number, line) for number, line in enumerate(written, 1) if line.strip()]
     if not lines:
         raise QueryError(
             "the query is empty", "give some words, or lines that begin with lex:, vec: or hyde:"
