@@ -55,7 +55,10 @@ class User:
         return subprocess.CompletedProcess(found.args, found.returncode, out, err)
 
     def invoke(self, *args: str, input: str | None = None, **environ: str) -> Result:
-        return CliRunner().invoke(app, list(args), input=input, env={**self.environ, **environ})
+        ours = {**self.environ, **environ}
+        # None takes away what the tests themselves are run with.
+        foreign = {name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours}
+        return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
 
     def ok(self, *args: str, input: str | None = None) -> str:
         """The output of a command that must succeed."""

@@ -179,6 +179,7 @@ def test_without_a_name_the_models_of_the_configuration_are_fetched(puller: User
 
 
 def test_no_other_command_fetches_a_model(puller: User, mirror: Mirror) -> None:
+    pytest.importorskip("xllamacpp", reason="the extra 'llm' is not installed")
     puller.ok("collection", "add", str(puller.notes / "2026"), "--name", "few")
     puller.environ |= {f"QMD_{role}_MODEL": NAME for role in ("EMBED", "RERANK", "GENERATE")}
     for args in (["status"], ["models"], ["query", "review"], ["vsearch", "review"], ["embed"], ["doctor"]):
