@@ -57,7 +57,9 @@ class User:
     def invoke(self, *args: str, input: str | None = None, **environ: str) -> Result:
         ours = {**self.environ, **environ}
         # None takes away what the tests themselves are run with.
-        foreign = {name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours}
+        foreign = {
+            name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours
+        }
         return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
 
     def ok(self, *args: str, input: str | None = None) -> str:
