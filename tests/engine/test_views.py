@@ -10,6 +10,7 @@ import pytest
 import qmd
 from qmd.engine.requests import SearchRequest
 from qmd.engine.views import View
+from qmd.models.catalog import CARDS
 from tests.conftest import Notes
 
 TEXT = "# Heron\n\nThe heron stands in the water.\n"
@@ -50,6 +51,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "cleanup": lambda index: index.cleanup(),
     "doctor": lambda index: index.doctor(),
     "evaluate": lambda index: index.evaluate(qmd.Benchmark("queries.json")),
+    "pull": lambda index: index.pull(CARDS[-1]),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "why": lambda index: index.why("heron.md", "search", SearchRequest("heron")),
@@ -62,12 +64,13 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "include_collection": lambda index: index.include_collection("mine", False),
     "remove_collection": lambda index: index.remove_collection("mine"),
     "remove_context": lambda index: index.remove_context("qmd://mine"),
+    "pull": lambda index: index.pull(CARDS[-1]),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "update": lambda index: index.update(),
 }
 #: Of the models, and of the index's life: no collection is in it.
-NEITHER = {"close", "embed_texts", "limited", "models", "release_models"}
+NEITHER = {"close", "embed_texts", "limited", "models", "pullable", "release_models"}
 
 
 def test_every_method_is_known_to_stay_within_limits() -> None:
