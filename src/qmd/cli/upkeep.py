@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -27,7 +29,7 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 @format_options(*FORMATS)
 @pass_session
 def doctor(session: Session) -> None:
-    """Check the program, the configuration, the index and the models, and say how to mend what is wrong.
+    """Check the program, configuration, index, models and server, and say how to mend what is wrong.
 
     Nothing is changed. The exit code is 1 where there is a problem; a warning alone is none.
 
@@ -37,12 +39,14 @@ def doctor(session: Session) -> None:
       qmd doctor --json
     """
     from qmd.engine.doctor import diagnose
+    from qmd.server import health
 
     session.folder()
     live = chosen_format() == "cli"
     findings: list[Finding] = []
     with Bar("Checking", quiet=session.quiet) as bar:
-        for finding in diagnose(session.index_name, on_step=lambda step: bar.update(0, None, label=step)):
+        engine = diagnose(session.index_name, on_step=lambda step: bar.update(0, None, label=step))
+        for finding in chain(engine, health.diagnose(session.index_name, os.environ)):
             findings.append(finding)
             if live:
                 bar.close()

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from qmd.engine.index import Index
 from qmd.errors import ConfigError
 from qmd.server.audit import Audit
+from qmd.server.bodies import Bodies
 from qmd.server.guard import Allowed, Guard, refuse
 from qmd.server.keys import IN_SCOPE, Key, Keys, key_of
 from qmd.server.metrics import Metrics
@@ -38,7 +39,8 @@ class Gate:
 
     def before(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
         """An application behind the gate and the guard. What is refused is counted and written down too."""
-        app = Guard(Access(app, self.keys, self.secret), allowed)
+        # Nobody's body is read who may not ask.
+        app = Guard(Access(Bodies(app), self.keys, self.secret), allowed)
         if self.metrics is not None:
             app = self.metrics.watch(app)
         return app if self.audit is None else self.audit.watch(app)

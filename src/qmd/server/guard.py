@@ -1,22 +1,16 @@
-"""Who may ask over HTTP, and how much: the first to see a request, and to refuse it (H3, H6, H8)."""
+"""Who may ask over HTTP, and from where: the first to see a request, and to refuse it (H3, H6)."""
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-import anyio
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-#: A request's body is at most this large, in bytes.
-MAX_BODY = 10_000_000
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
 
@@ -61,21 +55,17 @@ class Allowed:
 
 
 class Guard:
-    """Refuses foreign hosts and origins, and bodies that are too large; cancels what a client left.
+    """Refuses foreign hosts and origins, with `{"detail": ..., "status_code": ...}`."""
 
-    Refusals are `{"detail": ..., "status_code": ...}`.
-    """
-
-    def __init__(self, app: ASGIApp, allowed: Allowed, max_body: int = MAX_BODY) -> None:
+    def __init__(self, app: ASGIApp, allowed: Allowed) -> None:
         self._app = app
         self._allowed = allowed
-        self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = _headers(scope)
+        headers = headers_of(scope)
         host, origin = headers.get("host"), headers.get("origin")
         if host is not None and not self._allowed.host(host):
             await self._forbid(send, "Host", host, "QMD_ALLOWED_HOSTS")
@@ -83,58 +73,11 @@ class Guard:
         if origin is not None and not self._allowed.origin(origin, host):
             await self._forbid(send, "Origin", origin, "QMD_ALLOWED_ORIGINS")
             return
-        declared = headers.get("content-length", "0")
-        too_large = declared.isdigit() and int(declared[:20]) > self._max_body
-        body = None if too_large else await self._body(receive)
-        if body is None:
-            await refuse(send, 413, f"The body is larger than {self._max_body:,} bytes")
-            return
-        try:
-            await self._while_connected(scope, body, receive, send)
-        except asyncio.CancelledError:
-            # The server ends, and waits no longer. An answer that has begun stays cut off.
-            with suppress(RuntimeError):
-                await refuse(send, 503, "The server is ending")
+        await self._app(scope, receive, send)
 
     async def _forbid(self, send: Send, header: str, value: str, variable: str) -> None:
         logger.warning("refused a request with %s: %.200r", header, value)
         await refuse(send, 403, f"{header} is not allowed; {variable} names more that are")
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The request's body, or what came of it before the client left; None for one that is too large."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return b"".join(parts)
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._max_body:
-                return None
-            if not message.get("more_body"):
-                return b"".join(parts)
-
-    async def _while_connected(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Have the request answered, unless its client goes away before it is."""
-        sent = False
-
-        async def replay() -> Message:
-            nonlocal sent
-            if not sent:
-                sent = True
-                return {"type": "http.request", "body": body, "more_body": False}
-            return await receive()
-
-        async def watch() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            tasks.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            await self._app(scope, replay, send)
-            tasks.cancel_scope.cancel()
 
 
 async def refuse(send: Send, status: int, detail: str, *more: tuple[bytes, bytes]) -> None:
@@ -166,7 +109,7 @@ def _name(host: str) -> str | None:
     return match[1].strip("[]").lower() if match else None
 
 
-def _headers(scope: Scope) -> dict[str, str]:
+def headers_of(scope: Scope) -> dict[str, str]:
     """Headers by small name; one that comes twice is joined, and so none that is allowed."""
     found: dict[str, str] = {}
     for raw, value in scope["headers"]:

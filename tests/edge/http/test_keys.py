@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.edge.cli.conftest import MakeUser, User
-from tests.edge.http.conftest import Server, server_of
+from tests.edge.http.conftest import PATIENCE, Server, server_of
 from tests.edge.mcp.conftest import site_of
 
 #: Stands in every text, title, name and context that a key limited to `notes` may not see.
@@ -282,3 +283,11 @@ def test_the_mcp_server_asks_for_keys_too(make_user: MakeUser) -> None:
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         assert site.request(body=ping)[0] == 401
         assert site.request(body=ping, authorization=f"Bearer {key}")[0] == 200
+
+
+def test_nothing_is_read_of_who_shows_no_key(guarded: Guarded) -> None:
+    head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", guarded.server.port), PATIENCE) as connection:
+        connection.sendall(head)
+        # The body never comes: an answer means that it was not waited for.
+        assert connection.recv(1000).startswith(b"HTTP/1.1 401 ")

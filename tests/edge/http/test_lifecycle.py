@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import User
+from tests.edge.cli.conftest import MakeUser, User
 from tests.edge.http.conftest import Client, Server, server_of
 from tests.edge.mcp.conftest import PATIENCE
 
@@ -260,3 +260,26 @@ def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> No
         assert pid != stranger.pid
         assert stranger.poll() is None
         stranger.communicate(b"\n", timeout=PATIENCE)
+
+
+def test_the_doctor_looks_at_the_server_and_its_keys(make_user: MakeUser) -> None:
+    user = make_user("examined")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+
+    def found() -> dict[str, tuple[str, str]]:
+        told = json.loads(user.run("doctor", "--json").stdout)
+        return {each["check"]: (each["level"], each["message"]) for each in told}
+
+    assert found()["server"] == ("ok", "none runs for this index")
+    assert found()["keys"][0] == "ok"
+    user.ok("keys", "add", "laptop")
+    with server_of(user) as server:
+        level, message = found()["server"]
+        assert (level, str(server.port) in message, "answers" in message) == ("ok", True, True)
+        # It lives, and does nothing.
+        server.process.send_signal(signal.SIGSTOP)
+        assert found()["server"][0] == "problem"
+        server.process.send_signal(signal.SIGCONT)
+    assert found()["keys"] == ("ok", "1: laptop")
+    (Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "keys.json").write_text("{", encoding="utf-8")
+    assert found()["keys"][0] == "problem"

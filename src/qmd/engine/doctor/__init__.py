@@ -59,7 +59,6 @@ def examine(
                 yield from index_file.scans(store, config)
                 yield from models.vectors(store, config, roles, embeds, on_step)
                 yield from index_file.spare(store, written, roles, cache)
-        # A server that runs for this index is to be asked here.
     finally:
         if store is not None:
             store.close()

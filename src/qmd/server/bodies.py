@@ -1,0 +1,75 @@
+"""The bodies of requests: how large they may be (H8), and what becomes of a request whose client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import anyio
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from qmd.server.guard import headers_of, refuse
+
+#: A request's body is at most this large, in bytes.
+MAX_BODY = 10_000_000
+
+
+class Bodies:
+    """Reads a request's body before it is answered; refuses what is too large, cancels what a client left."""
+
+    def __init__(self, app: ASGIApp, largest: int = MAX_BODY) -> None:
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = headers_of(scope).get("content-length", "0")
+        too_large = declared.isdigit() and int(declared[:20]) > self._largest
+        body = None if too_large else await self._body(receive)
+        if body is None:
+            await refuse(send, 413, f"The body is larger than {self._largest:,} bytes")
+            return
+        try:
+            await self._while_connected(scope, body, receive, send)
+        except asyncio.CancelledError:
+            # The server ends, and waits no longer. An answer that has begun stays cut off.
+            with suppress(RuntimeError):
+                await refuse(send, 503, "The server is ending")
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The request's body, or what came of it before the client left; None for one that is too large."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return b"".join(parts)
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._largest:
+                return None
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    async def _while_connected(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Have the request answered, unless its client goes away before it is."""
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if not sent:
+                sent = True
+                return {"type": "http.request", "body": body, "more_body": False}
+            return await receive()
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await self._app(scope, replay, send)
+            tasks.cancel_scope.cancel()
