@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import median, percentile, say, table, write_json
 from qmd.config import editing
-from qmd.store.base import Changed, Embedded, Scope
+from qmd.store.base import Changed, Embedded, Scope, Store
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Chunk, Collection, Fingerprint, SourceText
 
@@ -65,19 +65,25 @@ def main() -> None:
 
 
 def measured(
-    store: SqliteStore, name: str, scope: Scope, vectors: Matrix, queries: Matrix, offset: int
+    store: Store,
+    name: str,
+    scope: Scope,
+    vectors: Matrix,
+    queries: Matrix,
+    offset: int,
+    embedder: str = EMBEDDER,
 ) -> dict[str, Any]:
-    """Search and reading in turns; recall of the first ten. Document n, from 1, has vector n − 1."""
+    """Search and reading in turns; recall of the first ten. The document `n.md` has vector n − `offset`."""
     codes = np.rint(vectors * (127 / np.abs(vectors).max(axis=1, keepdims=True))).astype(np.int8)
     blocks = [codes[at : at + _BLOCK].view(np.int64) for at in range(0, len(codes), _BLOCK)]
     for query in queries[:5]:
-        store.dense(EMBEDDER, query, scope, 10)
+        store.dense(embedder, query, scope, 10)
     search, read, search_cpu, read_cpu, found = [], [], [], [], 0
     for query in queries[5:]:
         wall, cpu, _ = timed(lambda: sum(int(block.sum()) for block in blocks))
         read.append(wall)
         read_cpu.append(cpu)
-        wall, cpu, matches = timed(partial(store.dense, EMBEDDER, query, scope, 10))
+        wall, cpu, matches = timed(partial(store.dense, embedder, query, scope, 10))
         search.append(wall)
         search_cpu.append(cpu)
         exact = np.argsort(-(vectors @ query))[:10] + offset

@@ -86,6 +86,7 @@ class Pending:
     content: int
     title: str
     text: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,18 @@ class Store(Protocol):
         """The next texts without vectors, by id, beyond `after`."""
         ...
 
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """The next texts without vectors that nobody holds; from now on `worker` does, for so long.
+
+        What it held before it holds as long again. A lease ends with its time, with `release`, or with the
+        text's vectors.
+        """
+        ...
+
+    def release(self, worker: str) -> None:
+        """Let go of what a worker holds."""
+        ...
+
     def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None: ...
     def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
         """Forget vectors (of all embedders where none is named); returns how many chunks."""
@@ -259,6 +272,25 @@ class Store(Protocol):
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:
         """First chunks with their vectors, from texts all over the index."""
+        ...
+
+    # what another store takes over
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors (float32, shape (n, dimension)) of texts by hash; those without are left out."""
+        ...
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        ...
+
+    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
+        """Put these in the place of those that are known; an embedder without vectors has none."""
+        ...
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """What `remember` keeps: keys and answers."""
         ...
 
     # upkeep

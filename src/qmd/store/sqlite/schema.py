@@ -125,6 +125,23 @@ def _initial(db: apsw.Connection) -> None:
     db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
 
 
+_LEASES = """
+-- Which worker embeds a text, and until when (seconds since 1970): then it is anyone's.
+CREATE TABLE leases (
+  embedder TEXT NOT NULL,
+  content_id INTEGER NOT NULL REFERENCES contents(id) ON DELETE CASCADE,
+  worker TEXT NOT NULL,
+  until REAL NOT NULL,
+  PRIMARY KEY (embedder, content_id)
+) WITHOUT ROWID;
+CREATE INDEX leases_content ON leases(content_id);
+"""
+
+
+def _leases(db: apsw.Connection) -> None:
+    db.execute(_LEASES)
+
+
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial,)
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _leases)
 VERSION = len(MIGRATIONS)

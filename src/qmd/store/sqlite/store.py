@@ -8,15 +8,17 @@ from collections import OrderedDict
 
 from qmd.store.base import LexicalMatches, Scope
 from qmd.store.sqlite.collections import CollectionsPart
+from qmd.store.sqlite.copying import CopyingPart
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import DocumentsPart
+from qmd.store.sqlite.leases import LeasesPart
 from qmd.store.sqlite.lexical import Lexical
 from qmd.store.sqlite.upkeep import UpkeepPart
 from qmd.store.sqlite.vectors import VectorsPart
 from qmd.text.query import LexicalQuery
 
 
-class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart, UpkeepPart):
+class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart, LeasesPart, CopyingPart, UpkeepPart):
     """An index in one file. Raises `StoreError` and `ForeignIndexError` as `Database` does."""
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:

@@ -69,8 +69,8 @@ class VectorsPart(Part):
         filters, values = condition(self._ranges(scope), "d.id")
         with self._database.errors():
             rows = self._database.connection().execute(
-                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text "
-                f"FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
+                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, "
+                f"t.hash FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
                 f"WHERE d.content_id = t.id {filters}) "
                 "AND NOT EXISTS (SELECT 1 FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
                 "WHERE e.fingerprint = ? AND v.content_id = t.id) ORDER BY t.id LIMIT ?",
@@ -93,6 +93,9 @@ class VectorsPart(Part):
                 if ids is None:
                     continue
                 added += len(ids)
+                db.execute(
+                    "DELETE FROM leases WHERE embedder = ? AND content_id = ?", (embedder, item.content)
+                )
                 for tokens in item.tokens:
                     frequencies.update(set(tokens))
                 homes = db.execute(

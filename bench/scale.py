@@ -1,0 +1,314 @@
+"""What one SQLite file holds: real files by the ten thousand, and up to a million documents with vectors.
+
+    python bench/scale.py --corpus FOLDER --english FOLDER... --cjk FOLDER [--json OUT] [--plot SVG]
+
+*Files*: Markdown of `--corpus`, at most `--files` of it, indexed by `qmd collection add` as a process, and
+updated again without a change; then searched, with one folder in a hundred in a collection of its own.
+
+*Growth*: documents of about 60 words, drawn as `synthetic.py` draws them, one vector each, put into an index
+through its store, 1% of them in a second collection; measured at each of `--sizes`. The vectors are drawn
+around 500 centres, as in `vectors.py`: times are those of real ones, what is found is not. *Reading the
+matrix* is the sum over its int8 bytes, in blocks as the store has them: the least that a scan of everything
+can take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common import median, percentile, say, table, word_counts, write_json
+from processes import Program, ours
+from synthetic import Vocabulary, chinese_counts, questions, selective
+from vectors import Matrix, clustered, measured, timed, unit
+
+SEED = 20261122
+DIMENSION = 384
+MOST, FEW = "most", "few"
+#: Words of a generated document.
+_WORDS = 60
+_BATCH = 1_000
+
+
+def main() -> None:
+    options = _options()
+    english = Vocabulary.of(word_counts(options.english))
+    cjk = Vocabulary.of(chinese_counts(options.cjk))
+    queries = {
+        "selective": selective(english, cjk, options.queries),
+        "questions": questions(english, options.queries),
+    }
+    result: dict[str, Any] = {}
+    if options.corpus:
+        result["files"] = files(options, queries)
+        print(table(["files", ""], [[key, value] for key, value in result["files"].items()]) + "\n")
+    if options.sizes:
+        result["growth"] = growth(options, english, cjk, queries)
+        heads = list(result["growth"][-1])
+        print(table(heads, [[row.get(head, "") for head in heads] for row in result["growth"]]))
+    write_json(options.json, result)
+    if options.plot and options.sizes:
+        plot(result["growth"], options.plot)
+
+
+# -- real files ----------------------------------------------------------------------------------------------
+
+
+def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[str, Any]:
+    """Index a folder of Markdown as a process, and search it."""
+    import qmd
+
+    state = options.work / "files"
+    shutil.rmtree(state, ignore_errors=True)
+    program = ours(state, ())
+    most, few = _share_out(options.corpus, options.work / "corpus", options.files)
+    began = [
+        program.run("collection", "add", str(most), "--name", MOST),
+        program.run("collection", "add", str(few), "--name", FEW),
+    ]
+    again = program.run("update")
+    location = _index_of(program)
+    found: dict[str, Any] = {
+        "files": sum(1 for _ in _markdown(most)) + sum(1 for _ in _markdown(few)),
+        "text_mb": round(sum(file.stat().st_size for file in _markdown(options.work / "corpus")) / 1e6, 1),
+        "index_seconds": round(sum(cost.wall for cost in began), 1),
+        "index_peak_mb": round(max(cost.memory for cost in began) / 1e6),
+        "update_seconds": round(again.wall, 2),
+        "update_peak_mb": round(again.memory / 1e6),
+        "index_mb": round(location.stat().st_size / 1e6, 1),
+    }
+    with qmd.open_index(location, config=_config_of(program)) as index:
+        found["documents"] = index.status().total_documents
+        for kind, asked in queries.items():
+            for name, scope in (("", ()), ("_1%", (FEW,))):
+                times = [timed(partial(index.search, query, collections=scope))[0] for query in asked][5:]
+                found[f"search_{kind}{name}_p50"] = round(median(times), 2)
+                found[f"search_{kind}{name}_p95"] = round(percentile(times, 0.95), 2)
+    return found
+
+
+def _share_out(source: Path, target: Path, most: int) -> tuple[Path, Path]:
+    """Links to at most so many of the Markdown files, one in a hundred of them in a folder of their own."""
+    shutil.rmtree(target, ignore_errors=True)
+    found = sorted(_markdown(source))
+    random.Random(SEED).shuffle(found)
+    for number, file in enumerate(found[:most]):
+        to = target / (FEW if number % 100 == 0 else MOST) / file.relative_to(source)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        os.link(file, to)
+    return target / MOST, target / FEW
+
+
+def _markdown(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*.md") if path.is_file() and not path.is_symlink())
+
+
+def _index_of(program: Program) -> Path:
+    return Path(program.environ["XDG_CACHE_HOME"]) / "qmd" / "index.sqlite"
+
+
+def _config_of(program: Program) -> Path:
+    return Path(program.environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
+
+
+# -- growth --------------------------------------------------------------------------------------------------
+
+
+def growth(
+    options: argparse.Namespace, english: Vocabulary, cjk: Vocabulary, queries: dict[str, list[str]]
+) -> list[dict[str, Any]]:
+    """Build one index after the other, each measured in a process of its own."""
+    rows = []
+    for size in options.sizes:
+        command = [sys.executable, __file__, *sys.argv[1:], "--one-size", str(size)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        say(f"{size:,}: {rows[-1]}")
+    return rows
+
+
+def one_size(options: argparse.Namespace) -> dict[str, Any]:
+    """An index of so many documents, and what searching it takes (milliseconds)."""
+    import resource
+
+    import qmd
+
+    english = Vocabulary.of(word_counts(options.english))
+    cjk = Vocabulary.of(chinese_counts(options.cjk))
+    count = options.one_size
+    chance = np.random.default_rng(SEED)
+    vectors = clustered(chance, count, DIMENSION)
+    options.work.mkdir(parents=True, exist_ok=True)
+    location = options.work / f"growth-{count}.sqlite"
+    for old in options.work.glob(f"growth-{count}.*"):
+        old.unlink()
+    row: dict[str, Any] = {"documents": count}
+    for name in (MOST, FEW):
+        (options.work / "roots" / name).mkdir(parents=True, exist_ok=True)
+    with qmd.open_index(location, config=location.with_suffix(".yml")) as index:
+        for name in (MOST, FEW):
+            index.add_collection(str(options.work / "roots" / name), name)
+        fingerprint = index.roles.fingerprint
+        row |= _fill(index, fingerprint, vectors, english, cjk)
+        row["index_mb"] = round(index.status().size / 1e6, 1)
+    picked = chance.integers(0, count, 45)
+    noise = chance.standard_normal((len(picked), DIMENSION)).astype(np.float32)
+    near = unit(vectors[picked] + noise * (0.7 / DIMENSION**0.5))
+    with qmd.open_index(location, config=location.with_suffix(".yml")) as index:
+        for kind, asked in (
+            ("selective", selective(english, cjk, options.queries)),
+            ("questions", questions(english, options.queries)),
+        ):
+            row |= _latencies(kind, partial(index.search), asked)
+            row |= _latencies(f"{kind}_1%", partial(index.search, collections=[FEW]), asked)
+        few = asked[:45]
+        row |= _latencies("vsearch", partial(index.vsearch, min_score=0.0), few)
+        row |= _latencies("vsearch_1%", partial(index.vsearch, min_score=0.0, collections=[FEW]), few)
+        row |= _latencies("query_not_reranked", partial(index.query, rerank=False), few)
+        row |= _latencies("query", index.query, few[:20])
+        row["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+        from qmd.store.base import Scope
+
+        whole = measured(index._store, "all", Scope((MOST, FEW)), vectors, near, 0, fingerprint)
+        part = vectors[count - count // 100 :]
+        small = measured(index._store, "1%", Scope((FEW,)), part, near, count - len(part), fingerprint)
+    row |= {
+        "dense_p50": whole["p50"],
+        "reading_p50": whole["read_p50"],
+        "dense_over_reading": whole["ratio"],
+        "recall@10": whole["recall"],
+        "dense_1%_p50": small["p50"],
+        "dense_1%_p95": small["p95"],
+        "recall@10_1%": small["recall"],
+    }
+    return row
+
+
+def _fill(
+    index: Any, fingerprint: str, vectors: Matrix, english: Vocabulary, cjk: Vocabulary
+) -> dict[str, Any]:
+    """One document a vector; returns the seconds that documents and vectors took."""
+    from qmd.store.base import Embedded, Scope
+    from qmd.types import Chunk
+
+    store = index._store
+    split = len(vectors) - len(vectors) // 100
+    source = _documents(english, cjk)
+    text_seconds = vector_seconds = 0.0
+    for name, low, high in ((MOST, 0, split), (FEW, split, len(vectors))):
+        after = 0
+        for at in range(low, high, _BATCH):
+            batch = list(itertools.islice(source, min(_BATCH, high - at)))
+            began = time.perf_counter()
+            store.apply(name, batch, [], [])
+            text_seconds += time.perf_counter() - began
+            began = time.perf_counter()
+            waiting = store.pending(fingerprint, Scope((name,)), after, _BATCH)
+            after = waiting[-1].content
+            store.add_vectors(
+                fingerprint,
+                "bench",
+                [
+                    Embedded(
+                        item.content,
+                        [Chunk(0, 0, len(item.text), 1, 3)],
+                        vectors[None, int(item.title)],
+                        [[]],
+                    )
+                    for item in waiting
+                ],
+            )
+            vector_seconds += time.perf_counter() - began
+        store.finish_scan(name)
+    store.refresh_statistics(force=True)
+    return {"text_seconds": round(text_seconds, 1), "vector_seconds": round(vector_seconds, 1)}
+
+
+def _documents(english: Vocabulary, cjk: Vocabulary) -> Iterator[Any]:
+    """Documents whose title is their number, a fifth of them Chinese."""
+    from qmd.store.base import Changed
+    from qmd.types import Fingerprint, SourceText
+
+    chance = random.Random(SEED)
+    words, runs = english.sampler(chance), cjk.sampler(chance)
+    for number in itertools.count():
+        body = "，".join(runs(_WORDS // 3)) if number % 5 == 4 else " ".join(words(_WORDS))
+        text = f"# {number}\n\n{body}\n"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        source = SourceText(text, digest, str(number))
+        yield Changed(f"{number}.md", Fingerprint(len(text), number, number), source)
+
+
+def _latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]:
+    for query in queries[:5]:
+        work(query)
+    times = [timed(partial(work, query))[0] for query in queries[5:]]
+    return {f"{name}_p50": round(median(times), 2), f"{name}_p95": round(percentile(times, 0.95), 2)}
+
+
+def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Milliseconds over documents, both in powers of ten."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 5))
+    sizes = [row["documents"] for row in rows]
+    for key, label in (
+        ("selective_p50", "search, selective"),
+        ("questions_p50", "search, questions"),
+        ("selective_1%_p50", "search, collection of 1%"),
+        ("dense_p50", "vectors alone"),
+        ("dense_1%_p50", "vectors alone, collection of 1%"),
+        ("vsearch_p50", "vsearch"),
+        ("query_not_reranked_p50", "query, not reranked"),
+        ("query_p50", "query, 30 reranked"),
+    ):
+        axes.plot(sizes, [row[key] for row in rows], marker="o", label=label)
+    axes.set(
+        xscale="log", yscale="log", xlabel="documents, one vector each", ylabel="milliseconds, p50, warm"
+    )
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Real files by the ten thousand, documents by the million.")
+    parser.add_argument("--corpus", type=Path, help="a folder of Markdown")
+    parser.add_argument("--files", type=int, default=58_000)
+    parser.add_argument(
+        "--english", type=Path, nargs="+", required=True, help="collections whose words are used"
+    )
+    parser.add_argument("--cjk", type=Path, required=True, help="the same, in Chinese")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=105)
+    parser.add_argument("--work", type=Path, default=Path("bench-work") / "scale")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--one-size", type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    chosen = _options()
+    if chosen.one_size:
+        print(json.dumps(one_size(chosen)))
+    else:
+        main()

@@ -1,0 +1,74 @@
+"""What another store takes over from this one, besides documents: vectors, token counts, answers of models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from qmd.store.sqlite.part import Part
+from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class CopyingPart(Part):
+    """Reading out, and setting, what is otherwise only added to."""
+
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors (float32, shape (n, dimension)) of texts by hash; those without are left out."""
+        import numpy as np
+
+        found: dict[str, tuple[list[Chunk], list[bytes]]] = {}
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT t.hash, v.seq, v.start, v.end, v.first_line, v.last_line, v.vector "
+                "FROM json_each(?) h JOIN contents t ON t.hash = h.value "
+                "JOIN content_vectors v ON v.content_id = t.id JOIN embedders e ON e.id = v.embedder_id "
+                "WHERE e.fingerprint = ? ORDER BY t.id, v.seq",
+                (json.dumps(list(hashes)), embedder),
+            )
+            for digest, *chunk, vector in rows:
+                chunks, vectors = found.setdefault(digest, ([], []))
+                chunks.append(Chunk(*chunk))
+                vectors.append(vector)
+        return {
+            digest: (
+                chunks,
+                np.frombuffer(b"".join(rows), np.float16).reshape(len(rows), -1).astype(np.float32),
+            )
+            for digest, (chunks, rows) in found.items()
+        }
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        with self._database.snapshot() as db:
+            row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
+            if row is None:
+                return 0, {}
+            counts = db.execute(
+                "SELECT token, chunks FROM token_frequencies WHERE embedder_id = ?", (row[0],)
+            )
+            return int(row[1]), dict(counts)
+
+    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
+        """Put these in the place of those that are known; an embedder without vectors has none."""
+        with self._database.transaction() as db:
+            row = db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
+            if row is None:
+                return
+            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", row)
+            db.executemany(
+                "INSERT INTO token_frequencies (embedder_id, token, chunks) VALUES (?, ?, ?)",
+                ((row[0], token, count) for token, count in counts.items()),
+            )
+            db.execute("UPDATE embedders SET chunks = ? WHERE id = ?", (chunks, row[0]))
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """What `remember` keeps: keys and answers."""
+        with self._database.errors():
+            yield from self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")

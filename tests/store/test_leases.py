@@ -1,0 +1,124 @@
+"""Leases on texts: who embeds what, so that nothing is done twice and nothing is left."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmd.store.base import Changed, Embedded, Scope, Store
+from qmd.store.sqlite.store import SqliteStore
+from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
+
+NOTES = Scope(("notes",))
+VECTOR = np.array([[0.6, 0.8]], np.float32)
+
+
+def source(number: int) -> SourceText:
+    text = f"# Note {number}\n\nText {number}\n"
+    return SourceText(text, hashlib.sha256(text.encode()).hexdigest(), f"Note {number}")
+
+
+def fill(store: Store, count: int) -> None:
+    store.sync(Config("index.yml", "", {"notes": Collection("notes", "/notes")}))
+    changed = [Changed(f"{n}.md", Fingerprint(1, n, n), source(n)) for n in range(count)]
+    store.apply("notes", changed, [], [])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = SqliteStore(str(tmp_path / "index.sqlite"))
+    fill(made, 10)
+    yield made
+    made.close()
+
+
+def leased(store: Store, worker: str, limit: int = 4, seconds: float = 60.0) -> set[str]:
+    return {item.title for item in store.lease("model", NOTES, worker, limit, seconds)}
+
+
+def test_no_text_is_leased_to_two(store: Store) -> None:
+    first, second, third = (leased(store, worker) for worker in ("a", "b", "a"))
+    assert (len(first), len(second), len(third)) == (4, 4, 2)
+    assert first | second | third == {f"Note {n}" for n in range(10)}
+    assert leased(store, "c") == set()
+
+
+def test_what_a_worker_lets_go_is_anyones(store: Store) -> None:
+    first = leased(store, "a")
+    store.release("a")
+    assert leased(store, "b") == first
+
+
+def test_a_lease_ends_with_its_time(store: Store) -> None:
+    first = leased(store, "a", seconds=0.0)
+    assert leased(store, "b") == first
+
+
+def test_a_lease_from_before_the_clock_was_put_back_ends(store: Store) -> None:
+    first = leased(store, "a", seconds=1e9)
+    assert leased(store, "b") == first
+
+
+def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
+    items = store.lease("model", NOTES, "a", 10, 60.0)
+    chunk = Chunk(0, 0, 5, 1, 1)
+    store.add_vectors("model", "m", [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
+    store.release("a")
+    assert items[0].title not in leased(store, "b", limit=10)
+    # Another model has not seen it.
+    assert items[0].title in {item.title for item in store.lease("other", NOTES, "b", 10, 60.0)}
+
+
+def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
+    leased(store, "a", limit=10)
+    store.apply("notes", [], [], ["0.md"])
+    store.prune()
+    store.apply("notes", [Changed("0.md", Fingerprint(1, 0, 0), source(0))], [], [])
+    assert leased(store, "b", limit=10) == {"Note 0"}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5)), max_size=20))
+def test_whatever_is_asked_nothing_is_held_twice(asked: list[tuple[str, int]]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(f"{folder}/index.sqlite")
+        fill(store, 12)
+        held: list[str] = []
+        for worker, limit in asked:
+            held += leased(store, worker, limit)
+        store.close()
+    assert len(held) == len(set(held)) == min(12, sum(limit for _, limit in asked))
+
+
+def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: Path) -> None:
+    items = store.lease("model", NOTES, "a", 10, 60.0)
+    chunks = [Chunk(0, 0, 5, 1, 1), Chunk(1, 5, 9, 2, 3)]
+    vectors = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
+    store.add_vectors("model", "m", [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
+    store.remember({"key": "answer"})
+    found = store.vectors_of("model", [items[0].hash, items[1].hash, "unknown"])
+    assert list(found) == [items[0].hash]
+    assert found[items[0].hash][0] == chunks
+    np.testing.assert_allclose(found[items[0].hash][1], vectors, atol=1e-3)
+    assert store.all_token_frequencies("model") == (2, {1: 1, 2: 2})
+    assert store.all_token_frequencies("other") == (0, {})
+    assert dict(store.answers()) == {"key": "answer"}
+
+    other = SqliteStore(str(tmp_path / "other.sqlite"))
+    fill(other, 1)
+    item = other.pending("model", NOTES, 0, 10)[0]
+    other.set_token_frequencies("model", 7, {5: 3})
+    assert other.all_token_frequencies("model") == (0, {})
+    other.add_vectors("model", "m", [Embedded(item.content, chunks, vectors, [[9], []])])
+    other.set_token_frequencies("model", 7, {5: 3})
+    assert other.all_token_frequencies("model") == (7, {5: 3})
+    assert other.token_frequencies("model", [5, 9]) == (7, [3, 0])
+    other.close()
