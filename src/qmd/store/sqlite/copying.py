@@ -1,4 +1,4 @@
-"""What another store takes over from this one, besides documents: vectors, token counts, answers of models."""
+"""What another store takes over from this one, besides documents: vectors, token counts, answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which worker embeds which texts: leases, so that none is embedded twice and a dead worker's are taken over."""
+"""Leases: which worker embeds which texts, so that none is embedded twice and a dead worker's are not lost."""
 
 from __future__ import annotations
 

@@ -1,0 +1,156 @@
+"""From one store to another: everything that is in an index, without embedding anything again.
+
+What the other has already is left as it is, so that a copy that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from qmd.errors import StoreError
+from qmd.store.base import Changed, Embedded, Scope, Store
+from qmd.types import Config, Document, Fingerprint, SourceText
+
+#: What is fetched and written together: documents, texts with their vectors, answers of models.
+_DOCUMENTS, _TEXTS, _ANSWERS = 200, 256, 1_000
+
+#: Called with what is being copied, how much of it is done, and how much there is.
+OnProgress = Callable[[str, int, int], None]
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport:
+    """What a copy did: documents that were put in and taken out, chunks whose vectors were put in.
+
+    `total_documents` and `total_chunks` are what both stores hold now.
+    """
+
+    documents: int
+    removed: int
+    chunks: int
+    total_documents: int
+    total_chunks: int
+
+
+def copy(
+    source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
+) -> CopyReport:
+    """Make `target` hold what `source` does: collections, contexts, documents, vectors, answers.
+
+    Raises `StoreError` where they differ in the end: then the source has changed meanwhile.
+    """
+    target.sync(config)
+    documents = removed = 0
+    for name in config.collections:
+        added, gone = _copy_collection(source, target, name, on_progress)
+        documents, removed = documents + added, removed + gone
+    target.prune()
+    target.refresh_statistics(force=True)
+    scope = Scope(tuple(config.collections))
+    chunks = 0
+    for embedder, (name, total) in source.embedders().items():
+        chunks += _copy_vectors(source, target, embedder, name, total, scope, on_progress)
+    for batch in _batches(source.answers(), _ANSWERS):
+        target.remember(dict(batch))
+    return _verified(source, target, config, CopyReport(documents, removed, chunks, 0, 0))
+
+
+def _copy_collection(source: Store, target: Store, name: str, on_progress: OnProgress) -> tuple[int, int]:
+    """(documents put in, documents taken out)."""
+    wanted, present = source.manifest(name), target.manifest(name)
+    missing = (
+        document
+        for document in source.listing(name)
+        if present.get(document.path) != wanted.get(document.path)
+    )
+    done = len(wanted) - sum(present.get(path) != fingerprint for path, fingerprint in wanted.items())
+    documents = 0
+    for batch in _batches(missing, _DOCUMENTS):
+        texts = source.texts([document.id for document in batch])
+        changed = [
+            _changed(document, texts[document.id], wanted[document.path])
+            for document in batch
+            # What is gone meanwhile is found in the end.
+            if document.id in texts and document.path in wanted
+        ]
+        target.apply(name, changed, [], [])
+        documents += len(changed)
+        on_progress(f"documents of {name}", done + documents, len(wanted))
+    gone = [path for path in present if path not in wanted]
+    if gone:
+        target.apply(name, [], [], gone)
+    target.finish_scan(name)
+    return documents, len(gone)
+
+
+def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed:
+    source = SourceText(text, document.hash, document.title)
+    return Changed(document.path, fingerprint, source, document.author, document.date)
+
+
+def _copy_vectors(
+    source: Store,
+    target: Store,
+    embedder: str,
+    name: str,
+    total: int,
+    scope: Scope,
+    on_progress: OnProgress,
+) -> int:
+    """How many chunks were put in."""
+    done = target.embedders().get(embedder, (name, 0))[1]
+    copied = after = 0
+    while waiting := target.pending(embedder, scope, after, _TEXTS):
+        after = waiting[-1].content
+        known = source.vectors_of(embedder, [item.hash for item in waiting])
+        batch = [
+            Embedded(item.content, chunks, vectors, [[]] * len(chunks))
+            for item in waiting
+            if item.hash in known
+            for chunks, vectors in [known[item.hash]]
+        ]
+        if batch:
+            target.add_vectors(embedder, name, batch)
+        copied += sum(len(item.chunks) for item in batch)
+        on_progress(f"vectors of {name}", done + copied, total)
+    target.set_token_frequencies(embedder, *source.all_token_frequencies(embedder))
+    return copied
+
+
+def _verified(source: Store, target: Store, config: Config, report: CopyReport) -> CopyReport:
+    """The report with what both hold, once everything has been compared."""
+    documents = 0
+    for name in config.collections:
+        wanted, present = source.manifest(name), target.manifest(name)
+        if wanted != present:
+            raise _different(f"the documents of '{name}' ({len(wanted):,} and {len(present):,})")
+        pairs = zip(source.listing(name), target.listing(name), strict=False)
+        if any((mine.path, mine.hash) != (theirs.path, theirs.hash) for mine, theirs in pairs):
+            raise _different(f"the texts of '{name}'")
+        documents += len(wanted)
+    mine, theirs = source.embedders(), target.embedders()
+    if mine != theirs:
+        raise _different(f"the vectors ({_chunks(mine):,} and {_chunks(theirs):,} chunks)")
+    return CopyReport(report.documents, report.removed, report.chunks, documents, _chunks(mine))
+
+
+def _chunks(embedders: dict[str, tuple[str, int]]) -> int:
+    return sum(chunks for _, chunks in embedders.values())
+
+
+def _different(what: str) -> StoreError:
+    return StoreError(
+        f"after copying, the stores differ in {what}",
+        "something is writing to one of them: let it end and copy again; what was copied is kept",
+    )
+
+
+def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
