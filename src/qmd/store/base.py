@@ -70,7 +70,7 @@ class ChunkMatch:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file whose text is to be stored, with its author ("" for none) and its date, as `Document` has them."""
+    """A file whose text is to be stored, with its author and its date as `Document` has them."""
 
     path: str
     fingerprint: Fingerprint

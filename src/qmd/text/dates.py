@@ -1,4 +1,4 @@
-"""Dates as documents and queries have them: `2024-03-07T10:00:00`, of no time zone, which sort as times do."""
+"""Dates as documents and queries have them: `2024-03-07T10:00:00`, in no time zone, sorted as texts."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def read(text: str) -> str | None:
             # What is not written is the least that it can be.
             parts = (int(part or least) for part, least in zip(found.groups(), _LEAST, strict=True))
             year, month, day, hour, minute, second = parts
-            moment = datetime(year, month, day, hour, minute, second)
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def stamped(name: str) -> tuple[str, str] | None:
-    """(moment, the rest) of a name that begins as `2024-03-07_10_00_00_`, whether or not a calendar has it."""
+    """(moment, the rest) of a name that begins as `2024-03-07_10_00_00_`; no calendar need have it."""
     found = _STAMP.fullmatch(name)
     if found is None:
         return None

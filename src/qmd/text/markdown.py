@@ -1,4 +1,4 @@
-"""Markdown as far as a search engine needs it: front matter, headings, fences, rules, what a file says of itself.
+"""Markdown as far as a search engine needs it: front matter, headings, fences, rules; what a file says it is.
 
 Texts are expected with line feeds as line ends. Every function is linear in the length of its text.
 """

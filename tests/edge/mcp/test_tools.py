@@ -49,6 +49,9 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
         "limit": LIMIT | {"default": 10},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
         "collection": TEXT,
+        "author": TEXT,
+        "after": TEXT,
+        "before": TEXT,
     }
     typed = {
         "type": "object",

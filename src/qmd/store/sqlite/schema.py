@@ -149,7 +149,7 @@ def _origins(db: apsw.Connection) -> None:
 
 
 def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
-    """(author, as it is compared, date, id) of a collection's documents, from what the index holds of them."""
+    """(author, as it is compared, date, id) of a collection's documents, from what the index has of them."""
     from qmd.text import origin
     from qmd.text.markdown import Properties, properties
 

@@ -282,7 +282,7 @@ class VectorsPart(Part):
         wanted: int,
         chosen: NDArray[np.int64] | None,
     ) -> tuple[list[int], int]:
-        """The chunks (of those chosen) with the highest int8 scores, and how many there are to choose from."""
+        """The chunks (of those chosen) with the highest int8 scores, and how many these are the best of."""
         import numpy as np
         import simsimd
 
