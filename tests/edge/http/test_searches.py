@@ -133,12 +133,12 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
         (
             "/search",
             {"query": "a", "minScore": 0},
-            "minScore: no such field; there are query, limit, min_score, collection",
+            "minScore: no such field; there are query, limit, min_score, collection, author, after, before",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
-            "explain: no such field; there are query, limit, min_score, collection",
+            "explain: no such field; there are query, limit, min_score, collection, author, after, before",
         ),
         ("/query", {}, "exactly one of query and searches is wanted"),
         (

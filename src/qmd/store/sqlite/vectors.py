@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _RESCORED = 50
 #: Where a filter leaves no more chunks than this, they are all scored in float32.
 _EXACT = 2_000
+#: Filters whose chunks are kept between searches.
+_FILTERS = 8
 #: Blocks that are kept decoded between searches: at most this many bytes.
 _RESIDENT_BYTES = 1 << 30
 
@@ -259,10 +261,12 @@ class VectorsPart(Part):
             return None
         if within.is_empty:
             return np.zeros(0, np.int64)
-        state = (*_state(db), embedder, within)
-        known: tuple[object, NDArray[np.int64]] | None = getattr(self._local, "chosen", None)
-        if known is not None and known[0] == state:
-            return known[1]
+        # A wide filter is long to read: the last ones are kept for each state of the index.
+        state, known = getattr(self._local, "chosen", (None, {}))
+        if state != _state(db) or len(known) >= _FILTERS:
+            self._local.chosen = (_state(db), known := {})
+        if (embedder, within) in known:
+            return known[embedder, within]
         joined = (
             "JOIN content_vectors v ON v.content_id = d.content_id "
             "AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
@@ -270,7 +274,7 @@ class VectorsPart(Part):
         query, values = passing(within, "v.id", joined)
         # A text that several documents have comes once for each of them.
         chosen = np.unique(np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64))
-        self._local.chosen = (state, chosen)
+        known[embedder, within] = chosen
         return chosen
 
     def _nearest(
