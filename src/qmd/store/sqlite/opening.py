@@ -78,7 +78,7 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
         if opened.stamp is not None:
             opened.connection.close()
             raise StoreError(
-                f"{path} was written by an older qmd, and can only be brought up to date where it can be written",
+                f"{path} was written by an older qmd, and may not be written to bring it up to date",
                 "run 'qmd status' once as a user who may write it and its folder",
             )
         _migrate(opened.connection, busy_timeout_ms)

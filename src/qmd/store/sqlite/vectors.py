@@ -262,13 +262,16 @@ class VectorsPart(Part):
         if within.is_empty:
             return np.zeros(0, np.int64)
         # A wide filter is long to read: the last ones are kept for each state of the index.
-        state, known = getattr(self._local, "chosen", (None, {}))
-        if state != _state(db) or len(known) >= _FILTERS:
-            self._local.chosen = (_state(db), known := {})
+        before: object
+        known: dict[tuple[str, Within], NDArray[np.int64]]
+        before, known = getattr(self._local, "chosen", (None, {}))
+        if before != (state := _state(db)) or len(known) >= _FILTERS:
+            known = {}
+            self._local.chosen = (state, known)
         if (embedder, within) in known:
             return known[embedder, within]
         joined = (
-            "JOIN content_vectors v ON v.content_id = d.content_id "
+            "CROSS JOIN content_vectors v ON v.content_id = d.content_id "
             "AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
         )
         query, values = passing(within, "v.id", joined)
