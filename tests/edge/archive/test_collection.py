@@ -8,6 +8,7 @@ import pytest
 
 from tests.edge.archive.conftest import CAFE, GROWTH_LATER, PLAN, RAIN, lay_out
 from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.cli.schemas import faults, schema
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,9 @@ def test_authors_are_listed_in_every_format(scholar: User) -> None:
     assert head.split() == ["Author", "Documents", "First", "Last"]
     assert first.split()[:3] == ["q9adg", "9", "2020-01-01"]
     assert second.split() == ["林中", "2", "2022-06-01", "2022-06-02"]
-    assert json.loads(scholar.ok("ls", "--authors", "archive", "--json"))[1] == {
+    listed = json.loads(scholar.ok("ls", "--authors", "archive", "--json"))
+    assert faults(listed, schema("ls --authors")) == []
+    assert listed[1] == {
         "name": "林中",
         "documents": 2,
         "first": "2022-06-01T07:00:00",
