@@ -53,7 +53,17 @@ if TYPE_CHECKING:
         UsageError,
         VectorIndexMissingError,
     )
-    from qmd.types import Chunk, Collection, Document, Hit, SearchResponse, Snippet, Stage, TypedSearch
+    from qmd.types import (
+        Author,
+        Chunk,
+        Collection,
+        Document,
+        Hit,
+        SearchResponse,
+        Snippet,
+        Stage,
+        TypedSearch,
+    )
 
 _HOMES = {
     "qmd.engine.archive.archive": ("Archive", "AuthorPosts", "Match", "Matches", "PostText"),
@@ -90,6 +100,7 @@ _HOMES = {
         "VectorIndexMissingError",
     ),
     "qmd.types": (
+        "Author",
         "Chunk",
         "Collection",
         "Document",
@@ -121,6 +132,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "AmbiguousReferenceError",
     "Archive",
+    "Author",
     "AuthorPosts",
     "Benchmark",
     "BusyError",

@@ -84,11 +84,16 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file, read: text without byte-order mark, lines ended by line feeds; the SHA-256 of that text."""
+    """A file, read: text without byte-order mark, lines ended by line feeds; the SHA-256 of that text.
+
+    `author` and `date` are what its front matter says, "" where it says nothing.
+    """
 
     text: str
     hash: str
     title: str
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of the index, without its text."""
+    """A document of the index, without its text.
+
+    `author` is "" where nobody is known; `date` is `2024-03-07T10:00:00`, of no time zone.
+    """
 
     id: int
     collection: str
@@ -113,6 +121,8 @@ class Document:
     hash: str
     size: int
     modified_ns: int
+    author: str = ""
+    date: str = ""
 
     @property
     def docid(self) -> str:
@@ -122,6 +132,16 @@ class Document:
     def file(self) -> str:
         """The display path: `collection/relative/path.md`."""
         return f"{self.collection}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """An author: how many documents there are of them, and the dates of the first and of the last."""
+
+    name: str
+    documents: int
+    first: str
+    last: str
 
 
 @dataclass(frozen=True, slots=True)

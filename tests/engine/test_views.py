@@ -32,6 +32,7 @@ def mine(whole: qmd.Index) -> qmd.Index:
 
 #: What may be called within limits, and what may not; a new method belongs in one of them.
 SEEN = {
+    "authors",
     "collection",
     "contexts",
     "documents",

@@ -130,19 +130,25 @@ def multi_get(
 
 @click.command(cls=Command)
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
+@click.option("--authors", is_flag=True, help="List authors, of all collections or of one.")
 @full_path_option
 @format_options(*FORMATS)
 @pass_session
-def ls(session: Session, target: str | None, full_path: bool) -> None:
+def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> None:
     """List the collections, or the files of one with their sizes and dates.
+
+    --authors lists whose documents there are, and from when to when: what the searches' --author takes.
 
     \b
     Examples:
       qmd ls
       qmd ls notes
       qmd ls notes/2026 --json
+      qmd ls --authors
     """
-    if target is None:
+    if authors:
+        _list_authors(session, target)
+    elif target is None:
         _list_collections(session)
     else:
         _list_files(session, target, full_path)
@@ -163,6 +169,23 @@ def _list_collections(session: Session) -> None:
     rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
     nothing = "No collections yet. Add one with: qmd collection add PATH"
     show_listing(Listing("collections", "collection", table, rows, nothing=nothing))
+
+
+def _list_authors(session: Session, collection: str | None) -> None:
+    from dataclasses import asdict
+
+    from qmd.cli.render.rows import Column, Listing
+    from qmd.cli.show import show_listing
+
+    found = session.index.authors(() if collection is None else (collection,))
+    table = (
+        Column("name", "Author"),
+        Column("documents", right=True),
+        Column("first", shown=lambda date: str(date)[:10]),
+        Column("last", shown=lambda date: str(date)[:10]),
+    )
+    nothing = "No authors: no document's front matter or folder names one."
+    show_listing(Listing("authors", "author", table, [asdict(each) for each in found], nothing=nothing))
 
 
 def _list_files(session: Session, target: str, full_path: bool) -> None:

@@ -49,6 +49,16 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
+def date(value: str) -> str:
+    """The type of an option that is a date, or a part of one."""
+    from qmd.engine.requests import DATE
+    from qmd.text import dates
+
+    if dates.read(value) is None:
+        raise click.BadParameter(f"must be {DATE}, not '{value}'")
+    return value
+
+
 class OneOf(click.Choice[str]):
     """One of some words."""
 
@@ -115,6 +125,18 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
         shell_complete=candidates.collections,
         help=help,
     )
+
+
+def filter_options(command: Decorated) -> Decorated:
+    """`--author`, `--after` and `--before`."""
+    decorators = [
+        click.option("--author", metavar="NAME", help="Only documents of this author."),
+        click.option("--after", type=date, metavar="DATE", help="Only documents from this date on: 2024-06."),
+        click.option("--before", type=date, metavar="DATE", help="Only documents from before this date."),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
 
 
 def words(parts: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from qmd.cli.options import (
     chosen_format,
     collection_option,
     decimal,
+    filter_options,
     format_options,
     full_path_option,
     line_numbers_option,
@@ -47,6 +48,7 @@ def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
             help=f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]",
         ),
         collection_option("Search only this collection (may be repeated)."),
+        filter_options,
         click.option("--all", "everything", is_flag=True, help="Show all results."),
         click.option(
             "--min-score",
@@ -104,13 +106,15 @@ def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
     """Find documents by their words (BM25): fast, and nothing else is needed.
 
     All words count, in any order; "quoted words" stand together, word* finds longer words, and -word leaves
-    documents out (after --). A single - reads the query from stdin.
+    documents out (after --). author:NAME, after:2024-06 and before:2025 filter as the options do, in all
+    searches. A single - reads the query from stdin.
 
     \b
     Examples:
       qmd search deploy kubernetes
       qmd search '"release notes" 2026' -c work -n 10
       qmd search --json -- performance -sports
+      qmd search backup --author ann --after 2024-06
     """
     _run(session, "search", text, options)
 
@@ -185,6 +189,9 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
         explain=options["explain"],
         full=options["full"],
         timeout=options.get("timeout"),
+        author=options["author"],
+        after=options["after"],
+        before=options["before"],
     )
     response = ask(session.index, kind, request, options["mode"])
     known = session.index.config.collections

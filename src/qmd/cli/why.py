@@ -10,7 +10,7 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command
-from qmd.cli.options import OneOf, collection_option, decimal, json_option, whole, words
+from qmd.cli.options import OneOf, collection_option, decimal, filter_options, json_option, whole, words
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted
 from qmd.cli.terminal import (
@@ -57,6 +57,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
     "-n", "limit", type=whole(1, 1_000_000), metavar="N", help=f"As of the search.  [default: {_LIMIT}]"
 )
 @collection_option("As of the search (may be repeated).")
+@filter_options
 @click.option(
     "--min-score",
     type=decimal(0, 1),
@@ -121,6 +122,9 @@ def _request(query: str, options: dict[str, Any]) -> SearchRequest:
         rerank=not options["no_rerank"],
         expand=not options["no_expand"],
         ranking=options["ranking"],
+        author=options["author"],
+        after=options["after"],
+        before=options["before"],
     )
 
 

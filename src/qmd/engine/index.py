@@ -31,6 +31,7 @@ from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import (
     DEFAULT_PATTERN,
+    Author,
     Collection,
     Config,
     Document,
@@ -379,16 +380,33 @@ class Index:
         limit: int | None = DEFAULT_LIMIT,
         min_score: float = 0.0,
         collections: Sequence[str] = (),
+        author: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
         explain: bool = False,
         full: bool = False,
     ) -> SearchResponse:
         """Full-text search by BM25. `limit` None returns all; `full` fills in the hits' `body`.
 
+        `author`, `after` (included) and `before` (not included) filter; a date may be a part of one,
+        `2024-06`. They can also be typed in the query, `author:"two words" after:2024`; those given here
+        count before that.
+
         Raises `UsageError` for values that mean nothing and `CollectionNotFoundError`.
         """
         return self.run(
             "search",
-            SearchRequest(query, limit, min_score, tuple(collections), explain=explain, full=full),
+            SearchRequest(
+                query,
+                limit,
+                min_score,
+                tuple(collections),
+                explain=explain,
+                full=full,
+                author=author,
+                after=after,
+                before=before,
+            ),
         )
 
     def vsearch(
@@ -398,12 +416,18 @@ class Index:
         limit: int | None = DEFAULT_LIMIT,
         min_score: float = VECTOR_MIN_SCORE,
         collections: Sequence[str] = (),
+        author: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
         expand: bool = True,
         explain: bool = False,
         full: bool = False,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> SearchResponse:
-        """Search by meaning. Raises `VectorIndexMissingError` before the first `embed`, else as `search`."""
+        """Search by meaning, with the filters of `search`.
+
+        Raises `VectorIndexMissingError` before the first `embed`, else as `search`.
+        """
         return self.run(
             "vsearch",
             SearchRequest(
@@ -415,6 +439,9 @@ class Index:
                 explain=explain,
                 full=full,
                 timeout=timeout,
+                author=author,
+                after=after,
+                before=before,
             ),
         )
 
@@ -427,6 +454,9 @@ class Index:
         limit: int | None = DEFAULT_LIMIT,
         min_score: float = 0.0,
         collections: Sequence[str] = (),
+        author: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
         candidate_limit: int = DEFAULT_CANDIDATES,
         rerank: bool = True,
         expand: bool = True,
@@ -437,7 +467,8 @@ class Index:
     ) -> SearchResponse:
         """Search by words and meaning together, reranked: the best answer there is.
 
-        `query` is a question, or a query document of typed lines; or give `searches`. What could not run is
+        `query` is a question, or a query document of typed lines; or give `searches`. Filters as in `search`;
+        those of a lexical line are about the whole search. What could not run is
         in the answer's `stages`. Raises `QueryError` for a query document that cannot be read, else as
         `search`.
         """
@@ -457,6 +488,9 @@ class Index:
                 explain,
                 full,
                 timeout,
+                author,
+                after,
+                before,
             ),
         )
 
@@ -526,6 +560,15 @@ class Index:
     def documents(self, target: str | None = None) -> list[Document]:
         """Documents of a collection or a folder of one, all where `target` is None."""
         return self._library().listing(target)
+
+    def authors(self, collections: Sequence[str] = ()) -> list[Author]:
+        """Whose documents there are in collections (those searched, where none is named), by name.
+
+        One author is one spelling, whatever the case. Raises `CollectionNotFoundError`.
+        """
+        from qmd.engine import authors
+
+        return authors.gather(self._store, collections_of(self.config, collections))
 
     def _library(self) -> Library:
         from qmd.engine.documents import Library

@@ -10,6 +10,7 @@ from qmd.errors import QmdError, SourceError
 from qmd.sources.read import read_source
 from qmd.sources.walk import walk
 from qmd.store.base import Changed, Store
+from qmd.text import origin
 from qmd.types import Collection, Fingerprint, SourceFile
 
 #: Files to a transaction.
@@ -59,16 +60,19 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
 
     # Walking first costs no reading, and lets progress say how far it is.
     files = list(walk(collection, note))
+    authors = origin.authors_of(file.path for file in files)
+    # Where a folder became an author's, or ceased to be, its files have another author without a change.
+    moved = authors.symmetric_difference(origin.authors_of(known))
     changed: list[Changed] = []
     touched: list[tuple[str, Fingerprint]] = []
     emptied: list[str] = []
     characters = 0
     for number, file in enumerate(files, 1):
         unseen.pop(file.path, None)
-        if known.get(file.path) == file.fingerprint:
+        if known.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in moved:
             report.unchanged += 1
             continue
-        item = _read(file, collection, report)
+        item = _read(file, collection, authors, report)
         if item is None:
             continue
         if not item.source.text.strip():
@@ -91,13 +95,17 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
     return report
 
 
-def _read(file: SourceFile, collection: Collection, report: ScanReport) -> Changed | None:
+def _read(
+    file: SourceFile, collection: Collection, authors: frozenset[str], report: ScanReport
+) -> Changed | None:
     try:
         source, fingerprint = read_source(file, encoding=collection.encoding)
     except SourceError as error:
         report.problems.append((file.path, error.message))
         return None
-    return Changed(file.path, fingerprint, source)
+    author = origin.author_of(file.path, source.author, authors)
+    date = origin.date_of(file.path, source.date, fingerprint.mtime_ns)
+    return Changed(file.path, fingerprint, source, author, date)
 
 
 def _apply(

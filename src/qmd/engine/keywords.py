@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from qmd.engine.deadline import Stopwatch
+from qmd.engine.filtering import NOTHING_ASKED, scope_of, without_filters
 from qmd.engine.hits import Found, cut, hits
-from qmd.engine.requests import ALL, SearchRequest, collections_of
-from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.engine.requests import ALL, SearchRequest
+from qmd.store.base import LexicalMatches, Store
 from qmd.text.marking import Marker
 from qmd.text.query import parse
 from qmd.types import Config, SearchResponse, Stage
@@ -14,12 +15,12 @@ from qmd.types import Config, SearchResponse, Stage
 def search(store: Store, config: Config, request: SearchRequest) -> SearchResponse:
     """The best documents by BM25, scored 0..1."""
     watch = Stopwatch()
-    scope = Scope(collections_of(config, request.collections))
-    query = parse(request.query)
-    matches = store.lexical(query, scope, request.limit or ALL)
+    meant = without_filters(request)
+    query = parse(meant.query)
+    matches = store.lexical(query, scope_of(config, meant), request.limit or ALL)
     found = cut(_calibrated(matches, request.explain), request.limit, request.min_score)
     shown = hits(store, config, Marker(query.terms, matches.idf), found, full=request.full)
-    reason = None if query.terms else "the query has no word to look for"
+    reason = None if query.terms else NOTHING_ASKED
     stage = Stage("lexical", "ran" if query.terms else "skipped", reason, watch.milliseconds())
     return SearchResponse(request.query, shown, (stage,))
 

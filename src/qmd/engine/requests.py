@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from qmd.errors import CollectionNotFoundError, UsageError
+from qmd.text import dates
 from qmd.types import Config, Ranking, TypedSearch
 
 DEFAULT_LIMIT = 10
@@ -22,11 +23,19 @@ DEFAULT_MAX_BYTES = 10 * 1024
 VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
+#: What a date can be, for errors.
+DATE = "a date, such as 2024, 2024-06 or 2024-06-30"
+#: Characters of a wrong value that an error shows.
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search. `limit` None is all; `timeout` in seconds, None is no limit."""
+    """One search. `limit` None is all; `timeout` in seconds, None is no limit.
+
+    `author`, `after` (included) and `before` (not included) filter; a date may be a part of one, `2024-06`,
+    which means its first moment.
+    """
 
     query: str = ""
     limit: int | None = DEFAULT_LIMIT
@@ -41,6 +50,9 @@ class SearchRequest:
     explain: bool = False
     full: bool = False
     timeout: float | None = DEFAULT_TIMEOUT
+    author: str | None = None
+    after: str | None = None
+    before: str | None = None
 
     def checked(self) -> SearchRequest:
         """The request itself; raises `UsageError` for what it cannot mean."""
@@ -65,6 +77,11 @@ class SearchRequest:
             raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
         if self.ranking is not None and self.ranking not in get_args(Ranking):
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        if self.author is not None and not self.author.strip():
+            raise UsageError("author is empty")
+        for name, date in (("after", self.after), ("before", self.before)):
+            if date is not None and dates.read(date) is None:
+                raise UsageError(f"{name} must be {DATE}, not {date[:_SHOWN]!r}")
         return self
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.expanding import expand
+from qmd.engine.filtering import NOTHING_ASKED, scope_of, without_filters
 from qmd.engine.hits import Found, cut, hits
 from qmd.engine.legs import DenseLeg, Legs, LexicalLeg, Wanted, dense_leg, lexical_leg
-from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest, collections_of
+from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.engine.sending import announce, kept, sendable, staying
@@ -62,7 +63,10 @@ class Searcher:
 
         Raises `VectorIndexMissingError` where there are no vectors, `ModelError` where there is no embedder.
         """
-        scope = self._scope(request)
+        asked, request = request.query, without_filters(request)
+        scope = scope_of(self.config, request)
+        if not request.query:
+            return _nothing_asked("vector", asked)
         fingerprint = self._roles.fingerprint
         if not self._store.has_vectors(fingerprint, scope):
             raise self._without_vectors(scope)
@@ -86,12 +90,15 @@ class Searcher:
         found = cut(found, request.limit, request.min_score)
         self._note_pending(legs, fingerprint, scope)
         shown = hits(self._store, self.config, Marker(query.terms), found, full=request.full)
-        return SearchResponse(request.query, shown, tuple(legs.stages))
+        return SearchResponse(asked, shown, tuple(legs.stages))
 
     def hybrid(self, request: SearchRequest, cancelled: Cancelled | None = None) -> SearchResponse:
         """BM25 and vectors, fused and reranked. Answers from what it has, and says what it lacks."""
-        request = _as_document(request)
-        scope = self._scope(request)
+        request = as_document(request)
+        asked, request = request.query, without_filters(request)
+        scope = scope_of(self.config, request)
+        if not request.query and not request.searches:
+            return _nothing_asked("lexical", asked)
         legs = Legs(self._pool, Deadline(request.timeout, cancelled))
         length = max(LIST_LENGTH, request.limit or ALL)
         original = _main_query(request)
@@ -134,7 +141,7 @@ class Searcher:
         found = cut(found, request.limit, request.min_score)
         marker = Marker(query.terms, lexical.first.idf if lexical.first else None)
         shown = hits(self._store, self.config, marker, found, full=request.full)
-        return SearchResponse(request.query or original, shown, tuple(legs.stages), ranking)
+        return SearchResponse(asked or original, shown, tuple(legs.stages), ranking)
 
     def _rerank(
         self,
@@ -178,7 +185,8 @@ class Searcher:
         private = kept(self.config, self._roles, "embed").intersection(scope.collections)
         if private:
             legs.skip("embedding", staying(sorted(private)), expected=True)
-        pending = self._store.pending_count(fingerprint, Scope(sendable(scope.collections, private)))
+        sent = replace(scope, collections=sendable(scope.collections, private))
+        pending = self._store.pending_count(fingerprint, sent)
         if pending:
             legs.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
 
@@ -196,16 +204,17 @@ class Searcher:
         announce(self._store, self._roles, "embed")
         return legs.start(lambda: dense_leg(self._store, embedder, fingerprint, wanted, scope, length))
 
-    def _scope(self, request: SearchRequest) -> Scope:
-        return Scope(collections_of(self.config, request.collections))
-
 
 def _similarity_score(cosine: float) -> float:
     """1 / (1 + distance), with the cosine's distance 1 − cosine (E30)."""
     return 1.0 / (1.0 + max(0.0, 1.0 - cosine))
 
 
-def _as_document(request: SearchRequest) -> SearchRequest:
+def _nothing_asked(stage: str, asked: str) -> SearchResponse:
+    return SearchResponse(asked, (), (Stage(stage, "skipped", NOTHING_ASKED),))
+
+
+def as_document(request: SearchRequest) -> SearchRequest:
     """Read a query of typed lines (E45) into `searches`."""
     if request.searches:
         return request

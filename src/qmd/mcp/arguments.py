@@ -104,10 +104,21 @@ class SearchArguments(Arguments):
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
     collection: Name | None = None
+    author: Name | None = None
+    after: Name | None = None
+    before: Name | None = None
 
     def request(self) -> SearchRequest:
         """What the engine is asked."""
-        return SearchRequest(self.query, self.limit, self.min_score, _some(self.collection))
+        return SearchRequest(
+            self.query,
+            self.limit,
+            self.min_score,
+            _some(self.collection),
+            author=self.author,
+            after=self.after,
+            before=self.before,
+        )
 
 
 class VectorSearchArguments(SearchArguments):
@@ -133,6 +144,9 @@ class QueryArguments(Arguments):
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
     collection: Name | None = None
+    author: Name | None = None
+    after: Name | None = None
+    before: Name | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
     intent: Intent | None = None
     candidate_limit: Limit = DEFAULT_CANDIDATES
@@ -155,6 +169,9 @@ class QueryArguments(Arguments):
             self.intent,
             self.candidate_limit,
             self.rerank,
+            author=self.author,
+            after=self.after,
+            before=self.before,
         )
 
 

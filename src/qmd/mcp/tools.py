@@ -70,7 +70,8 @@ TOOLS: dict[str, Tool[Index]] = {
             "Keyword search",
             "Fast keyword search (BM25). Choose it when you know words that stand in the text: names, "
             'identifiers, error messages. All words count; "quoted words" stand together, word* finds longer '
-            "words, -word excludes. If it finds too little, use query.",
+            "words, -word excludes. If it finds too little, use query. author, after and before (2024, "
+            "2024-06-30) filter, in all searches.",
             SearchArguments,
             calls.search,
             _FOUND,

@@ -10,7 +10,7 @@ from stat import S_ISREG
 from qmd.errors import SourceError
 from qmd.sources.charset import detect_charset
 from qmd.sources.problems import in_words
-from qmd.text.markdown import extract_title
+from qmd.text.markdown import properties
 from qmd.types import Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -59,7 +59,8 @@ def read_source(
         ) from error
     if not _is_text(encoded):
         raise _not_text(file)
-    return SourceText(text, sha256(encoded).hexdigest(), extract_title(text, file.path)), fingerprint
+    said = properties(text, file.path)
+    return SourceText(text, sha256(encoded).hexdigest(), said.title, said.author, said.date), fingerprint
 
 
 def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:

@@ -29,9 +29,16 @@ WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segmen
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which documents a search is about. Applied before any cut."""
+    """Which documents a search is about. Applied before any cut.
+
+    `author` is compared without regard to case or composition. `after`, included, and `before`, not included,
+    are ISO, `2024-03-07` or `2024-03-07T10:00:00`, and compared as texts with the documents' dates.
+    """
 
     collections: tuple[str, ...]
+    author: str | None = None
+    after: str | None = None
+    before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +70,13 @@ class ChunkMatch:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file whose text is to be stored."""
+    """A file whose text is to be stored, with its author and its date as `Document` has them."""
 
     path: str
     fingerprint: Fingerprint
     source: SourceText
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Markdown as far as a search engine needs it: front matter, headings, fences, rules, and a file's title.
+"""Markdown as far as a search engine needs it: front matter, headings, fences, rules; what a file says it is.
 
 Texts are expected with line feeds as line ends. Every function is linear in the length of its text.
 """
@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+from qmd.text import dates
 
 MAX_TITLE = 300  # characters; what is longer is a paragraph that lost its line breaks
 _MAX_SETEXT = 1000  # characters of a paragraph that `===` or `---` can still make a heading
@@ -36,10 +38,15 @@ _FRONT_MATTER = re.compile(r"---[ \t]*+\n")
 _FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)")
 _FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
 _BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
-_TITLE_KEY = re.compile(r"^[\"']?[Tt]itle[\"']?[ \t]*+:(?:[ \t]++|(?=\n))([^\n]*+)", re.M)
+_TITLE_KEY, _AUTHOR_KEY, _DATE_KEY = (
+    re.compile(rf"^[\"']?{word}[\"']?[ \t]*+:(?:[ \t]++|(?=\n))([^\n]*+)", re.M)
+    for word in ("[Tt]itle", "[Aa]uthor", "[Dd]ate")
+)
+#: The first item of a list in one of its two forms, where it is so plain that it needs no parser.
+_FIRST_ITEM = re.compile(r"\[[ \t]*+(\w[\w .]*+)[,\]]|\n[ \t]*+-[ \t]++(\w[\w .]*+)\n")
 _QUOTED = re.compile(r"\"([^\"\\]*)\"[ \t]*(?:#.*)?|'([^']*)'[ \t]*(?:#.*)?")
 _COMMENT = re.compile(r"(?:\A|[ \t])#")
-_NEXT_KEY = re.compile(r"\n(?=[^ \t\n#])")
+_NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 
@@ -79,6 +86,18 @@ class Block:
     end: int
     level: int = 0
     content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a text says of itself; "" for what it does not say. `title` and `author` are one line each.
+
+    `date` is the first moment of what it says, `2024-03-07T00:00:00`.
+    """
+
+    title: str = ""
+    author: str = ""
+    date: str = ""
 
 
 def front_matter_end(text: str) -> int:
@@ -133,23 +152,33 @@ def fences(text: str) -> list[tuple[int, int]]:
 
 
 def extract_title(text: str, path: str) -> str:
-    """The document's title: one line, at most `MAX_TITLE` characters, no marks or control characters.
+    """The document's title alone; see `properties`."""
+    return properties(text, path).title
 
-    Front matter's `title`, else the first heading outside code (`Notes` only when there is no other),
-    else the file name without its suffix. `.org` files: `#+TITLE:`, else the first headline. Never raises.
+
+def properties(text: str, path: str) -> Properties:
+    """Title, author and date. Never raises.
+
+    The title is one line, at most `MAX_TITLE` characters, no marks or control characters: front matter's
+    `title`, else the first heading outside code (`Notes` only when there is no other), else the file name
+    without its suffix. `.org` files: `#+TITLE:`, else the first headline. Author and date are front matter's;
+    of a list of authors, the first.
     """
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
     suffix = suffix.lower() if stem else ""
+    title = author = date = ""
     if suffix == "org":
         found = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
         title = _one_line(found[1]) if found else ""
-    elif suffix in _HASH_COMMENTS:
-        title = ""
-    else:
+    elif suffix not in _HASH_COMMENTS:
         end, body = _front_matter(text)
-        title = (_front_matter_title(text, end) if end else "") or _heading_title(text, body)
-    return title or _one_line(stem or name) or _one_line(name)
+        if end:
+            title = _entry(text, end, _TITLE_KEY)
+            author = _entry(text, end, _AUTHOR_KEY, listed=True)
+            date = dates.read(_entry(text, end, _DATE_KEY)) or ""
+        title = title or _heading_title(text, body)
+    return Properties(title or _one_line(stem or name) or _one_line(name), author, date)
 
 
 def _front_matter(text: str) -> tuple[int, int]:
@@ -167,27 +196,37 @@ def _front_matter(text: str) -> tuple[int, int]:
     return end, closing.end()
 
 
-def _front_matter_title(text: str, end: int) -> str:
-    match = _TITLE_KEY.search(text, 4, end)
+def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -> str:
+    """An entry of the front matter, in one line; "" for one that is no text. `listed`: or a list's first."""
+    match = key.search(text, 4, end)
     if match is None:
         return ""
     value = match[1].rstrip()
+    if listed and value[:1] in ("", "["):
+        item = _FIRST_ITEM.match(text, match.start(1), end)
+        return _plain(item[1] or item[2]) if item else _yaml_entry(text, match.start(), end, listed)
     continued = text[match.end() + 1 : min(match.end() + 2, end)] in (" ", "\t")
     if value[:1] in ("'", '"'):
         quoted = _QUOTED.fullmatch(value)
-        return _one_line(quoted[quoted.lastindex or 0]) if quoted else _yaml_title(text, match.start(), end)
-    if value[:1] in ("|", ">") or continued:
-        return _yaml_title(text, match.start(), end)
-    # Lists, mappings, tags and aliases are no titles, and reserved characters are broken YAML.
+        if quoted:
+            return _one_line(quoted[quoted.lastindex or 0])
+    if value[:1] in ("|", ">", "'", '"') or continued:
+        return _yaml_entry(text, match.start(), end, listed)
+    # Lists, mappings, tags and aliases are no text, and reserved characters are broken YAML.
     if value[:1] in tuple("[]{},&*!%@`") or value[:2] in ("- ", "? ", ": "):
         return ""
+    return _plain(value)
+
+
+def _plain(value: str) -> str:
+    """A plain value of YAML, without the comment after it."""
     comment = _COMMENT.search(value)
     plain = value[: comment.start()].rstrip() if comment else value
     return "" if plain.lower() in ("", "~", "null") else _one_line(plain)
 
 
-def _yaml_title(text: str, start: int, end: int) -> str:
-    """The title's entry alone, read by a YAML parser, so that damage elsewhere does no harm."""
+def _yaml_entry(text: str, start: int, end: int, listed: bool) -> str:
+    """One entry alone, read by a YAML parser, so that damage elsewhere does no harm."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -198,6 +237,8 @@ def _yaml_title(text: str, start: int, end: int) -> str:
     except (YAMLError, ValueError, RecursionError):
         return ""
     value = next(iter(loaded.values()), None) if isinstance(loaded, dict) else None
+    if listed and isinstance(value, list):
+        value = next(iter(value), None)
     return _one_line(value) if isinstance(value, str) else ""
 
 

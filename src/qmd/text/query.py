@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qmd.errors import QueryError
-from qmd.text import stopwords, tokens
+from qmd.text import filters, stopwords, tokens
 from qmd.types import SearchType, TypedSearch
 
 _PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain>[^\s"]+))')
 #: What a leading minus excludes: a clean word of two letters or more. `--flag`, `-h` and `-n,` are text, as
 #: prose about command lines has them.
 _EXCLUDED = re.compile(r"[^\W_][\w./@:-]*[^\W_]\*?")
-_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\x00": " "})
 #: The most words of one query that are looked at; what a longer text adds is its tail.
 MAX_TERMS = 256
 
@@ -49,11 +48,12 @@ class LexicalQuery:
 
 
 def parse(text: str) -> LexicalQuery:
-    """Read a query. Never fails: what is not grammar is text."""
+    """Read a query; its filters are left aside. Never fails: what is not grammar is text."""
     positive: list[Term] = []
     stops: list[Term] = []
     negative: list[Term] = []
-    for match in _PIECE.finditer(text.translate(_QUOTES)):
+    words, _ = filters.split(text)
+    for match in _PIECE.finditer(words.translate(filters.QUOTES)):
         quoted, plain = match["quoted"], match["plain"]
         if quoted is not None:
             phrase = _phrase(quoted, prefix=bool(match["star"]))

@@ -52,6 +52,19 @@ def test_a_collection_is_searched_before_the_cut(client: Client) -> None:
     assert [hit["file"] for hit in found["results"]] == ["work/report.md"]
 
 
+@pytest.mark.parametrize("path", ["/search", "/query"])
+def test_filters_are_fields_and_can_be_typed(client: Client, path: str) -> None:
+    found = client.post(path, query="kestrel", limit=1000)["results"]
+    assert client.post(path, query="kestrel", limit=1000, after="2000", before="9999")["results"] == found
+    assert client.post(path, query="kestrel after:2000", limit=1000)["results"] == found
+    assert client.post(path, query="kestrel", before="2000")["results"] == []
+    assert client.post(path, query="kestrel", author="nobody")["results"] == []
+    assert client.post(path, query="kestrel author:nobody")["results"] == []
+    told = client.refused(400, path, query="kestrel", after="nonsense")
+    assert told == "after must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'"
+    assert client.refused(400, path, query="kestrel", author=" ") == "author is empty"
+
+
 def test_an_unknown_collection_lists_the_known_ones(client: Client) -> None:
     for path in ("/search", "/query"):
         told = client.refused(404, path, query="a", collection="nots")
@@ -133,12 +146,12 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
         (
             "/search",
             {"query": "a", "minScore": 0},
-            "minScore: no such field; there are query, limit, min_score, collection",
+            "minScore: no such field; there are query, limit, min_score, collection, author, after, before",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
-            "explain: no such field; there are query, limit, min_score, collection",
+            "explain: no such field; there are query, limit, min_score, collection, author, after, before",
         ),
         ("/query", {}, "exactly one of query and searches is wanted"),
         (

@@ -67,6 +67,22 @@ def test_scores_have_two_decimals_and_agree_with_the_summary(agent: Agent) -> No
         assert 0 <= each["score"] <= 1
 
 
+@pytest.mark.parametrize("tool", ["search", "query"])
+def test_filters_are_arguments_and_can_be_typed(agent: Agent, tool: str) -> None:
+    found = agent.call(tool, query="kestrel")["structuredContent"]["results"]
+    within = agent.call(tool, query="kestrel", after="2000", before="9999")
+    assert within["structuredContent"]["results"] == found
+    for arguments in (
+        {"query": "kestrel", "before": "2000"},
+        {"query": "kestrel", "author": "nobody"},
+        {"query": "kestrel before:2000"},
+    ):
+        assert agent.call(tool, **arguments)["structuredContent"]["results"] == []
+    refused = agent.call(tool, query="kestrel", before="nonsense")
+    told = "before must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'"
+    assert refused == {"content": [{"type": "text", "text": told}], "isError": True}
+
+
 def test_one_result_is_no_results(agent: Agent) -> None:
     assert agent.text("search", query="zebra").startswith('Found 1 result for "zebra":\n\n#')
     assert agent.text("search", query="nowhere") == 'No results found for "nowhere"'

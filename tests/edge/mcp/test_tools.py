@@ -49,6 +49,9 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
         "limit": LIMIT | {"default": 10},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
         "collection": TEXT,
+        "author": TEXT,
+        "after": TEXT,
+        "before": TEXT,
     }
     typed = {
         "type": "object",
@@ -137,10 +140,12 @@ WRONG = {
     'search {"query": "x", "minScore": 1.01}': "minScore: input should be less than or equal to 1, not 1.01",
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
     'search {"query": "x", "min_score": 0.5}': (
-        "min_score: no such argument; there are query, limit, minScore, collection"
+        "min_score: no such argument; there are query, limit, minScore, collection, "
+        "author, after, before"
     ),
     'search {"query": "x", "a\\nb": 1}': (
-        "a b: no such argument; there are query, limit, minScore, collection"
+        "a b: no such argument; there are query, limit, minScore, collection, "
+        "author, after, before"
     ),
     'search {"query": "x", "collection": 5}': "collection: input should be a valid string, not 5",
     'search {"query": "x", "limit": 0, "minScore": 2}': (

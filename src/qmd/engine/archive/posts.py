@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-#: The folder of an author's own posts; every other one is an album.
-MOTIONS = "motions"
-SUFFIX = ".md"
+from qmd.text.dates import stamped
+from qmd.text.origin import MOTIONS
 
-_NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})_([0-9]{2})_([0-9]{2})_([0-9]{2})_(.*)", re.DOTALL)
+SUFFIX = ".md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +45,9 @@ def read_name(path: str) -> Post:
     author, *folders, name = path.split("/")
     album = None if folders == [MOTIONS] else "/".join(folders)
     stem = name.removesuffix(SUFFIX)
-    if dated := _NAME.fullmatch(stem):
-        day, hour, minute, second, title = dated.groups()
-        return Post(path, author, album, title or stem, f"{day}T{hour}:{minute}:{second}")
+    if dated := stamped(stem):
+        published, title = dated
+        return Post(path, author, album, title or stem, published)
     return Post(path, author, album, stem, None)
 
 

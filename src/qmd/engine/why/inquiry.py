@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from qmd.engine.requests import ALL, SearchRequest, collections_of
+from qmd.engine.filtering import filtered_out, scope_of, without_filters
+from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.roles import Roles
-from qmd.engine.searching import LIST_LENGTH
+from qmd.engine.searching import LIST_LENGTH, as_document
 from qmd.engine.sending import announce
 from qmd.engine.why.matching import TermMatch, match_terms
 from qmd.engine.why.presence import Presence
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
-from qmd.text.query import LexicalQuery, parse, parse_document
+from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 
 Kind = Literal["search", "vsearch", "query"]
@@ -111,7 +112,7 @@ class Inquiry:
     def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
         """Why what `reference` names is or is not a result; see `Index.why` for what is raised."""
         asked = _asked(kind, replace(request.checked(), explain=True, full=False))
-        scope = collections_of(self._config, request.collections)
+        scope = scope_of(self._config, asked.request)
         query = request.query or "\n".join(f"{each.type}: {each.query}" for each in request.searches)
         document = self._presence.find(reference)
         if isinstance(document, str):
@@ -129,10 +130,12 @@ class Inquiry:
             tuple(filter(None, [self._presence.drift(document)])),
             tuple(match_terms(self._store, document, words)),
         )
-        if document.collection in scope:
-            return self._ranked(replace(why, hint=None), document, asked)
+        if document.collection in scope.collections:
+            why = replace(why, hint=None)
+            reason = filtered_out(scope, document)
+            return replace(why, reason=reason) if reason else self._ranked(why, document, asked)
         if request.collections:
-            named = ", ".join(f"'{name}'" for name in scope)
+            named = ", ".join(f"'{name}'" for name in scope.collections)
             why = replace(why, reason=f"it is in '{document.collection}', and only {named} is searched")
         return why
 
@@ -147,7 +150,7 @@ class Inquiry:
         own = _place(asked, why.query, shown, document)
         whole = _place(asked, why.query, deep, document)
         place = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
-        if asked.kind == "vsearch":
+        if asked.kind == "vsearch" and passages:
             place = replace(place, passage=passages[0])
         parts = self._parts(document, asked, passages) if asked.kind == "query" else []
         why = replace(
@@ -201,19 +204,15 @@ class Inquiry:
 
 def _asked(kind: Kind, request: SearchRequest) -> _Asked:
     """Raises `QueryError` for a query document that cannot be read."""
-    text = request.query
-    if kind != "query":
-        return _Asked(kind, request, *(((text,), ()) if kind == "search" else ((), (text,))))
-    searches = request.searches or parse_document(text).searches
-    if not searches:
-        plain = parse_document(text).expand or text
-        return _Asked(kind, request, (plain,), (plain,))
-    return _Asked(
-        kind,
-        request,
-        tuple(each.query for each in searches if each.type == "lex"),
-        tuple(each.query for each in searches if each.type != "lex"),
-    )
+    meant = without_filters(as_document(request) if kind == "query" else request)
+    # Asked as it was typed, but with its filters in force for the parts of it too.
+    request = replace(request, author=meant.author, after=meant.after, before=meant.before)
+    lexical: tuple[str, ...] = (meant.query,) if meant.query else ()
+    dense = lexical
+    if meant.searches:
+        lexical = tuple(each.query for each in meant.searches if each.type == "lex")
+        dense = tuple(each.query for each in meant.searches if each.type != "lex")
+    return _Asked(kind, request, () if kind == "vsearch" else lexical, () if kind == "search" else dense)
 
 
 def _words(asked: _Asked) -> LexicalQuery:

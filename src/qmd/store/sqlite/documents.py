@@ -12,10 +12,11 @@ from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
+from qmd.text.origin import author_key
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
-_COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns"
+_COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
 #: One statement for many ids, which are bound as a JSON array.
 _LISTED = "(SELECT value FROM json_each(?))"
@@ -179,12 +180,13 @@ class _Writer:
             (self._collection, item.path),
         ).fetchone()
         stamp = (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode)
+        origin = (item.author, author_key(item.author), item.date)
         if row is not None:
             identity, title, previous = row
             self._db.execute(
-                "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ? "
-                "WHERE id = ?",
-                (source.title, content, *stamp, identity),
+                "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ?, "
+                "author = ?, author_key = ?, date = ? WHERE id = ?",
+                (source.title, content, *stamp, *origin, identity),
             )
             if (title, previous) == (source.title, content):
                 return
@@ -197,8 +199,8 @@ class _Writer:
             identity = self._next
             self._next += 1
             self._db.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (identity, self._collection, item.path, source.title, content, *stamp),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (identity, self._collection, item.path, source.title, content, *stamp, *origin),
             )
             self.added += 1
             self._linked.add(content)

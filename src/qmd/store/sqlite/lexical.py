@@ -16,7 +16,7 @@ import apsw
 
 from qmd.ranking import bm25
 from qmd.store.base import LexicalMatch, LexicalMatches
-from qmd.store.sqlite.scopes import Ranges, condition
+from qmd.store.sqlite.scopes import Within, row_condition
 from qmd.text.query import LexicalQuery, Term, longer_words
 
 #: A term in more than this share of the documents is common, in an index of at least this many documents.
@@ -72,10 +72,10 @@ class Lexical:
         db.register_fts5_function("qmd_bm25", self._score_row)
         db.register_fts5_function("qmd_totals", _totals)
 
-    def search(self, query: LexicalQuery, within: Ranges, limit: int, longer: bool = True) -> LexicalMatches:
+    def search(self, query: LexicalQuery, within: Within, limit: int, longer: bool = True) -> LexicalMatches:
         """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms."""
         documents, self._average = self._totals()
-        if not query.terms or not documents or not within:
+        if not query.terms or not documents or within.is_empty:
             return LexicalMatches((), 0.0, {})
         weighted = [self._weigh(term, documents) for term in query.terms]
         bound = bm25.bound([entry.idf for entry in weighted])
@@ -97,7 +97,7 @@ class Lexical:
         weighted: Sequence[_Weighted],
         known: Sequence[_Weighted],
         documents: int,
-        within: Ranges,
+        within: Within,
         limit: int,
     ) -> list[LexicalMatch]:
         selecting, common = _split(known, documents)
@@ -128,13 +128,13 @@ class Lexical:
         ]
 
     def _with_all(
-        self, required: Sequence[_Weighted], negative: Sequence[Term], within: Ranges, pool: int
+        self, required: Sequence[_Weighted], negative: Sequence[Term], within: Within, pool: int
     ) -> list[int]:
         """Documents with every required term, the best by their rarer terms where there are many."""
         rare = sorted(required, key=lambda entry: entry.documents)
         lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
         everything = " AND ".join(expression(entry.term) for entry in rare)
-        if len(lead) == len(rare):
+        if len(lead) == len(rare) or within.few is not None:
             return self._candidates(everything, negative, within, pool)
         # Ranking by the rare terms, among the documents that have all: scoring the common ones would read
         # their whole posting lists.
@@ -145,19 +145,21 @@ class Lexical:
         self,
         match: str,
         negative: Sequence[Term],
-        within: Ranges,
+        within: Within,
         pool: int,
         among: str | None = None,
     ) -> list[int]:
-        filters, ids = condition(within, "rowid")
-        bound: tuple[int | str, ...] = ids
+        """The best `pool` of the documents that match; where a filter lets few through, all of them."""
+        filters, bound = row_condition(within)
         if among is not None:
             filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
-            bound = (*ids, among)
+            bound = (*bound, among)
+        if within.few is None:
+            filters += f" ORDER BY bm25(documents_fts, {_WEIGHTS}) LIMIT ?"
+            bound = (*bound, pool)
         rows = self.db.execute(
-            f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} "
-            f"ORDER BY bm25(documents_fts, {_WEIGHTS}) LIMIT ?",
-            (_without(match, negative), *bound, pool),
+            f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}",
+            (_without(match, negative), *bound),
         )
         return [row[0] for row in rows]
 
@@ -188,7 +190,7 @@ class Lexical:
         return f"({match}) AND ({_any(selecting)})" if common else match
 
     def _longer(
-        self, query: LexicalQuery, documents: int, within: Ranges, limit: int, found: set[int]
+        self, query: LexicalQuery, documents: int, within: Within, limit: int, found: set[int]
     ) -> list[LexicalMatch]:
         """Documents that hold longer words beginning with the query's plain words."""
         terms = [longer for term in query.terms if (longer := longer_words(term)) is not None]

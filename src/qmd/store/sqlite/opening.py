@@ -75,6 +75,12 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
         opened.connection.close()
         return Opened(_blank(), stamp)
     if version < VERSION:
+        if opened.stamp is not None:
+            opened.connection.close()
+            raise StoreError(
+                f"{path} was written by an older qmd, and may not be written to bring it up to date",
+                "run 'qmd status' once as a user who may write it and its folder",
+            )
         _migrate(opened.connection, busy_timeout_ms)
     return opened
 

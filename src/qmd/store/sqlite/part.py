@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmd.errors import CollectionNotFoundError
 from qmd.store.base import Scope
 from qmd.store.sqlite.database import Database
-from qmd.store.sqlite.scopes import ranges
+from qmd.store.sqlite.scopes import Within, within
 
 
 class Part:
@@ -18,8 +18,8 @@ class Part:
         known = dict(self._database.connection().execute("SELECT name, id FROM collections"))
         return [known[name] for name in scope.collections if name in known]
 
-    def _ranges(self, scope: Scope) -> list[tuple[int, int]]:
-        return ranges(self._collection_ids(scope))
+    def _within(self, scope: Scope) -> Within:
+        return within(scope, self._collection_ids(scope))
 
     def _collection_id(self, name: str) -> int:
         row = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import apsw
 
@@ -125,6 +125,48 @@ def _initial(db: apsw.Connection) -> None:
     db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
 
 
+_ORIGINS = """
+ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT '';
+ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT '';  -- author as it is compared
+ALTER TABLE documents ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- 2024-03-07T10:00:00
+"""
+
+# They hold the text's number, so that vectors are found without a look at the documents.
+_ORIGIN_INDEXES = """
+CREATE INDEX documents_author ON documents(collection_id, author_key, date, content_id);
+CREATE INDEX documents_date ON documents(collection_id, date, content_id);
+"""
+
+
+def _origins(db: apsw.Connection) -> None:
+    db.execute(_ORIGINS)
+    for (collection,) in list(db.execute("SELECT id FROM collections")):
+        db.executemany(
+            "UPDATE documents SET author = ?, author_key = ?, date = ? WHERE id = ?",
+            list(_origins_of(db, collection)),
+        )
+    db.execute(_ORIGIN_INDEXES)
+
+
+def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
+    """(author, as it is compared, date, id) of a collection's documents, from what the index has of them."""
+    from qmd.text import origin
+    from qmd.text.markdown import Properties, properties
+
+    paths = db.execute("SELECT path FROM documents WHERE collection_id = ?", (collection,))
+    authors = origin.authors_of(path for (path,) in paths)
+    # Texts without front matter, which are most, stay where they are.
+    rows = db.execute(
+        "SELECT d.id, d.path, d.mtime_ns, CASE WHEN substr(t.text, 1, 3) = '---' THEN t.text END "
+        "FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.collection_id = ?",
+        (collection,),
+    )
+    for identity, path, mtime_ns, text in rows:
+        said = properties(text, path) if text else Properties()
+        author = origin.author_of(path, said.author, authors)
+        yield author, origin.author_key(author), origin.date_of(path, said.date, mtime_ns), identity
+
+
 _LEASES = """
 -- Which worker embeds a text, and until when (seconds since 1970): then it is anyone's.
 CREATE TABLE leases (
@@ -143,5 +185,5 @@ def _leases(db: apsw.Connection) -> None:
 
 
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _leases)
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _origins, _leases)
 VERSION = len(MIGRATIONS)

@@ -13,6 +13,7 @@ from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import DocumentsPart
 from qmd.store.sqlite.leases import LeasesPart
 from qmd.store.sqlite.lexical import Lexical
+from qmd.store.sqlite.scopes import narrowed
 from qmd.store.sqlite.upkeep import UpkeepPart
 from qmd.store.sqlite.vectors import VectorsPart
 from qmd.text.query import LexicalQuery
@@ -47,7 +48,7 @@ class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart, LeasesPart, Copyi
             engine: Lexical | None = getattr(self._local, "lexical", None)
             if engine is None or engine.db is not db:
                 engine = self._local.lexical = Lexical(db)
-            return engine.search(query, self._ranges(scope), limit, longer)
+            return engine.search(query, narrowed(db, self._within(scope)), limit, longer)
 
     def close(self) -> None:
         """Close the file."""

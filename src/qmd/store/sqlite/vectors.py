@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from qmd.errors import ModelError
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
 from qmd.store.sqlite.blocks import append, rebuild
 from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scopes import condition, ranges
+from qmd.store.sqlite.scopes import Within, condition, passing
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 #: The best by int8 that are rescored in float32. Quantizing moves a cosine by about 0.002, so the true best
 #: ten are among the best fifty (measured in bench/).
 _RESCORED = 50
+#: Where a filter leaves no more chunks than this, they are all scored in float32.
+_EXACT = 2_000
+#: Filters whose chunks are kept between searches.
+_FILTERS = 8
 #: Blocks that are kept decoded between searches: at most this many bytes.
 _RESIDENT_BYTES = 1 << 30
 
@@ -44,11 +49,10 @@ class VectorsPart(Part):
 
     def pending_count(self, embedder: str, scope: Scope) -> int:
         """How many texts of a scope have no vectors. Counted once for each state of the index."""
-        within = self._ranges(scope)
-        filters, values = condition(within, "id")
+        within = self._within(scope)
+        filters, values = condition(within)
         with self._database.snapshot() as db:
-            # Both counters together change with every commit, by this connection or another.
-            state = (db, db.pragma("data_version"), db.total_changes(), embedder, tuple(within))
+            state = (*_state(db), embedder, within)
             known: tuple[object, int] | None = getattr(self._local, "pending", None)
             if known is not None and known[0] == state:
                 return known[1]
@@ -66,7 +70,7 @@ class VectorsPart(Part):
 
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
         """The next texts without vectors, by id, beyond `after`."""
-        filters, values = condition(self._ranges(scope), "d.id")
+        filters, values = condition(self._within(scope), "d")
         with self._database.errors():
             rows = self._database.connection().execute(
                 "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, "
@@ -116,8 +120,7 @@ class VectorsPart(Part):
 
     def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
         """Forget the vectors of a scope's texts; returns how many chunks."""
-        collections = self._collection_ids(scope)
-        filters, values = condition(ranges(collections), "d.id")
+        filters, values = condition(self._within(scope), "d")
         whose = "1" if embedder is None else "embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
         chosen = () if embedder is None else (embedder,)
         contents = f"SELECT d.content_id FROM documents d WHERE 1 {filters}"
@@ -209,13 +212,16 @@ class VectorsPart(Part):
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
             wanted = max(_RESCORED, 3 * limit)
-            within = self._ranges(scope)
+            within = self._within(scope)
+            chosen = self._chosen(db, embedder, within)
+            if chosen is not None and len(chosen) <= _EXACT:
+                return _documents(db, _rescored(db, chosen.tolist(), vector), within, limit)
             while True:
-                ids, scanned = self._nearest(db, embedder, vector, scope, wanted)
-                matches = _documents(db, _rescored(db, ids, vector), within)
+                ids, scanned = self._nearest(db, embedder, vector, scope, wanted, chosen)
+                matches = _documents(db, _rescored(db, ids, vector), within, limit)
                 # Several chunks of one document can fill the list: look deeper until there are enough.
                 if len(matches) >= limit or wanted >= scanned:
-                    return matches[:limit]
+                    return matches
                 wanted *= 4
 
     def similarities(
@@ -250,10 +256,43 @@ class VectorsPart(Part):
                 (collection, embedder),
             )
 
+    def _chosen(self, db: apsw.Connection, embedder: str, within: Within) -> NDArray[np.int64] | None:
+        """The chunks of the documents that a filter lets through; None where there is no filter."""
+        import numpy as np
+
+        if not within.filters:
+            return None
+        if within.is_empty:
+            return np.zeros(0, np.int64)
+        # A wide filter is long to read: the last ones are kept for each state of the index.
+        before: object
+        known: dict[tuple[str, Within], NDArray[np.int64]]
+        before, known = getattr(self._local, "chosen", (None, {}))
+        if before != (state := _state(db)) or len(known) >= _FILTERS:
+            known = {}
+            self._local.chosen = (state, known)
+        if (embedder, within) in known:
+            return known[embedder, within]
+        joined = (
+            "CROSS JOIN content_vectors v ON v.content_id = d.content_id "
+            "AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
+        )
+        query, values = passing(within, "v.id", joined)
+        # A text that several documents have comes once for each of them.
+        chosen = np.unique(np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64))
+        known[embedder, within] = chosen
+        return chosen
+
     def _nearest(
-        self, db: apsw.Connection, embedder: str, vector: NDArray[np.float32], scope: Scope, wanted: int
+        self,
+        db: apsw.Connection,
+        embedder: str,
+        vector: NDArray[np.float32],
+        scope: Scope,
+        wanted: int,
+        chosen: NDArray[np.int64] | None,
     ) -> tuple[list[int], int]:
-        """The chunks with the highest int8 scores, and how many were scanned."""
+        """The chunks (of those chosen) with the highest int8 scores, and how many these are the best of."""
         import numpy as np
         import simsimd
 
@@ -270,6 +309,11 @@ class VectorsPart(Part):
             products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
             np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
             at += len(slots)
+        if chosen is not None:
+            passed = np.isin(ids, chosen)
+            ids, scores = ids[passed], scores[passed]
+            if not len(ids):
+                return [], 0
         count = min(wanted, len(scores))
         best = np.argpartition(-scores, count - 1)[:count]
         return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
@@ -304,6 +348,11 @@ class VectorsPart(Part):
             while self._resident > _RESIDENT_BYTES and len(self._blocks) > 1:
                 self._resident -= _size(self._blocks.popitem(last=False)[1])
         return block
+
+
+def _state(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
+    """What is another after every commit: both counters together, by this connection or another."""
+    return db, db.pragma("data_version"), db.total_changes()
 
 
 def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]) -> int:
@@ -390,13 +439,11 @@ def _rescored(
     """(cosine, text, chunk) of chunks, best first."""
     import numpy as np
 
-    rows = []
-    for identity in ids:
-        row = db.execute(
-            f"SELECT v.content_id, {_CHUNK}, v.vector FROM content_vectors v WHERE v.id = ?", (identity,)
-        ).fetchone()
-        if row is not None:
-            rows.append(row)
+    rows: list[Any] = db.execute(
+        f"SELECT v.content_id, {_CHUNK}, v.vector FROM content_vectors v "
+        "WHERE v.id IN (SELECT value FROM json_each(?))",
+        (json.dumps(ids),),
+    ).fetchall()
     if not rows:
         return []
     matrix = np.frombuffer(b"".join(row[6] for row in rows), dtype=np.float16).reshape(len(rows), -1)
@@ -407,10 +454,10 @@ def _rescored(
 
 
 def _documents(
-    db: apsw.Connection, scored: Sequence[tuple[float, int, Chunk]], within: Sequence[tuple[int, int]]
+    db: apsw.Connection, scored: Sequence[tuple[float, int, Chunk]], within: Within, limit: int
 ) -> list[ChunkMatch]:
-    """Chunks to the documents that have them, each once, by its best."""
-    filters, values = condition(within, "id")
+    """Chunks to the first `limit` documents that have them, each once, by its best."""
+    filters, values = condition(within)
     matches: list[ChunkMatch] = []
     seen: set[int] = set()
     for cosine, content, chunk in scored:
@@ -419,4 +466,6 @@ def _documents(
         seen.add(content)
         rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
         matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
-    return matches
+        if len(matches) >= limit:
+            break
+    return matches[:limit]

@@ -1,0 +1,179 @@
+"""Authors and dates, from the files to the searches that are filtered by them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.engine.requests import SearchRequest
+from qmd.types import TypedSearch
+from tests.conftest import Notes
+
+ANN = "---\nauthor: Ann Bee\ndate: 2024-05-01\n---\n\n# Herons\n\nThe heron stands in the water.\n"
+FILES = {
+    "birds/heron.md": ANN,
+    "birds/copy.md": ANN.replace("Ann Bee", "ANN BEE").replace("2024-05-01", "2025-01-01"),
+    "journal/2024-06-30.md": "# Journal\n\nA heron in the garden.\n",
+    "林中/motions/2022-06-01_07_00_00_鹭.md": "# 鹭\n\nheron 站在水里。\n",
+    "林中/album/undated.md": "# Old\n\nA heron without a date of its own.\n",
+    "about.md": "# About\n\nNo bird is here.\n",
+}
+DAY = 86_400
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    folder = notes(FILES)
+    for name in FILES:
+        os.utime(folder / name, (10 * DAY, 10 * DAY))
+    index.add_collection(str(folder), "notes")
+    return index
+
+
+def paths(response: qmd.SearchResponse) -> set[str]:
+    return {hit.path for hit in response.hits}
+
+
+def test_every_document_has_its_author_and_its_date(library: qmd.Index) -> None:
+    assert {each.path: (each.author, each.date) for each in library.documents()} == {
+        "birds/heron.md": ("Ann Bee", "2024-05-01T00:00:00"),
+        "birds/copy.md": ("ANN BEE", "2025-01-01T00:00:00"),
+        "journal/2024-06-30.md": ("", "2024-06-30T00:00:00"),
+        "林中/motions/2022-06-01_07_00_00_鹭.md": ("林中", "2022-06-01T07:00:00"),
+        "林中/album/undated.md": ("林中", "1970-01-11T00:00:00"),
+        "about.md": ("", "1970-01-11T00:00:00"),
+    }
+
+
+def test_authors_are_told_with_their_documents_and_dates(library: qmd.Index, notes: Notes) -> None:
+    both = [
+        qmd.Author("ANN BEE", 2, "2024-05-01T00:00:00", "2025-01-01T00:00:00"),
+        qmd.Author("林中", 2, "1970-01-11T00:00:00", "2022-06-01T07:00:00"),
+    ]
+    assert library.authors() == both
+    library.add_collection(str(notes({"a.md": "---\nauthor: Eve\n---\nheron\n"}, "other")), "other")
+    assert library.authors(["notes"]) == both
+    assert [each.name for each in library.authors()] == ["ANN BEE", "Eve", "林中"]
+    assert [each.name for each in library.limited(["other"]).authors()] == ["Eve"]
+    with pytest.raises(qmd.CollectionNotFoundError):
+        library.limited(["other"]).authors(["notes"])
+    library.include_collection("other", False)
+    assert library.authors() == both
+
+
+FILTERED = [
+    ("heron author:林中", {}, {"林中/motions/2022-06-01_07_00_00_鹭.md", "林中/album/undated.md"}),
+    ("heron", {"author": "ann bee"}, {"birds/heron.md", "birds/copy.md"}),
+    ('author:"Ann Bee" heron', {"before": "2025"}, {"birds/heron.md"}),
+    ("heron after:2024-06", {}, {"birds/copy.md", "journal/2024-06-30.md"}),
+    ("heron after:2024-06-30 before:2024-07", {}, {"journal/2024-06-30.md"}),
+    ("heron before:2024-06-30", {"after": "2022-06-01T07:00:01"}, {"birds/heron.md"}),
+    ("heron author:Eve", {"author": "林中", "after": "2022"}, {"林中/motions/2022-06-01_07_00_00_鹭.md"}),
+    ("heron author:Eve", {}, set()),
+]
+
+
+@pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
+def test_words_are_searched_within_filters(
+    library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
+) -> None:
+    assert paths(library.search(text, limit=None, **fields)) == expected
+
+
+@pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
+def test_meaning_is_searched_within_filters(
+    library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
+) -> None:
+    library.embed()
+    for response in (
+        library.vsearch(text, limit=None, min_score=0.0, **fields),
+        library.query(text, limit=None, **fields),
+    ):
+        assert paths(response) == expected
+        assert response.query == text
+
+
+def test_what_is_typed_as_a_filter_is_no_part_of_what_is_meant(library: qmd.Index) -> None:
+    library.embed()
+    plain = library.vsearch("a bird in the water", author="Ann Bee", limit=None, min_score=0.0)
+    typed = library.vsearch('a bird author:"Ann Bee" in the water', limit=None, min_score=0.0)
+    assert typed.hits == plain.hits
+    plain = library.query("a bird in the water", author="Ann Bee", limit=None)
+    typed = library.query('a bird author:"Ann Bee" in the water', limit=None)
+    assert typed.hits == plain.hits
+
+
+def test_filters_of_a_lexical_line_are_about_the_whole_search(library: qmd.Index) -> None:
+    library.embed()
+    text = "lex: heron author:林中 after:2020\nvec: a bird in the water"
+    assert paths(library.query(text)) == {"林中/motions/2022-06-01_07_00_00_鹭.md"}
+    searches = [TypedSearch("vec", "a bird in the water"), TypedSearch("lex", "author:林中 after:2020")]
+    assert paths(library.query(searches=searches)) == {"林中/motions/2022-06-01_07_00_00_鹭.md"}
+    # In a question they are words of it.
+    assert len(paths(library.query("lex: heron\nvec: author:林中"))) > 2
+
+
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+def test_filters_alone_find_nothing_and_say_so(library: qmd.Index, kind: str) -> None:
+    for text in ("author:林中 after:2020", *(["lex: author:林中"] if kind == "query" else [])):
+        response = library.run(kind, SearchRequest(text))
+        assert response.hits == ()
+        assert [each.reason for each in response.stages] == ["the query has no word to look for"]
+
+
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+@pytest.mark.parametrize("fields", [{"after": "nonsense"}, {"before": "2024-13"}, {"author": " "}], ids=str)
+def test_a_filter_that_means_nothing_is_an_error_that_names_it(
+    library: qmd.Index, kind: str, fields: dict[str, str]
+) -> None:
+    with pytest.raises(qmd.UsageError, match=next(iter(fields))):
+        library.run(kind, SearchRequest("heron", **fields))  # type: ignore[arg-type]
+
+
+def test_a_document_that_a_filter_leaves_out_is_told_why(library: qmd.Index) -> None:
+    def reason(text: str, path: str = "birds/heron.md", **fields: str) -> str:
+        found = library.why(path, "search", SearchRequest(text, **fields))  # type: ignore[arg-type]
+        assert found.verdict == "not_searched"
+        return found.reason
+
+    assert reason("heron author:Eve") == "its author is 'Ann Bee', and only documents of 'Eve' are searched"
+    assert reason("bird", "about.md", author="Eve") == (
+        "it names no author, and only documents of 'Eve' are searched"
+    )
+    assert reason("heron", after="2024-06") == "its date, 2024-05-01, is before 2024-06-01"
+    assert reason("heron before:2024-05") == "its date, 2024-05-01, is not before 2024-05-01"
+    shown = library.why("birds/heron.md", "query", SearchRequest("heron author:eve", author="ann bee"))
+    assert shown.verdict == "shown"
+    # The parts of a hybrid search are asked within the same filters.
+    assert {(place.query, place.of) for place in shown.places} == {("heron", 2), ("heron author:eve", 2)}
+
+
+def test_a_change_of_author_or_date_alone_is_taken_over(library: qmd.Index, tmp_path: Path) -> None:
+    file = tmp_path / "notes" / "about.md"
+    os.utime(file, (20 * DAY, 20 * DAY))
+    (report,) = library.update()
+    assert (report.updated, report.unchanged) == (0, len(FILES))
+    assert library.get("about.md").document.date == "1970-01-21T00:00:00"
+    file.write_text("---\nauthor: Eve\n---\n\n# About\n", encoding="utf-8")
+    library.update()
+    assert [hit.path for hit in library.search("about author:eve").hits] == ["about.md"]
+
+
+def test_a_folder_that_becomes_an_authors_gives_its_other_files_their_author(
+    index: qmd.Index, notes: Notes
+) -> None:
+    folder = notes({"Ann/album/heron.md": "# Heron\n", "Bob/album/heron.md": "# Heron of Bob\n"})
+    index.add_collection(str(folder), "notes")
+    assert index.authors() == []
+    post = folder / "Ann" / "motions" / "first.md"
+    post.parent.mkdir()
+    post.write_text("# First\n", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.added, report.updated, report.unchanged) == (1, 0, 2)
+    assert paths(index.search("heron author:ann")) == {"Ann/album/heron.md"}
+    post.unlink()
+    index.update()
+    assert index.authors() == []

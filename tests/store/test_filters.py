@@ -1,0 +1,237 @@
+"""Filters on authors and dates are applied in the store, before any cut, and cost no document its place."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import qmd
+from qmd.store.base import Changed, Embedded, Scope
+from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from qmd.store.sqlite.scopes import FEW
+from qmd.store.sqlite.store import SqliteStore
+from qmd.text.query import parse
+from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText
+
+EMBEDDER = "test"
+COLLECTIONS = ("one", "two", "three")
+#: A filter lets more of them through than are listed one by one, or fewer.
+DOCUMENTS = FEW + 700
+#: Common words, so that a query has many matches, and each document's own.
+WORDS = ("heron", "kestrel", "falcon", "osprey", "harrier", "buzzard", "merlin", "kite")
+
+FILTERS = [
+    {},
+    {"author": "ann"},
+    {"author": "É"},
+    {"author": "nobody"},
+    {"after": "2024-01-01"},
+    {"after": "2000-01-01"},
+    {"before": "2000-01-02T10:00:00"},
+    {"after": "2020-01-01", "before": "2020-01-02"},
+    {"after": "2020-01-02", "before": "2020-01-01"},
+    {"author": "Ann", "after": "2010-01-01", "before": "2012-01-01T00:00:00"},
+]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A store whose documents are known: by id, with the vectors of their texts by content."""
+
+    store: SqliteStore
+    documents: dict[int, Document]
+    vectors: dict[str, NDArray[np.float32]]
+
+    def passing(self, scope: Scope) -> set[int]:
+        """The documents of a scope, told without the store."""
+        return {
+            number
+            for number, each in self.documents.items()
+            if each.collection in scope.collections
+            and (scope.author is None or _folded(each.author) == _folded(scope.author))
+            and (scope.after is None or each.date >= scope.after)
+            and (scope.before is None or each.date < scope.before)
+        }
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def changed(number: int, text: str) -> Changed:
+    """A document of a number: `Ann` and `ANN` write most, `é` in two forms little."""
+    author = ("Ann", "ANN", "Bob", "")[number % 4]
+    if number % 100 == 7:
+        author = "é" if number % 200 == 7 else "e\u0301"
+    date = f"{2000 + number % 25:04}-01-0{1 + number % 3}T10:00:00"
+    source = SourceText(text, hashlib.sha256(text.encode()).hexdigest(), f"Title {number}")
+    return Changed(f"{number:05}.md", Fingerprint(len(text), number, number), source, author, date)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("store")
+    store = SqliteStore(str(folder / "index.sqlite"))
+    store.sync(Config("", "1", {name: Collection(name, str(folder / name)) for name in COLLECTIONS}))
+    chance = np.random.default_rng(1)
+    for at, name in enumerate(COLLECTIONS):
+        batch = []
+        for number in range(at, DOCUMENTS, len(COLLECTIONS)):
+            # Every tenth text is that of another document too, by another author.
+            own = number if number % 10 else number - number % 40
+            words = [word for place, word in enumerate(WORDS) if own * 2654435761 >> place & 1]
+            batch.append(changed(number, f"{' '.join(words)} {'heron ' * (own % 7)} own{own} parrot\n"))
+        store.apply(name, batch, [], [])
+    documents = {each.id: each for each in store.listing()}
+    vectors: dict[str, NDArray[np.float32]] = {}
+    waiting = store.pending(EMBEDDER, Scope(COLLECTIONS), 0, DOCUMENTS)
+    hashes = {text: documents[number].hash for number, text in store.texts(list(documents)).items()}
+    for at in range(0, len(waiting), 500):
+        batch = []
+        for each in waiting[at : at + 500]:
+            matrix = chance.standard_normal((2, 16)).astype(np.float32)
+            matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+            # As the store keeps them.
+            vectors[hashes[each.text]] = matrix.astype(np.float16).astype(np.float32)
+            chunks = [Chunk(number, 0, 1, 1, 1) for number in range(2)]
+            batch.append(Embedded(each.content, chunks, matrix, [[1], [2]]))
+        store.add_vectors(EMBEDDER, EMBEDDER, batch)
+    store.refresh_statistics(force=True)
+    yield Library(store, documents, vectors)
+    store.close()
+
+
+SCOPES = [Scope(names, **filters) for names in (COLLECTIONS, ("one", "three")) for filters in FILTERS]
+SCOPES += [Scope((), author="Ann"), Scope(("two",), before="2001")]
+
+
+@pytest.fixture(scope="module")
+def unfiltered(library: Library) -> dict[str, list[tuple[int, float]]]:
+    """Queries, and all that they find."""
+    queries = ("kestrel", "heron falcon merlin", "own40 heron", "parrot", "kestrel -heron", "parr", "own4*")
+    found = {text: library.store.lexical(parse(text), Scope(COLLECTIONS), DOCUMENTS) for text in queries}
+    return {text: [(each.document, each.score) for each in all.matches] for text, all in found.items()}
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=str)
+def test_words_find_what_they_find_without_the_filter_and_nothing_else(
+    library: Library, unfiltered: dict[str, list[tuple[int, float]]], scope: Scope
+) -> None:
+    passing = library.passing(scope)
+    for text, everything in unfiltered.items():
+        expected = [(number, score) for number, score in everything if number in passing]
+        found = library.store.lexical(parse(text), scope, DOCUMENTS)
+        assert [(each.document, each.score) for each in found.matches] == expected, text
+        first = library.store.lexical(parse(text), scope, 10).matches
+        assert {each.document for each in first} <= passing
+        assert [each.score for each in first] == pytest.approx([score for _, score in expected[:10]]), text
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=str)
+def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Library, scope: Scope) -> None:
+    question = np.random.default_rng(2).standard_normal(16).astype(np.float32)
+    question /= np.linalg.norm(question)
+    nearest = {
+        number: float((library.vectors[library.documents[number].hash] @ question).max())
+        for number in library.passing(scope)
+    }
+    found = library.store.dense(EMBEDDER, question, scope, 10)
+    assert [each.similarity for each in found] == pytest.approx(sorted(nearest.values(), reverse=True)[:10])
+    assert all(each.similarity == pytest.approx(nearest[each.document]) for each in found)
+    assert len({each.document for each in found}) == len(found)
+
+
+@pytest.mark.parametrize("scope", [Scope(COLLECTIONS, author="Ann"), Scope(("one",), after="2024")], ids=str)
+def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, scope: Scope) -> None:
+    texts = {library.documents[number].hash for number in library.passing(scope)}
+    assert library.store.pending_count("another", scope) == len(texts)
+    assert library.store.pending_count(EMBEDDER, scope) == 0
+    waiting = library.store.pending("another", scope, 0, DOCUMENTS)
+    assert {hashlib.sha256(each.text.encode()).hexdigest() for each in waiting} == texts
+
+
+def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "index.sqlite"))
+    store.sync(Config("", "1", {"one": Collection("one", str(tmp_path))}))
+    text = SourceText("a heron\n", hashlib.sha256(b"a heron\n").hexdigest(), "Heron")
+    day = "2024-01-01T00:00:00"
+    both = [Changed(f"{name}.md", Fingerprint(1, 1, 1), text, name, day) for name in ("Ann", "Bob")]
+    store.apply("one", both, [], [])
+    (content,) = [each.content for each in store.pending(EMBEDDER, Scope(("one",)), 0, 10)]
+    vector = np.eye(1, 16, dtype=np.float32)
+    store.add_vectors(EMBEDDER, EMBEDDER, [Embedded(content, [Chunk(0, 0, 1, 1, 1)], vector, [[1]])])
+
+    def authors(scope: Scope) -> list[list[str]]:
+        matches = (
+            store.lexical(parse("heron"), scope, 10).matches,
+            store.dense(EMBEDDER, vector[0], scope, 10),
+        )
+        return [
+            [each.author for each in store.documents([match.document for match in found]).values()]
+            for found in matches
+        ]
+
+    assert authors(Scope(("one",))) == [["Ann", "Bob"]] * 2
+    assert authors(Scope(("one",), author="ann")) == [["Ann"]] * 2
+    assert authors(Scope(("one",), author="BOB")) == [["Bob"]] * 2
+    # Only the author changes: the same text, and nothing to be searched anew.
+    assert (
+        store.apply("one", [Changed("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], [], []).updated == 0
+    )
+    assert authors(Scope(("one",), author="ann")) == [[], []]
+    assert authors(Scope(("one",), author="eve")) == [["Eve"]] * 2
+    store.close()
+
+
+#: (path, text, seconds of the file's time) to (author, date).
+OLD = {
+    ("林中/motions/2022-06-01_07_00_00_雨.md", "雨声\n", 0): ("林中", "2022-06-01T07:00:00"),
+    ("林中/album/deep/undated.md", "---\ndate: 2020-02-03\n---\n\nrain\n", 0): (
+        "林中",
+        "2020-02-03T00:00:00",
+    ),
+    ("notes/a.md", "---\nauthor: [Ann, Bob]\ntitle: A\n---\n\nrain\n", 86_400): (
+        "Ann",
+        "1970-01-02T00:00:00",
+    ),
+    ("notes/2024-03-07.md", "rain\n", 0): ("", "2024-03-07T00:00:00"),
+}
+
+
+def test_an_index_of_the_first_version_gets_authors_and_dates_without_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    db = apsw.Connection(str(path))
+    db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA journal_mode=WAL")
+    MIGRATIONS[0](db)
+    db.execute(
+        "INSERT INTO collections (id, name, path, pattern, include_by_default) VALUES (1, 'n', '/', '*', 1)"
+    )
+    for number, (name, text, seconds) in enumerate(OLD, 1):
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        db.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", (number, digest, len(text.encode()), text))
+        db.execute(
+            "INSERT INTO documents VALUES (?, 1, ?, 'T', ?, 1, ?, 1)",
+            ((1 << 40) + number, name, number, seconds * 10**9),
+        )
+        terms = ((1 << 40) + number, text)
+        db.execute("INSERT INTO documents_fts (rowid, title, body, path) VALUES (?1, '', ?2, '')", terms)
+    db.execute("PRAGMA user_version=1")
+    db.close()
+    (tmp_path / "index.yml").write_text("collections:\n  n:\n    path: /nowhere\n", encoding="utf-8")
+
+    with qmd.open_index(path, environ={"HOME": str(tmp_path)}) as index:
+        assert {(each.author, each.date) for each in index.documents()} == set(OLD.values())
+        assert [hit.path for hit in index.search("rain author:ANN").hits] == ["notes/a.md"]
+        assert [hit.path for hit in index.search("rain", after="2024").hits] == ["notes/2024-03-07.md"]
+    db = apsw.Connection(str(path))
+    assert db.pragma("user_version") == VERSION
+    assert db.pragma("integrity_check") == "ok"
+    db.close()

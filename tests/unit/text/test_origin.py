@@ -1,0 +1,107 @@
+"""Who wrote a document, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmd.text.markdown import properties
+from qmd.text.origin import author_key, author_of, authors_of, date_of
+
+
+@pytest.mark.parametrize(
+    ("line", "author"),
+    [
+        ("author: Ann Bee", "Ann Bee"),
+        ("Author: 'Ann'", "Ann"),
+        ("author: Ann # says who", "Ann"),
+        ("author: [Ann Bee, Bob]", "Ann Bee"),
+        ('author: ["Ann, Bee", Bob]', "Ann, Bee"),
+        ("author: [林中]", "林中"),
+        ("author:\n  - Ann\n  - Bob", "Ann"),
+        ("author:\n- 林 中\n- Bob", "林 中"),
+        ('author:\n- "Ann: B"', "Ann: B"),
+        ("author: # the first\n  - Ann", "Ann"),
+        ("author:\n  Ann", "Ann"),
+        ("author: >-\n  Ann\n  Bee", "Ann Bee"),
+        ("title: T\nauthor: Ann\ndate: 2024-01-01", "Ann"),
+        ("author:", ""),
+        ("author: ~", ""),
+        ("author: []", ""),
+        ("author: [[Ann]]", ""),
+        ("author: {name: Ann}", ""),
+        ("author:\n  name: Ann", ""),
+        ("author:\n- name: Ann", ""),
+        ("author: [never closed", ""),
+        ("author: *alias", ""),
+        ("  author: nested", ""),
+        ("authority: Ann", ""),
+    ],
+)
+def test_the_author_comes_from_the_front_matter(line: str, author: str) -> None:
+    assert properties(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").author == author
+
+
+@pytest.mark.parametrize(
+    ("line", "date"),
+    [
+        ("date: 2024-03-07", "2024-03-07T00:00:00"),
+        ("date: 2024-3-7", "2024-03-07T00:00:00"),
+        ('Date: "2024-03-07"', "2024-03-07T00:00:00"),
+        ("date: 2024-03-07 10:20:30 # local", "2024-03-07T10:20:30"),
+        ("date: 2024-03-07T10:20:30.123+08:00", "2024-03-07T10:20:30"),
+        ("date: 2001-12-14t21:59:43.10-05:00", "2001-12-14T21:59:43"),
+        ("date: 2001-12-14 21:59:43.10 -5", "2001-12-14T21:59:43"),
+        ("date: 2024-03-07 10:20", "2024-03-07T10:20:00"),
+        ("date: 20240307", "2024-03-07T00:00:00"),
+        ("date: 2024-03", "2024-03-01T00:00:00"),
+        ("date: 2023-02-29", ""),
+        ("date: yesterday", ""),
+        ("date: [2024-03-07]", ""),
+        ("date:", ""),
+        ("update: 2024-03-07", ""),
+    ],
+)
+def test_the_date_comes_from_the_front_matter(line: str, date: str) -> None:
+    assert properties(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").date == date
+
+
+def test_text_below_the_front_matter_is_no_front_matter() -> None:
+    said = properties("# Heading\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
+    assert (said.author, said.date) == ("", "")
+
+
+def test_authors_are_folders_with_motions_or_with_dated_posts_deeper_down() -> None:
+    assert authors_of(
+        [
+            "Ann/motions/Foreword.md",
+            "Bob/an album/2024-03-07_10_00_00_Title.md",
+            "Eve/shop/tag/2024-03-07_10_00_00_Title.md",
+            "journal/2024/2024-03-07.md",
+            "posts/2024-03-07_10_00_00_Title.md",
+            "motions/2024-03-07_10_00_00_Title.md",
+            "src/motions.md",
+            "2024-03-07_10_00_00_Title.md",
+        ]
+    ) == {"Ann", "Bob", "Eve"}
+
+
+def test_the_front_matter_counts_before_the_folder() -> None:
+    authors = frozenset({"Ann"})
+    assert author_of("Ann/motions/a.md", "Bob", authors) == "Bob"
+    assert author_of("Ann/an album/deeper/a.md", "", authors) == "Ann"
+    assert author_of("Ann/about.md", "", authors) == ""
+    assert author_of("other/an album/a.md", "", authors) == ""
+
+
+def test_the_name_counts_before_the_front_matter_and_that_before_the_files_time() -> None:
+    said, day = "2022-02-02T00:00:00", 86_400 * 10**9
+    assert date_of("a/2024-03-07_10_20_30_Title.md", said, day) == "2024-03-07T10:20:30"
+    assert date_of("a/2024-03-07 Meeting.md", said, day) == "2024-03-07T00:00:00"
+    assert date_of("2024-03-07/a.md", said, day) == said
+    assert date_of("2023-02-29.md", said, day) == said
+    assert date_of("a.md", "", day) == "1970-01-02T00:00:00"
+
+
+def test_spellings_that_differ_in_case_or_composition_are_one_author() -> None:
+    assert author_key("É林ß") == author_key("e\u0301林SS")
+    assert author_key("Ann") != author_key("Anne")
