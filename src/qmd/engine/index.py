@@ -95,7 +95,12 @@ class Index:
         self._searcher: Searcher | None = None
         self._views: dict[Limits, Index] = {}
         self.settings: Settings = resolve(self._adopt(self._written), self._environ)
-        self.roles = Roles(self.settings, cache_dir(self._environ), progress)
+        self.roles = Roles(
+            self.settings,
+            cache_dir(self._environ),
+            progress,
+            foreign_index=self.locations.project is not None,
+        )
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -343,20 +348,22 @@ class Index:
     ) -> embedding.EmbedReport:
         """Make the vectors that are missing; `force`: make all of them anew.
 
+        Where another model's vectors are there, they answer until every text has new ones.
+
         Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
         """
-        from qmd.engine import embedding, sending
+        from qmd.engine import embedding, sending, sets
 
         kept = sending.kept(self.config, self.roles, "embed")
         scope = Scope(sending.sendable(self._scope(collections).collections, kept))
         sending.announce(self._store, self.roles, "embed")
         with embedding.embedding_lock(self._store.location):
-            embedder = self.roles.embedder
+            into = self.roles.vector_set
             if force:
-                self._store.drop_vectors(scope)
-            report = embedding.embed(self._store, embedder, self.roles.fingerprint, scope, on_progress)
-            self._store.drop_other_vectors(self.roles.fingerprint)
-            return report
+                self._store.drop_vectors(scope, into.fingerprint)
+            report = embedding.embed(self._store, self.roles.embedder, into, scope, on_progress)
+            # Not this view's own: vectors of what it does not see stay until they are replaced as well.
+            return sets.finish(self._store, Index._permitted(self), self.roles, report)
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""

@@ -75,6 +75,11 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
         opened.connection.close()
         return Opened(_blank(), stamp)
     if version < VERSION:
+        if opened.stamp is not None:
+            raise StoreError(
+                f"{path} was written by an older qmd, and cannot be brought up to date: it cannot be written",
+                "run 'qmd status' once as a user who may write there, or copy it to another folder",
+            )
         _migrate(opened.connection, busy_timeout_ms)
     return opened
 
