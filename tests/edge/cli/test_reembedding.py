@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import qmd
 from tests.edge.cli.conftest import FILES, MakeUser, User
 from tests.loopback import Server, serving
 
@@ -262,6 +263,13 @@ def test_a_server_that_only_an_index_in_a_project_names_is_not_asked(user: User,
     assert found.returncode == 0
     assert "Vector index not found" in found.stderr
     assert server.requests == []
+
+
+def test_whoever_sees_one_collection_takes_no_vectors_from_the_others(mover: User, server: Server) -> None:
+    with qmd.open_index(environ=mover.environ) as index:
+        report = index.limited(["birds"]).embed()
+        assert (report.still, report.left) == (f"first@{server.url}", len(FILES))
+        assert len(index.status().vectors) == 2
 
 
 def test_an_index_of_the_first_format_answers_as_before(owner: User) -> None:
