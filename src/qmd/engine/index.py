@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
+    from qmd.models.bundle import Entry, Imported
     from qmd.models.catalog import ModelCard
     from qmd.models.fetching import Fetched, OnBytes
     from qmd.store.base import OnStep
@@ -578,6 +579,20 @@ class Index:
         from qmd.engine import pulling
 
         return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
+
+    def export_models(
+        self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
+    ) -> list[Entry]:
+        """Put fetched models into one new file, for a machine without a network; see `pulling.export`."""
+        from qmd.engine import pulling
+
+        return pulling.export(self.settings, path, names, cache_dir(self._environ), on_bytes)
+
+    def import_models(self, path: str, *, on_bytes: OnBytes = lambda done, total: None) -> list[Imported]:
+        """Have the models of such a file on this machine; see `bundle.import_`."""
+        from qmd.engine import pulling
+
+        return pulling.import_(path, cache_dir(self._environ), on_bytes)
 
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Look for what is wrong, from the program to the vectors. Changes nothing.

@@ -31,8 +31,8 @@ class CollectionStatus:
 class VectorsStatus:
     """The vectors of one embedder, and the share of the texts that have them, 0..1.
 
-    `current` where searches use them, `configured` where they are by the model that the settings name: after a
-    change of model, one set answers while the other is being made.
+    `current` where searches use them, `configured` where they are by the model that the settings name: after
+    a change of model, one set answers while the other is being made.
     """
 
     model: str
