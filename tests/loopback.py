@@ -38,7 +38,7 @@ def overlap(query: str, passage: str) -> float:
 class Server:
     """What was asked, and how to answer: `faults` come first, one a request, then what the path is for.
 
-    None among the faults is a request without one.
+    None among the faults is a request without one; what is asked of a `slow` path is never answered.
     """
 
     url: str = ""
@@ -47,6 +47,7 @@ class Server:
     dimension: int = DIMENSION
     lines: str = ""
     speaks_tei: bool = False
+    slow: set[str] = field(default_factory=set)
     released: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Reply:
@@ -55,6 +56,8 @@ class Server:
         if fault is not None:
             return fault()
         # A proxy is asked for the whole URL.
+        if path in self.slow:
+            return self.never()
         match path.removeprefix("http://models.example.com"):
             case "/v1/embeddings":
                 rows = [

@@ -66,14 +66,13 @@ class Searcher:
         scope = self._scope(request)
         vectors = self._choose(scope)
         legs = Legs(self._pool, Deadline(request.timeout, cancelled))
-        wanted = [Wanted("original", request.query, False, True, 2.0)]
-        wanted += [
-            Wanted(f"variant {number}", variant.query, False, True, 1.0)
-            for number, variant in enumerate(expand(self._store, self._roles, legs, request, None), 1)
-            if variant.kind != "lex"
-        ]
-        started = self._start_dense(legs, vectors, wanted, scope, request.limit or ALL)
+        length = request.limit or ALL
+        original = [Wanted("original", request.query, False, True, 2.0)]
+        started = self._start_dense(legs, vectors, original, scope, length)
+        variants = _variants(expand(self._store, self._roles, legs, request, None))
         leg = legs.gather("vector", started) or DenseLeg()
+        if any(each.dense for each in variants):
+            self._add_variants(legs, leg, vectors, variants, scope, length)
         query = parse(request.query)
         found = []
         for document, similarity in best_of(leg.lists):
@@ -108,10 +107,7 @@ class Searcher:
             extra = lexical_leg(self._store, more, scope, length)
             lexical.lists += extra.lists
             if chosen:
-                started = self._start_dense(legs, chosen, more, scope, length)
-                added = legs.gather("vector variants", started) or DenseLeg()
-                vectors.lists += added.lists
-                vectors.chunks = added.chunks | vectors.chunks
+                self._add_variants(legs, vectors, chosen, more, scope, length)
 
         watch = Stopwatch()
         lists = [ranked for ranked in (*lexical.lists, *vectors.lists) if ranked.items]
@@ -201,6 +197,21 @@ class Searcher:
         return legs.start(
             lambda: dense_leg(self._store, chosen.embedder, chosen.fingerprint, wanted, scope, length)
         )
+
+    def _add_variants(
+        self,
+        legs: Legs,
+        leg: DenseLeg,
+        chosen: Answering,
+        variants: Sequence[Wanted],
+        scope: Scope,
+        length: int,
+    ) -> None:
+        """Search the variants as well; of a document's chunks, the one nearest to the query itself stays."""
+        started = self._start_dense(legs, chosen, variants, scope, length)
+        added = legs.gather("vector variants", started) or DenseLeg()
+        leg.lists += added.lists
+        leg.chunks = added.chunks | leg.chunks
 
     def _scope(self, request: SearchRequest) -> Scope:
         return Scope(collections_of(self.config, request.collections))
