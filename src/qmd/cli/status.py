@@ -64,7 +64,9 @@ def _summary(found: Status) -> list[tuple[str, ...]]:
     rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
     if found.needs_embedding:
         pending = counted(found.needs_embedding, "text")
-        rows.append(("Pending:", f"{pending} without vectors: run 'qmd embed'"))
+        others = any(each.current and not each.configured for each in found.vectors)
+        lacking = "vectors by the model that is set" if others else "vectors"
+        rows.append(("Pending:", f"{pending} without {lacking}: run 'qmd embed'"))
     for at, (role, name) in enumerate(found.models):
         rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", found.ranking))
@@ -76,7 +78,7 @@ def _vectors(each: VectorsStatus) -> str:
     if each.current and each.configured:
         return made
     if each.current:
-        return f"{made}, used until 'qmd embed' has finished the others"
+        return f"{made}, used until 'qmd embed' has made all by the model that is set"
     if each.configured:
         return f"{made}, not used yet: {int(100 * each.share)}% of the texts"
     return f"{made}, made for other settings: not used"

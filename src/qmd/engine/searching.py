@@ -73,6 +73,8 @@ class Searcher:
         leg = legs.gather("vector", started) or DenseLeg()
         if any(each.dense for each in variants):
             self._add_variants(legs, leg, vectors, variants, scope, length)
+        if self._is_gone(vectors, scope):
+            return self.dense(request, cancelled)
         query = parse(request.query)
         found = []
         for document, similarity in best_of(leg.lists):
@@ -108,6 +110,9 @@ class Searcher:
             lexical.lists += extra.lists
             if chosen:
                 self._add_variants(legs, vectors, chosen, more, scope, length)
+
+        if chosen and self._is_gone(chosen, scope):
+            return self.hybrid(request, cancelled)
 
         watch = Stopwatch()
         lists = [ranked for ranked in (*lexical.lists, *vectors.lists) if ranked.items]
@@ -176,6 +181,10 @@ class Searcher:
                 message = f"No vectors of {staying(scope.collections)}"
                 raise ModelError(message, "Search it by words.") from None
             raise
+
+    def _is_gone(self, chosen: Answering, scope: Scope) -> bool:
+        """Whether the vectors were replaced since they were chosen: then what was searched may be nothing."""
+        return not self._store.has_vectors(chosen.fingerprint, scope)
 
     def _note_lacking(self, legs: Legs, chosen: Answering, scope: Scope) -> None:
         """Say so where vectors are another model's, or there for a part of the documents only."""

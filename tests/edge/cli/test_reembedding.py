@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import qmd
+from qmd.engine.requests import SearchRequest
 from tests.edge.cli.conftest import FILES, MakeUser, User
-from tests.loopback import Server, serving
+from tests.loopback import Reply, Server, as_json, embedding, serving
 
 #: What is in the second collection, beside the notes.
 MORE = {
@@ -93,11 +94,16 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     )
     assert (new["current"], new["configured"], new["share"]) == (False, True, round(len(MORE) / ALL, 4))
     text = mover.ok("status")
-    assert f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has finished the others" in text
+    assert (
+        f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has made all by the model that is set"
+        in text
+    )
     assert f"{len(MORE)} chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
     assert status(mover)["has_vector_index"] is True
+    assert f"{len(FILES)} texts without vectors by the model that is set: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
     assert f"searches use {ALL} vectors by first@{server.url} until there are all of" in told
+    assert "not found by meaning" not in told
 
 
 def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:
@@ -111,6 +117,24 @@ def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Serv
     assert found.stderr == ""
     assert asked(server) == {"second"}
     assert mover.ok("cleanup", "--dry-run", "--json").count('"vectors"') == 0
+
+
+@pytest.mark.parametrize("kind", ["vsearch", "query"])
+def test_a_search_from_under_which_the_vectors_are_switched_uses_the_new_ones(
+    mover: User, server: Server, kind: str
+) -> None:
+    def switch() -> Reply:
+        assert mover.run("embed").returncode == 0
+        vector = embedding("return to the last release")
+        return as_json({"data": [{"index": 0, "embedding": vector}]})
+
+    server.faults.append(switch)
+    with qmd.open_index(environ=mover.environ) as index:
+        found = index.run(kind, SearchRequest("return to the last release", rerank=False, explain=True))
+    assert found.hits[0].path == "deploy.md"
+    assert found.stage("embedding") is None
+    explained = found.hits[0].explain or {}
+    assert "vector" in (explained if kind == "vsearch" else str(explained["lists"]))
 
 
 def test_embedding_one_collection_says_whose_vectors_go_on_answering(owner: User, server: Server) -> None:
@@ -248,6 +272,24 @@ def test_an_old_model_on_another_machine_is_not_asked_about_text_that_is_to_stay
     assert result.exit_code == 1
     assert "Vector index not found" in result.stderr
     assert server.requests == []
+
+
+def test_a_key_for_the_new_model_s_server_is_not_sent_to_the_old_one(owner: User, server: Server) -> None:
+    def keys_sent() -> set[str | None]:
+        return {headers.get("Authorization") for _, headers, _ in server.requests}
+
+    use(owner, server, "first")
+    owner.environ["QMD_OPENAI_API_KEY"] = "sk-of-first"
+    owner.ok("embed", "-q")
+    assert keys_sent() == {"Bearer sk-of-first"}
+    server.requests.clear()
+    owner.environ |= {
+        "QMD_EMBED_MODEL": "openai:second@https://models.example.com/v1",
+        "QMD_OPENAI_API_KEY": "sk-of-second",
+    }
+    owner.ok("vsearch", "heron")
+    assert asked(server) == {"first"}
+    assert keys_sent() == {None}
 
 
 def test_a_server_that_only_an_index_in_a_project_names_is_not_asked(user: User, server: Server) -> None:

@@ -38,7 +38,8 @@ def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: O
     try:
         fingerprint = roles.fingerprint
         sent = sendable(config.collections, kept(config, roles, "embed"))
-        waiting = store.pending_count(fingerprint, Scope(sent))
+        first = next(iter(in_order(store, config, fingerprint)), None)
+        waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
         yield from _others(store, config, roles)
         if waiting:
             yield warning("vectors", f"{waiting:,} texts are not found by meaning", "run 'qmd embed'")
