@@ -217,7 +217,7 @@ def _fill(
     index: Any, fingerprint: str, vectors: Matrix, english: Vocabulary, cjk: Vocabulary
 ) -> dict[str, Any]:
     """One document a vector; returns the seconds that documents and vectors took."""
-    from qmd.store.base import Embedded, Scope
+    from qmd.store.base import Embedded, Scope, VectorSet
     from qmd.types import Chunk
 
     store = index._store
@@ -234,19 +234,16 @@ def _fill(
             began = time.perf_counter()
             waiting = store.pending(fingerprint, Scope((name,)), after, _BATCH)
             after = waiting[-1].content
-            store.add_vectors(
-                fingerprint,
-                "bench",
-                [
-                    Embedded(
-                        item.content,
-                        [Chunk(0, 0, len(item.text), 1, 3)],
-                        vectors[None, int(item.title)],
-                        [[]],
-                    )
-                    for item in waiting
-                ],
-            )
+            embedded = [
+                Embedded(
+                    each.content,
+                    [Chunk(0, 0, len(each.text), 1, 3)],
+                    vectors[None, int(each.title)],
+                    [[]],
+                )
+                for each in waiting
+            ]
+            store.add_vectors(VectorSet(fingerprint, "bench"), embedded)
             vector_seconds += time.perf_counter() - began
         store.finish_scan(name)
     store.refresh_statistics(force=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import median, percentile, say, table, write_json
 from qmd.config import editing
-from qmd.store.base import Changed, Embedded, Scope, Store
+from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Chunk, Collection, Fingerprint, SourceText
 
@@ -133,7 +133,7 @@ def build(location: Path, vectors: Matrix) -> SqliteStore:
             waiting = store.pending(EMBEDDER, Scope((name,)), 0, _BATCH)
             chunk = Chunk(0, 0, 1, 1, 1)
             batch = [Embedded(item.content, [chunk], vectors[None, int(item.text)], [[]]) for item in waiting]
-            store.add_vectors(EMBEDDER, EMBEDDER, batch)
+            store.add_vectors(VectorSet(EMBEDDER, EMBEDDER), batch)
     return store
 
 

@@ -36,21 +36,28 @@ def overlap(query: str, passage: str) -> float:
 
 @dataclass
 class Server:
-    """What was asked, and how to answer: `faults` come first, one a request, then what the path is for."""
+    """What was asked, and how to answer: `faults` come first, one a request, then what the path is for.
+
+    None among the faults is a request without one; what is asked of a `slow` path is never answered.
+    """
 
     url: str = ""
     requests: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
-    faults: list[Callable[[], Reply]] = field(default_factory=list)
+    faults: list[Callable[[], Reply] | None] = field(default_factory=list)
     dimension: int = DIMENSION
     lines: str = ""
     speaks_tei: bool = False
+    slow: set[str] = field(default_factory=set)
     released: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Reply:
         self.requests.append((path, headers, body))
-        if self.faults:
-            return self.faults.pop(0)()
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            return fault()
         # A proxy is asked for the whole URL.
+        if path in self.slow:
+            return self.never()
         match path.removeprefix("http://models.example.com"):
             case "/v1/embeddings":
                 rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import answers
 from qmd.models.llama import GRAMMAR
-from qmd.models.llama.files import described
-from qmd.models.llama.gguf import read_header
+from qmd.models.llama.files import check_role, described
+from qmd.models.llama.gguf import Header, Value, read_header
 from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
 from qmd.models.served.embedder import ServedEmbedder
@@ -128,6 +129,32 @@ def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -
     card = resolve(smol, "rerank")
     assert card is not None
     assert inspect(card, tmp_path).condition == "unsupported"
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "bert"])
+def test_a_reranker_that_judges_in_words_needs_the_prompt_that_it_judges_by(
+    tmp_path: Path, architecture: str
+) -> None:
+    values: dict[str, Value] = {"general.architecture": architecture, f"{architecture}.pooling_type": 4}
+    prompt: dict[str, Value] = {"tokenizer.chat_template.rerank": "<Query>: {query}\n<Document>: {document}"}
+    check_role(tmp_path, Header(values | prompt, 1), "rerank")
+    if architecture == "bert":
+        check_role(tmp_path, Header(values, 1), "rerank")
+        return
+    with pytest.raises(ModelError, match="converted without the prompt that it judges by"):
+        check_role(tmp_path, Header(values, 1), "rerank")
+
+
+def test_an_embedder_of_a_family_that_pools_the_last_token_is_loaded_so(smol: str, tmp_path: Path) -> None:
+    named = tmp_path / "my-qwen3-embedding.gguf"
+    named.symlink_to(smol)
+    load = partial(load_embedder, cache_dir=tmp_path, settings=Settings(threads=2))
+    last, mean = load(str(named)), load(smol)
+    assert last.fingerprint != mean.fingerprint
+    # The very same tokens, pooled in two ways.
+    (by_last,) = last.embed_documents(["a database is backed up every night"])
+    (by_mean,) = mean.embed_documents(["a database is backed up every night<|endoftext|>"])
+    assert float(by_last @ by_mean) < 0.99
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(smol: str, tmp_path: Path) -> None:

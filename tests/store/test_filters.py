@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import qmd
-from qmd.store.base import Changed, Embedded, Scope
+from qmd.store.base import Changed, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scopes import FEW
 from qmd.store.sqlite.store import SqliteStore
@@ -103,7 +103,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
             vectors[hashes[each.text]] = matrix.astype(np.float16).astype(np.float32)
             chunks = [Chunk(number, 0, 1, 1, 1) for number in range(2)]
             batch.append(Embedded(each.content, chunks, matrix, [[1], [2]]))
-        store.add_vectors(EMBEDDER, EMBEDDER, batch)
+        store.add_vectors(VectorSet(EMBEDDER, EMBEDDER), batch)
     store.refresh_statistics(force=True)
     yield Library(store, documents, vectors)
     store.close()
@@ -167,7 +167,9 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
     store.apply("one", both, [], [])
     (content,) = [each.content for each in store.pending(EMBEDDER, Scope(("one",)), 0, 10)]
     vector = np.eye(1, 16, dtype=np.float32)
-    store.add_vectors(EMBEDDER, EMBEDDER, [Embedded(content, [Chunk(0, 0, 1, 1, 1)], vector, [[1]])])
+    store.add_vectors(
+        VectorSet(EMBEDDER, EMBEDDER), [Embedded(content, [Chunk(0, 0, 1, 1, 1)], vector, [[1]])]
+    )
 
     def authors(scope: Scope) -> list[list[str]]:
         matches = (

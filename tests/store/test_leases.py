@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmd.store.base import Changed, Embedded, Scope, Store
+from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
 NOTES = Scope(("notes",))
+MODEL = VectorSet("model", "m")
 VECTOR = np.array([[0.6, 0.8]], np.float32)
 
 
@@ -68,7 +69,7 @@ def test_a_lease_from_before_the_clock_was_put_back_ends(store: Store) -> None:
 def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
     items = store.lease("model", NOTES, "a", 10, 60.0)
     chunk = Chunk(0, 0, 5, 1, 1)
-    store.add_vectors("model", "m", [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
+    store.add_vectors(MODEL, [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
     store.release("a")
     assert items[0].title not in leased(store, "b", limit=10)
     # Another model has not seen it.
@@ -102,7 +103,7 @@ def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: 
     items = store.lease("model", NOTES, "a", 10, 60.0)
     chunks = [Chunk(0, 0, 5, 1, 1), Chunk(1, 5, 9, 2, 3)]
     vectors = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
-    store.add_vectors("model", "m", [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
+    store.add_vectors(MODEL, [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
     store.remember({"key": "answer"})
     found = store.vectors_of("model", [items[0].hash, items[1].hash, "unknown"])
     assert list(found) == [items[0].hash]
@@ -115,10 +116,10 @@ def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: 
     other = SqliteStore(str(tmp_path / "other.sqlite"))
     fill(other, 1)
     item = other.pending("model", NOTES, 0, 10)[0]
-    other.set_token_frequencies("model", 7, {5: 3})
+    other.take_over(MODEL, 7, {5: 3})
     assert other.all_token_frequencies("model") == (0, {})
-    other.add_vectors("model", "m", [Embedded(item.content, chunks, vectors, [[9], []])])
-    other.set_token_frequencies("model", 7, {5: 3})
+    other.add_vectors(MODEL, [Embedded(item.content, chunks, vectors, [[9], []])])
+    other.take_over(MODEL, 7, {5: 3})
     assert other.all_token_frequencies("model") == (7, {5: 3})
     assert other.token_frequencies("model", [5, 9]) == (7, [3, 0])
     other.close()

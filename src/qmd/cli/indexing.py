@@ -61,7 +61,8 @@ def update(session: Session, pull: bool, collections: tuple[str, ...]) -> None:
 def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
     """Make the vectors that vsearch and query need, for texts that have none.
 
-    It can be interrupted: what was embedded is kept, and the next run goes on from there.
+    It can be interrupted: what was embedded is kept, and the next run goes on from there. After a change of
+    model, searches go on with the old one's vectors until every text has new ones.
 
     \b
     Examples:
@@ -90,6 +91,11 @@ def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
         )
     else:
         say("Nothing to embed: every text has its vectors.")
+    if report.replaced:
+        say(f"Searches use them from now on; those by {clean_name(', '.join(report.replaced))} are gone.")
+    if report.still is not None:
+        lacking = f"{counted(report.left, 'text')} of other collections"
+        say(f"Searches go on with {clean_name(report.still)}: {lacking} have no new vectors yet.")
 
 
 def report_lines(report: ScanReport) -> list[str]:

@@ -1,4 +1,4 @@
-"""`models`: which model each role uses, and whether it is here."""
+"""`models`: which model each role uses, and whether it is here; `export` and `import` carry them about."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Command
+from qmd.cli.command import Group, fail
+from qmd.cli.errors import Interrupted
 from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import human_size
-from qmd.cli.terminal import one_line, say
+from qmd.cli.sizes import counted, human_size
+from qmd.cli.terminal import clean_name, one_line, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.models import ModelUse
+    from qmd.models.bundle import Entry
+    from qmd.models.fetching import OnBytes
 
 _IN_WORDS = {
     "ready": "ready",
@@ -29,10 +33,10 @@ _IN_WORDS = {
 }
 
 
-@click.command(cls=Command)
+@click.group("models", cls=Group, subcommand_metavar="[COMMAND ...]")
 @format_options(*FORMATS)
-@pass_session
-def models(session: Session) -> None:
+@click.pass_context
+def models(ctx: click.Context) -> None:
     """Show which model each role uses, where it comes from, and whether it is here.
 
     Roles: embed makes vectors, rerank judges the best candidates of a query, expand rewrites queries.
@@ -41,7 +45,81 @@ def models(session: Session) -> None:
     Examples:
       qmd models
       qmd models --json
+      qmd models export models.tar
     """
+    if ctx.invoked_subcommand is None:
+        _show(ctx.ensure_object(Session))
+    elif chosen_format() != "cli":
+        fail(f"a format stands for 'qmd models' alone, not for '{ctx.invoked_subcommand}'")
+
+
+@models.command("export")
+@click.argument("file", metavar="FILE")
+@click.argument("names", nargs=-1, metavar="[ROLE|MODEL]...")
+@pass_session
+def export(session: Session, file: str, names: tuple[str, ...]) -> None:
+    """Put models that were fetched into one FILE, to take to a machine without a network.
+
+    Without a name, those that the configuration names. FILE is a plain tar archive with the models as they
+    lie in the cache, and a list of their sizes, checksums and licences.
+
+    \b
+    Examples:
+      qmd models export models.tar
+      qmd models export models.tar embed rerank
+      qmd models export models.tar embeddinggemma-300M-Q8_0
+    """
+    opened = session.index
+    with Bar("Exporting", quiet=session.quiet) as bar:
+        entries = opened.export_models(file, names, on_bytes=_shown(bar))
+    for entry in entries:
+        say(f"{clean_name(entry.name)} ({human_size(entry.size)}, SHA-256 {entry.sha256[:12]})")
+        _note_licence(session, entry)
+    say(f"Exported {counted(len(entries), 'model')} to {clean_name(file)}")
+
+
+@models.command("import")
+@click.argument("file", metavar="FILE")
+@pass_session
+def import_(session: Session, file: str) -> None:
+    """Take models from a FILE that 'qmd models export' made, as if they had been fetched.
+
+    Each one is proven by its checksum before it counts. Those that are here already are left as they are, so
+    an interrupted import goes on where it was.
+
+    \b
+    Examples:
+      qmd models import models.tar
+    """
+    opened = session.index
+    try:
+        with Bar("Importing", quiet=session.quiet) as bar:
+            found = opened.import_models(file, on_bytes=_shown(bar))
+    except KeyboardInterrupt as error:
+        raise Interrupted("Interrupted. Whole models are kept; run the command again to go on.") from error
+    for each in found:
+        name, where = clean_name(each.entry.name), clean_name(str(each.path))
+        if not each.fresh:
+            say(f"{name} is here already: {where}")
+            continue
+        proof = f"SHA-256 {each.entry.sha256[:12]}"
+        say(f"Imported {name} ({human_size(each.entry.size)}, {proof}): {where}")
+        _note_licence(session, each.entry)
+
+
+def _shown(bar: Bar) -> OnBytes:
+    def on_bytes(done: int, total: int | None) -> None:
+        bar.update(done, total, f"{human_size(done)} of {human_size(total or 0)}")
+
+    return on_bytes
+
+
+def _note_licence(session: Session, entry: Entry) -> None:
+    if entry.license:
+        session.note(f"{clean_name(entry.name)}: licence {one_line(entry.license)}")
+
+
+def _show(session: Session) -> None:
     from qmd.cli.render.rows import Column, Listing
     from qmd.cli.show import show_listing
 

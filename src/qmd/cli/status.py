@@ -14,7 +14,7 @@ from qmd.cli.sizes import counted, human_size, local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
 
 if TYPE_CHECKING:
-    from qmd.engine.status import CollectionStatus, Status
+    from qmd.engine.status import CollectionStatus, Status, VectorsStatus
 
 
 @click.command(cls=Command)
@@ -58,21 +58,30 @@ def _summary(found: Status) -> list[tuple[str, ...]]:
         ("Documents:", f"{found.total_documents:,}"),
         ("Updated:", local_time(found.last_updated) if found.last_updated else "never"),
     ]
-    used = [each for each in found.vectors if each.current]
-    vectors = "; ".join(f"{counted(each.chunks, 'chunk')} by {each.model}" for each in used) or "none"
-    rows.append(("Vectors:", vectors))
-    rows += [
-        ("", f"{counted(each.chunks, 'chunk')} by {each.model}, made for other settings: not used")
-        for each in found.vectors
-        if not each.current
-    ]
+    vectors = [_vectors(each) for each in found.vectors]
+    if not any(each.current for each in found.vectors):
+        vectors.insert(0, "none")
+    rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
     if found.needs_embedding:
         pending = counted(found.needs_embedding, "text")
-        rows.append(("Pending:", f"{pending} without vectors: run 'qmd embed'"))
+        others = any(each.current and not each.configured for each in found.vectors)
+        lacking = "vectors by the model that is set" if others else "vectors"
+        rows.append(("Pending:", f"{pending} without {lacking}: run 'qmd embed'"))
     for at, (role, name) in enumerate(found.models):
         rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", found.ranking))
     return rows
+
+
+def _vectors(each: VectorsStatus) -> str:
+    made = f"{counted(each.chunks, 'chunk')} by {clean_name(each.model)}"
+    if each.current and each.configured:
+        return made
+    if each.current:
+        return f"{made}, used until 'qmd embed' has made all by the model that is set"
+    if each.configured:
+        return f"{made}, not used yet: {int(100 * each.share)}% of the texts"
+    return f"{made}, made for other settings: not used"
 
 
 def _collection(each: CollectionStatus) -> list[tuple[str, ...]]:

@@ -6,12 +6,12 @@ What the other has already is left as it is, so that a copy that was interrupted
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
 from qmd.errors import StoreError
-from qmd.store.base import Changed, Embedded, Scope, Store
+from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
 from qmd.types import Config, Document, Fingerprint, SourceText
 
 #: What is fetched and written together: documents, texts with their vectors, answers of models.
@@ -53,8 +53,8 @@ def copy(
     target.refresh_statistics(force=True)
     scope = Scope(tuple(config.collections))
     chunks = 0
-    for embedder, (name, total) in source.embedders().items():
-        chunks += _copy_vectors(source, target, embedder, name, total, scope, on_progress)
+    for each in source.vector_sets():
+        chunks += _copy_vectors(source, target, each, scope, on_progress)
     for batch in _batches(source.answers(), _ANSWERS):
         target.remember(dict(batch))
     return _verified(source, target, config, CopyReport(documents, removed, chunks, 0, 0))
@@ -94,17 +94,12 @@ def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed
 
 
 def _copy_vectors(
-    source: Store,
-    target: Store,
-    embedder: str,
-    name: str,
-    total: int,
-    scope: Scope,
-    on_progress: OnProgress,
+    source: Store, target: Store, copied: VectorSet, scope: Scope, on_progress: OnProgress
 ) -> int:
     """How many chunks were put in."""
-    done = target.embedders().get(embedder, (name, 0))[1]
-    copied = after = 0
+    embedder = copied.fingerprint
+    done, total = (store.chunk_counts().get(embedder, 0) for store in (target, source))
+    added = after = 0
     while waiting := target.pending(embedder, scope, after, _TEXTS):
         after = waiting[-1].content
         known = source.vectors_of(embedder, [item.hash for item in waiting])
@@ -115,11 +110,11 @@ def _copy_vectors(
             for chunks, vectors in [known[item.hash]]
         ]
         if batch:
-            target.add_vectors(embedder, name, batch)
-        copied += sum(len(item.chunks) for item in batch)
-        on_progress(f"vectors of {name}", done + copied, total)
-    target.set_token_frequencies(embedder, *source.all_token_frequencies(embedder))
-    return copied
+            target.add_vectors(replace(copied, complete=False), batch)
+        added += sum(len(item.chunks) for item in batch)
+        on_progress(f"vectors of {copied.name}", done + added, total)
+    target.take_over(copied, *source.all_token_frequencies(embedder))
+    return added
 
 
 def _verified(source: Store, target: Store, config: Config, report: CopyReport) -> CopyReport:
@@ -133,14 +128,10 @@ def _verified(source: Store, target: Store, config: Config, report: CopyReport) 
         if any((mine.path, mine.hash) != (theirs.path, theirs.hash) for mine, theirs in pairs):
             raise _different(f"the texts of '{name}'")
         documents += len(wanted)
-    mine, theirs = source.embedders(), target.embedders()
+    mine, theirs = source.chunk_counts(), target.chunk_counts()
     if mine != theirs:
-        raise _different(f"the vectors ({_chunks(mine):,} and {_chunks(theirs):,} chunks)")
-    return CopyReport(report.documents, report.removed, report.chunks, documents, _chunks(mine))
-
-
-def _chunks(embedders: dict[str, tuple[str, int]]) -> int:
-    return sum(chunks for _, chunks in embedders.values())
+        raise _different(f"the vectors ({sum(mine.values()):,} and {sum(theirs.values()):,} chunks)")
+    return CopyReport(report.documents, report.removed, report.chunks, documents, sum(mine.values()))
 
 
 def _different(what: str) -> StoreError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from qmd.errors import BusyError, TooManyError, UsageError
 from qmd.models.base import CancelledError, Embedder
-from qmd.store.base import Embedded, Pending, Scope, Store
+from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
 from qmd.text import chunking
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
@@ -50,12 +50,19 @@ class EmbedProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What an `embed` did."""
+    """What an `embed` did.
+
+    `replaced` names the models whose vectors these took the place of. `still` is the model whose vectors go
+    on answering, because `left` texts lack new ones.
+    """
 
     texts: int
     chunks: int
     seconds: float
     model: str
+    replaced: tuple[str, ...] = ()
+    still: str | None = None
+    left: int = 0
 
 
 OnProgress = Callable[[EmbedProgress], None]
@@ -81,10 +88,11 @@ def embedding_lock(location: str) -> Iterator[None]:
 
 
 def embed(
-    store: Store, embedder: Embedder, fingerprint: str, scope: Scope, on_progress: OnProgress | None = None
+    store: Store, embedder: Embedder, into: VectorSet, scope: Scope, on_progress: OnProgress | None = None
 ) -> EmbedReport:
-    """Embed every text of a scope that has no vectors of this kind. The caller holds `embedding_lock`."""
+    """Embed every text of a scope that is not in a set yet. The caller holds `embedding_lock`."""
     started = time.monotonic()
+    fingerprint = into.fingerprint
     total = store.pending_count(fingerprint, scope)
     texts = chunks = 0
     after = 0
@@ -101,14 +109,14 @@ def embed(
             batch.append((item, pieces))
             waiting += len(pieces)
             if waiting >= BATCH_CHUNKS:
-                _store(store, embedder, fingerprint, batch)
+                _store(store, embedder, into, batch)
                 texts, chunks = texts + len(batch), chunks + waiting
                 batch, waiting = [], 0
                 if on_progress is not None:
                     spent = time.monotonic() - started
                     on_progress(EmbedProgress(texts, total, chunks, spent / texts * max(0, total - texts)))
     if batch:
-        _store(store, embedder, fingerprint, batch)
+        _store(store, embedder, into, batch)
         texts, chunks = texts + len(batch), chunks + waiting
     if on_progress is not None:
         on_progress(EmbedProgress(texts, total, chunks, 0.0))
@@ -162,7 +170,7 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
 
 
 def _store(
-    store: Store, embedder: Embedder, fingerprint: str, batch: list[tuple[Pending, list[Chunk]]]
+    store: Store, embedder: Embedder, into: VectorSet, batch: list[tuple[Pending, list[Chunk]]]
 ) -> None:
     pieces = [item.text[piece.start : piece.end] for item, found in batch for piece in found]
     titles = [item.title for item, found in batch for _ in found]
@@ -179,4 +187,4 @@ def _store(
         to = at + len(found)
         embedded.append(Embedded(item.content, found, vectors[at:to], tokens[at:to]))
         at = to
-    store.add_vectors(fingerprint, embedder.name, embedded)
+    store.add_vectors(into, embedded)

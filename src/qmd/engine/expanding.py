@@ -16,6 +16,8 @@ from qmd.types import Stage
 #: BM25 so sure of itself that variants would only cost time.
 STRONG_SCORE = 0.85
 STRONG_LEAD = 0.15
+#: Of the time left: what variants find must still be searched, fused and reranked.
+SHARE = 0.5
 
 
 def expand(
@@ -46,7 +48,7 @@ def expand(
         return [Variant(kind, text) for kind, text in json.loads(known)]
     announce(store, roles, "generate")
     started = legs.start(lambda: expander.expand(request.query, intent=request.intent))
-    variants = legs.gather("expand", started) or []
+    variants = legs.gather("expand", started, share=SHARE, failed="skipped") or []
     if variants:
         _remember(store, legs, key, variants)
     return variants

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
+    from qmd.models.bundle import Entry, Imported
     from qmd.models.catalog import ModelCard
     from qmd.models.fetching import Fetched, OnBytes
     from qmd.store.base import OnStep
@@ -96,7 +97,12 @@ class Index:
         self._searcher: Searcher | None = None
         self._views: dict[Limits, Index] = {}
         self.settings: Settings = resolve(self._adopt(self._written), self._environ)
-        self.roles = Roles(self.settings, cache_dir(self._environ), progress)
+        self.roles = Roles(
+            self.settings,
+            cache_dir(self._environ),
+            progress,
+            foreign_index=self.locations.project is not None,
+        )
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -344,20 +350,22 @@ class Index:
     ) -> embedding.EmbedReport:
         """Make the vectors that are missing; `force`: make all of them anew.
 
+        Where another model's vectors are there, they answer until every text has new ones.
+
         Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
         """
-        from qmd.engine import embedding, sending
+        from qmd.engine import embedding, sending, sets
 
         kept = sending.kept(self.config, self.roles, "embed")
         scope = Scope(sending.sendable(self._scope(collections).collections, kept))
         sending.announce(self._store, self.roles, "embed")
         with embedding.embedding_lock(self._store.location):
-            embedder = self.roles.embedder
+            into = self.roles.vector_set
             if force:
-                self._store.drop_vectors(scope)
-            report = embedding.embed(self._store, embedder, self.roles.fingerprint, scope, on_progress)
-            self._store.drop_other_vectors(self.roles.fingerprint)
-            return report
+                self._store.drop_vectors(scope, into.fingerprint)
+            report = embedding.embed(self._store, self.roles.embedder, into, scope, on_progress)
+            # Not this view's own: vectors of what it does not see stay until they are replaced as well.
+            return sets.finish(self._store, Index._permitted(self), self.roles, report)
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""
@@ -614,6 +622,20 @@ class Index:
         from qmd.engine import pulling
 
         return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
+
+    def export_models(
+        self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
+    ) -> list[Entry]:
+        """Put fetched models into one new file, for a machine without a network; see `pulling.export`."""
+        from qmd.engine import pulling
+
+        return pulling.export(self.settings, path, names, cache_dir(self._environ), on_bytes)
+
+    def import_models(self, path: str, *, on_bytes: OnBytes = lambda done, total: None) -> list[Imported]:
+        """Have the models of such a file on this machine; see `bundle.import_`."""
+        from qmd.engine import pulling
+
+        return pulling.import_(path, cache_dir(self._environ), on_bytes)
 
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Look for what is wrong, from the program to the vectors. Changes nothing.

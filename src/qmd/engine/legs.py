@@ -12,7 +12,7 @@ from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import LexicalMatches, Scope, Store
 from qmd.text.query import parse
-from qmd.types import Chunk, Stage
+from qmd.types import Chunk, Stage, StageStatus
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -103,17 +103,30 @@ class Legs:
         self._deadline.check()
         return self._pool.submit(work), Stopwatch()
 
-    def gather(self, name: str, started: tuple[Future[Answer], Stopwatch]) -> Answer | None:
-        """Wait for a leg until the deadline; None where it failed or was late, with the stage saying so."""
+    def gather(
+        self,
+        name: str,
+        started: tuple[Future[Answer], Stopwatch],
+        *,
+        share: float = 1.0,
+        failed: StageStatus = "failed",
+    ) -> Answer | None:
+        """Wait for a leg until the deadline; None where it failed or was late, with the stage saying so.
+
+        `share` of the time left is all that one gets which others wait for; `failed` is what to call it where
+        it failed.
+        """
         future, watch = started
+        left = self._deadline.remaining()
+        patience = None if left is None else share * left
         try:
-            answer = future.result(timeout=self._deadline.remaining())
+            answer = future.result(timeout=patience)
         except TimeoutError:
             future.cancel()
-            self.late(name)
+            self.late(name, None if patience is None or share == 1.0 else round(patience, 1))
             return None
         except QmdError as error:
-            self.stages.append(Stage(name, "failed", error.in_one_line(), watch.milliseconds()))
+            self.stages.append(Stage(name, failed, error.in_one_line(), watch.milliseconds()))
             return None
         self.stages.append(Stage(name, "ran", None, watch.milliseconds()))
         return answer
@@ -122,9 +135,10 @@ class Legs:
         """Whether the time is up: work that takes long asks between its steps."""
         return self._deadline.passed()
 
-    def late(self, name: str) -> None:
-        """Note that a stage did not end in time."""
-        self.stages.append(Stage(name, "timed_out", f"not ready within {self._deadline.seconds:g} s"))
+    def late(self, name: str, seconds: float | None = None) -> None:
+        """Note that a stage did not end in time: within so many seconds, all that the search had if None."""
+        given = self._deadline.seconds if seconds is None else seconds
+        self.stages.append(Stage(name, "timed_out", f"not ready within {given:g} s"))
 
     def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
         """Note that a stage was left out, and why; `expected` where nothing is lacking."""

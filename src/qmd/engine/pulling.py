@@ -8,7 +8,9 @@ from typing import get_args
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.models import bundle as bundles
 from qmd.models import registry
+from qmd.models.bundle import Entry, Imported
 from qmd.models.catalog import CARDS, ModelCard, Role, find
 from qmd.models.fetching import DEFAULT_ENDPOINT, Fetched, OnBytes, Origin, fetch
 from qmd.models.store import parse_remote
@@ -43,6 +45,27 @@ def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: 
     return fetch(
         card.source, Path(cache_dir), Origin(endpoint, environ.get("HF_TOKEN", "").strip() or None), on_bytes
     )
+
+
+def export(
+    settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
+) -> list[Entry]:
+    """Put fetched models into a bundle; see `bundle.export`. They are named as for `wanted`.
+
+    Raises `ModelError` where none of them is one that is fetched.
+    """
+    cards = wanted(settings, names)
+    if not cards:
+        raise ModelError(
+            "nothing to export: these models come with the program, are your own files, or on a server",
+            "Name a model that was fetched.",
+        )
+    return bundles.export(cards, Path(bundle).absolute(), Path(cache_dir), on_bytes)
+
+
+def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[Imported]:
+    """Have the models of a bundle on this machine; see `bundle.import_`."""
+    return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
 
 
 def _named(name: str) -> ModelCard:

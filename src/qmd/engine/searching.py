@@ -16,6 +16,7 @@ from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.engine.sending import announce, kept, sendable, staying
+from qmd.engine.sets import Answering, choose
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.models.base import Cancelled, Variant
 from qmd.ranking import rerank as final
@@ -67,18 +68,17 @@ class Searcher:
         scope = scope_of(self.config, request)
         if not request.query:
             return _nothing_asked("vector", asked)
-        fingerprint = self._roles.fingerprint
-        if not self._store.has_vectors(fingerprint, scope):
-            raise self._without_vectors(scope)
+        vectors = self._choose(scope)
         legs = Legs(self._pool, Deadline(request.timeout, cancelled))
-        wanted = [Wanted("original", request.query, False, True, 2.0)]
-        wanted += [
-            Wanted(f"variant {number}", variant.query, False, True, 1.0)
-            for number, variant in enumerate(expand(self._store, self._roles, legs, request, None), 1)
-            if variant.kind != "lex"
-        ]
-        started = self._start_dense(legs, fingerprint, wanted, scope, request.limit or ALL)
+        length = request.limit or ALL
+        original = [Wanted("original", request.query, False, True, 2.0)]
+        started = self._start_dense(legs, vectors, original, scope, length)
+        variants = _variants(expand(self._store, self._roles, legs, request, None))
         leg = legs.gather("vector", started) or DenseLeg()
+        if any(each.dense for each in variants):
+            self._add_variants(legs, leg, vectors, variants, scope, length)
+        if self._is_gone(vectors, scope):
+            return self.dense(request, cancelled)
         query = parse(request.query)
         found = []
         for document, similarity in best_of(leg.lists):
@@ -88,7 +88,7 @@ class Searcher:
                 Found(document, score, leg.chunks[document][1], explain if request.explain else None)
             )
         found = cut(found, request.limit, request.min_score)
-        self._note_pending(legs, fingerprint, scope)
+        self._note_lacking(legs, vectors, scope)
         shown = hits(self._store, self.config, Marker(query.terms), found, full=request.full)
         return SearchResponse(asked, shown, tuple(legs.stages))
 
@@ -106,8 +106,8 @@ class Searcher:
 
         wanted = _typed(request.searches) or [Wanted("original", request.query, True, True, 2.0)]
         keywords = legs.start(lambda: lexical_leg(self._store, wanted, scope, length))
-        fingerprint = self._usable_vectors(legs, scope, wanted)
-        meaning = self._start_dense(legs, fingerprint, wanted, scope, length) if fingerprint else None
+        chosen = self._usable_vectors(legs, scope, wanted)
+        meaning = self._start_dense(legs, chosen, wanted, scope, length) if chosen else None
         lexical = legs.gather("lexical", keywords) or LexicalLeg()
         variants = expand(self._store, self._roles, legs, request, lexical.first)
         vectors = (legs.gather("vector", meaning) if meaning else None) or DenseLeg()
@@ -115,11 +115,11 @@ class Searcher:
             more = _variants(variants)
             extra = lexical_leg(self._store, more, scope, length)
             lexical.lists += extra.lists
-            if fingerprint:
-                started = self._start_dense(legs, fingerprint, more, scope, length)
-                added = legs.gather("vector variants", started) or DenseLeg()
-                vectors.lists += added.lists
-                vectors.chunks = added.chunks | vectors.chunks
+            if chosen:
+                self._add_variants(legs, vectors, chosen, more, scope, length)
+
+        if chosen and self._is_gone(chosen, scope):
+            return self.hybrid(request, cancelled)
 
         watch = Stopwatch()
         lists = [ranked for ranked in (*lexical.lists, *vectors.lists) if ranked.items]
@@ -127,6 +127,7 @@ class Searcher:
         fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
         legs.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", watch.milliseconds()))
 
+        fingerprint = chosen.fingerprint if chosen else None
         candidates = Candidates(query, original, request.intent, lexical.first, vectors, fingerprint)
         ranked = self._rerank(request, legs, ranking, fused, candidates)
         found = [
@@ -164,45 +165,70 @@ class Searcher:
             return final.contract(fused, scores)
         return final.tuned(fused, gather_evidence(self._store, top, scores, candidates), candidates.trust)
 
-    def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> str | None:
-        """The fingerprint to search by; None, with the stage saying why, where vectors cannot be used."""
+    def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> Answering | None:
+        """The vectors to search by; None, with the stage saying why, where none can be used."""
         if not any(item.dense for item in wanted):
             legs.skip("vector", "no vec: or hyde: search was given", expected=True)
             return None
         try:
-            fingerprint = self._roles.fingerprint
+            chosen = self._choose(scope)
         except QmdError as error:
             legs.skip("vector", error.in_one_line())
             return None
-        if not self._store.has_vectors(fingerprint, scope):
-            legs.skip("vector", self._without_vectors(scope).in_one_line())
-            return None
-        self._note_pending(legs, fingerprint, scope)
-        return fingerprint
+        self._note_lacking(legs, chosen, scope)
+        return chosen
 
-    def _note_pending(self, legs: Legs, fingerprint: str, scope: Scope) -> None:
-        """Say so where vectors are there for a part of the documents only."""
-        private = kept(self.config, self._roles, "embed").intersection(scope.collections)
+    def _choose(self, scope: Scope) -> Answering:
+        """The vectors to search by. Raises `ModelError` and `VectorIndexMissingError`, as `choose` does."""
+        try:
+            return choose(self._store, self.config, self._roles, scope)
+        except VectorIndexMissingError:
+            private = kept(self.config, self._roles, "embed")
+            if private.issuperset(scope.collections):
+                message = f"No vectors of {staying(scope.collections)}"
+                raise ModelError(message, "Search it by words.") from None
+            raise
+
+    def _is_gone(self, chosen: Answering, scope: Scope) -> bool:
+        """Whether the vectors were replaced since they were chosen: then what was searched may be nothing."""
+        return not self._store.has_vectors(chosen.fingerprint, scope)
+
+    def _note_lacking(self, legs: Legs, chosen: Answering, scope: Scope) -> None:
+        """Say so where vectors are another model's, or there for a part of the documents only."""
+        if chosen.note is not None:
+            legs.skip("embedding", chosen.note)
+        private = kept(self.config, self._roles, "embed") if chosen.configured else frozenset()
+        private = private.intersection(scope.collections)
         if private:
             legs.skip("embedding", staying(sorted(private)), expected=True)
         sent = replace(scope, collections=sendable(scope.collections, private))
-        pending = self._store.pending_count(fingerprint, sent)
+        pending = self._store.pending_count(chosen.fingerprint, sent)
         if pending:
             legs.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
 
-    def _without_vectors(self, scope: Scope) -> QmdError:
-        """Why there are no vectors in a scope."""
-        private = kept(self.config, self._roles, "embed")
-        if private.issuperset(scope.collections):
-            return ModelError(f"No vectors of {staying(scope.collections)}", "Search it by words.")
-        return VectorIndexMissingError()
-
     def _start_dense(
-        self, legs: Legs, fingerprint: str, wanted: Sequence[Wanted], scope: Scope, length: int
+        self, legs: Legs, chosen: Answering, wanted: Sequence[Wanted], scope: Scope, length: int
     ) -> tuple[Future[DenseLeg], Stopwatch]:
-        embedder = self._roles.embedder
-        announce(self._store, self._roles, "embed")
-        return legs.start(lambda: dense_leg(self._store, embedder, fingerprint, wanted, scope, length))
+        if chosen.configured:
+            announce(self._store, self._roles, "embed")
+        return legs.start(
+            lambda: dense_leg(self._store, chosen.embedder, chosen.fingerprint, wanted, scope, length)
+        )
+
+    def _add_variants(
+        self,
+        legs: Legs,
+        leg: DenseLeg,
+        chosen: Answering,
+        variants: Sequence[Wanted],
+        scope: Scope,
+        length: int,
+    ) -> None:
+        """Search the variants as well; of a document's chunks, the one nearest to the query itself stays."""
+        started = self._start_dense(legs, chosen, variants, scope, length)
+        added = legs.gather("vector variants", started) or DenseLeg()
+        leg.lists += added.lists
+        leg.chunks = added.chunks | leg.chunks
 
 
 def _similarity_score(cosine: float) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from qmd.engine.roles import Roles
 from qmd.engine.sending import kept, sendable
-from qmd.errors import ModelError
+from qmd.engine.sets import choose, share
+from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Scope, Store
 from qmd.types import Config
 
@@ -28,11 +29,17 @@ class CollectionStatus:
 
 @dataclass(frozen=True, slots=True)
 class VectorsStatus:
-    """Vectors of one embedder; `current` where it is the one that searches use."""
+    """The vectors of one embedder, and the share of the texts that have them, 0..1.
+
+    `current` where searches use them, `configured` where they are by the model that the settings name: after
+    a change of model, one set answers while the other is being made.
+    """
 
     model: str
     chunks: int
     current: bool
+    configured: bool
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +73,21 @@ def gather(store: Store, config: Config, roles: Roles, ranking: str, notes: Sequ
         fingerprint = roles.fingerprint
         sent = Scope(sendable(scope.collections, kept(config, roles, "embed")))
         pending = store.pending_count(fingerprint, sent)
-        has_vectors = store.has_vectors(fingerprint, scope)
     except ModelError:
-        fingerprint, pending, has_vectors = "", total, False
+        fingerprint, pending = "", total
     models = (
         ("embed", _named(lambda: roles.embedder.name)),
         ("rerank", _named(lambda: roles.reranker.name)),
         ("expand", _named(lambda: roles.expander.name if roles.expander else "none")),
     )
-    vectors = tuple(
-        VectorsStatus(name, chunks, key == fingerprint) for key, (name, chunks) in store.embedders().items()
-    )
+    vectors = _vectors(store, config, roles, fingerprint)
     return Status(
         index=store.location,
         config=config.path,
         size=store.size(),
         total_documents=total,
         needs_embedding=pending,
-        has_vector_index=has_vectors,
+        has_vector_index=any(each.current for each in vectors),
         collections=collections,
         vectors=vectors,
         models=models,
@@ -111,6 +115,26 @@ def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
             )
         )
     return tuple(found)
+
+
+def _vectors(store: Store, config: Config, roles: Roles, configured: str) -> tuple[VectorsStatus, ...]:
+    """The sets, the one that answers first."""
+    try:
+        answers = choose(store, config, roles, Scope(tuple(config.collections))).fingerprint
+    except (ModelError, VectorIndexMissingError):
+        answers = ""
+    chunks = store.chunk_counts()
+    found = [
+        VectorsStatus(
+            each.name,
+            chunks.get(each.fingerprint, 0),
+            each.fingerprint == answers,
+            each.fingerprint == configured,
+            round(share(store, config, roles, each.fingerprint), 4),
+        )
+        for each in store.vector_sets()
+    ]
+    return tuple(sorted(found, key=lambda each: not each.current))
 
 
 def _named(name: Callable[[], str]) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from qmd.config.files import abandoned
 from qmd.engine.roles import Roles
+from qmd.engine.sets import in_order
 from qmd.errors import ModelError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
@@ -102,19 +103,22 @@ def clean(
 def _keep(store: Store, config: Config, roles: Roles) -> tuple[Keep, list[str]]:
     """What stays, and what of it might surprise."""
     notes = []
-    known = store.embedders()
-    embedder: str | None = None
+    embedders: tuple[str, ...] | None = None
     try:
-        embedder = roles.fingerprint
+        wanted = roles.fingerprint
+        # What answers stays, until what is being made can take its place.
+        embedders = (wanted, *(each.fingerprint for each in in_order(store, config, wanted)[:1]))
     except ModelError as error:
         notes.append(f"all vectors are kept: {error.message}")
-    if known and embedder is not None and embedder not in known:
-        # The model may have been changed for a moment; its own vectors are what others can go for.
-        embedder = None
-        notes.append("vectors by other models are kept until 'qmd embed' has made some with the one in use")
+    notes += [
+        f"vectors by {each.name} are kept: searches use them until 'qmd embed' has made all with "
+        f"{roles.embedder.name}"
+        for each in store.vector_sets()
+        if embedders is not None and each.fingerprint in embedders[1:] and each.fingerprint != embedders[0]
+    ]
     # No collections at all are more likely a file that is not where it was than the user's wish.
     collections = tuple(config.collections) or None
-    return Keep(collections, embedder, datetime.now(UTC) - ANSWERS_KEPT), notes
+    return Keep(collections, embedders, datetime.now(UTC) - ANSWERS_KEPT), notes
 
 
 def _total(found: Sequence[Leftover]) -> int:

@@ -124,6 +124,16 @@ class View(Index):
         self._needs_all("fetch models, which everyone's searches use")
         return super().pull(*args, **options)
 
+    def import_models(self, *args: Any, **options: Any) -> Any:
+        self._may_change()
+        self._needs_all("bring models, which everyone's searches use")
+        return super().import_models(*args, **options)
+
+    def export_models(self, *args: Any, **options: Any) -> Any:
+        self._may_change()
+        self._needs_all("write files")
+        return super().export_models(*args, **options)
+
     def doctor(self, *args: Any, **options: Any) -> Any:
         self._needs_all("examine the index")
         return super().doctor(*args, **options)

@@ -55,6 +55,8 @@ def _collection(each: CollectionStatus, contexts: dict[str, str]) -> str:
 def _vectors(found: Status) -> str:
     if not found.has_vector_index:
         return "There are no vectors: vsearch fails and query uses keywords alone until 'qmd embed' is run."
+    if any(each.current and not each.configured for each in found.vectors):
+        return "Vectors are being made anew by another model; until that is done the old ones answer."
     if found.needs_embedding:
         return f"{_counted(found.needs_embedding, 'text')} without vectors: not found by meaning yet."
     return "All documents have vectors."

@@ -23,7 +23,8 @@ class ModelCard:
     known. `dimension` is 0 for a model that makes no vectors, and where it is not known. `window` is the most
     tokens it reads, prompt included. `chunk_tokens` and `chunk_overlap` count tokens of the text alone.
     Prompts hold `{text}`, and `{title}` where the model wants one; `system_prompt` goes before them where the
-    model chats.
+    model chats. `pooling` and `ending` are for a file that does not say them itself: which token's vector is
+    the text's, empty for the mean of all, and the token that ends it.
     """
 
     name: str
@@ -41,6 +42,8 @@ class ModelCard:
     chunk_overlap: int = 0
     system_prompt: str = ""
     model: str = ""
+    pooling: Literal["", "last"] = ""
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class Family:
     window: int
     query_prompt: str = "{text}"
     document_prompt: str = "{text}"
+    pooling: Literal["", "last"] = ""
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ _BGE_QUERY = "Represent this sentence for searching relevant passages: {text}"
 #: The first whose mark stands in a model's name counts.
 FAMILIES: tuple[Family, ...] = (
     Family("embeddinggemma", 2048, _GEMMA_QUERY, _GEMMA_DOCUMENT),
-    Family("qwen3-embedding", 32_768, _QWEN_QUERY),
+    Family("qwen3-embedding", 32_768, _QWEN_QUERY, pooling="last", ending="<|endoftext|>"),
     Family("nomic-embed-text", 2048, "search_query: {text}", "search_document: {text}"),
     Family("bge-m3", 8192),
     Family("bge-", 512, _BGE_QUERY),
@@ -175,6 +180,8 @@ CARDS: tuple[ModelCard, ...] = (
         query_prompt=_QWEN_QUERY,
         chunk_tokens=900,
         chunk_overlap=135,
+        pooling="last",
+        ending="<|endoftext|>",
     ),
     ModelCard(
         name="qwen3-reranker-0.6b-q8_0",
@@ -254,7 +261,13 @@ def fitted(card: ModelCard, name: str) -> ModelCard:
     if card.role == "rerank":
         return card
     family = next((each for each in FAMILIES if each.mark in name.casefold()), _UNKNOWN)
-    prompted = replace(card, query_prompt=family.query_prompt, document_prompt=family.document_prompt)
+    prompted = replace(
+        card,
+        query_prompt=family.query_prompt,
+        document_prompt=family.document_prompt,
+        pooling=family.pooling,
+        ending=family.ending,
+    )
     return resized(prompted, family.window)
 
 

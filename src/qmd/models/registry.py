@@ -54,6 +54,17 @@ def resolve(spec: str | None, role: Role) -> ModelCard | None:
     return card
 
 
+def lasting_name(spec: str | None, role: Role) -> str:
+    """What names the same model for as long as there is one, however it was written and whatever the default.
+
+    Raises ModelError as `resolve` does; empty for a role without a model.
+    """
+    card = resolve(spec, role)
+    if card is None:
+        return ""
+    return card.name if card in CARDS else card.source
+
+
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Installation:
     """What is on this machine of a model. `thorough` reads every byte and compares checksums.
 

@@ -109,6 +109,22 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorSet:
+    """The vectors of one embedder, told from others by `fingerprint`: the model and how texts are put to it.
+
+    `model` is the fingerprint of the model alone, and `source` what names it in a configuration; both are
+    empty where an earlier version kept neither. `complete`: it once had every text, so that those it lacks
+    are new ones.
+    """
+
+    fingerprint: str
+    name: str
+    model: str = ""
+    source: str = ""
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CollectionStats:
     """What the index holds of a collection."""
 
@@ -119,13 +135,13 @@ class CollectionStats:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What a cleanup leaves: these collections, vectors of this embedder, answers since this moment.
+    """What a cleanup leaves: these collections, vectors of these embedders, answers since this moment.
 
-    None for collections or for the embedder leaves all of them.
+    None for collections or for embedders leaves all of them.
     """
 
     collections: tuple[str, ...] | None
-    embedder: str | None
+    embedders: tuple[str, ...] | None
     answers_since: datetime
 
 
@@ -262,17 +278,24 @@ class Store(Protocol):
         """Let go of what a worker holds."""
         ...
 
-    def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None: ...
-    def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
-        """Forget vectors (of all embedders where none is named); returns how many chunks."""
+    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None: ...
+    def drop_vectors(self, scope: Scope, embedder: str) -> int:
+        """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
         ...
 
-    def drop_other_vectors(self, embedder: str) -> int:
-        """Forget the vectors of every other embedder; returns how many chunks."""
+    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+        """Where an embedder has every text of a scope, its set is complete, and all others are forgotten.
+
+        Returns their names; None where texts are lacking, or there are none: then nothing has changed.
+        """
         ...
 
-    def embedders(self) -> dict[str, tuple[str, int]]:
-        """Fingerprint → (name, chunks) of every embedder whose vectors are kept."""
+    def vector_sets(self) -> list[VectorSet]:
+        """The sets that have vectors."""
+        ...
+
+    def chunk_counts(self) -> dict[str, int]:
+        """Fingerprint → chunks, of every set that has vectors."""
         ...
 
     def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
@@ -294,8 +317,8 @@ class Store(Protocol):
         """(chunks embedded, token → in how many of them it occurs)."""
         ...
 
-    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
-        """Put these in the place of those that are known; an embedder without vectors has none."""
+    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         ...
 
     def answers(self) -> Iterator[tuple[str, str]]:

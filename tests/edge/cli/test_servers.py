@@ -87,7 +87,7 @@ def test_an_expansion_of_no_use_is_left_out_and_the_search_answers(
 ) -> None:
     served.ok("embed")
     server.lines = lines
-    assert stages(served, "release rollback?")["expand"].startswith("failed")
+    assert stages(served, "release rollback?")["expand"].startswith("skipped")
 
 
 def test_a_reranker_of_the_other_form_is_asked_in_its_own(served: User, server: Server) -> None:
@@ -176,15 +176,17 @@ def test_a_server_that_stays_in_trouble_is_told_after_some_attempts(served: User
 
 
 def test_a_server_that_is_down_costs_a_query_its_models_and_no_more(served: User, server: Server) -> None:
-    served.ok("embed")
-    for role in ("EMBED", "RERANK", "GENERATE"):
+    with serving() as short_lived:
+        served.environ["QMD_EMBED_MODEL"] = f"openai:tiny@{short_lived.url}"
+        served.ok("embed")
+    for role in ("RERANK", "GENERATE"):
         served.environ[f"QMD_{role}_MODEL"] = "openai:gone@http://127.0.0.1:9/v1"
     result = served.invoke("query", "rollback release", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
-    assert "expand failed: The server of 'gone@http://127.0.0.1:9/v1' cannot be reached" in result.stderr
-    assert json.loads(served.ok("status", "--json"))["needs_embedding"] == len(FILES)
-    assert served.invoke("vsearch", "rollback").exit_code == 1
+    assert "expand skipped: The server of 'gone@http://127.0.0.1:9/v1' cannot be reached" in result.stderr
+    assert f"vector failed: The server of 'tiny@{short_lived.url}' cannot be reached" in result.stderr
+    assert json.loads(served.ok("status", "--json"))["needs_embedding"] == 0
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: Server) -> None:
@@ -194,6 +196,23 @@ def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: S
     assert found.returncode == 0
     assert "timed out: not ready within 0.3 s" in found.stderr
     assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
+
+
+@pytest.mark.parametrize("command", ["query", "vsearch"])
+def test_a_slow_expansion_leaves_time_for_all_that_does_not_need_it(
+    served: User, server: Server, command: str
+) -> None:
+    served.ok("embed")
+    server.slow = {"/v1/chat/completions"}
+    # Everything but the expansion answers at once: it alone is waited for, and not to the end.
+    found = served.run(command, "return to the last release", "--timeout", "6", "--json", "--explain")
+    assert found.returncode == 0
+    (first, *_) = json.loads(found.stdout)
+    assert first["file"] == "qmd://notes/deploy.md"
+    assert "expand timed out: not ready within " in found.stderr
+    assert "vector" not in found.stderr
+    assert "rerank" not in found.stderr
+    assert ("rerank" in first["explain"]) == (command == "query")
 
 
 def test_a_server_has_so_long_to_answer_as_the_settings_say(served: User, server: Server) -> None:

@@ -310,12 +310,13 @@ def test_vectors_by_other_models_go_once_the_one_in_use_has_made_some(embedded: 
     assert (left["model"], left["current"]) == ("multilingual-e5-small", True)
 
 
-def test_vectors_are_kept_while_the_model_in_use_has_made_none(embedded: User) -> None:
+def test_vectors_are_kept_while_the_configured_model_has_made_none(embedded: User) -> None:
     change(embedded, "UPDATE embedders SET fingerprint = 'f00', name = 'older'")
     report = cleaned(embedded)
     assert kinds(report) == {}
     assert report["notes"] == [
-        "vectors by other models are kept until 'qmd embed' has made some with the one in use"
+        "vectors by older are kept: searches use them until 'qmd embed' has made all with "
+        "multilingual-e5-small"
     ]
 
 

@@ -43,6 +43,24 @@ def test_a_query_of_an_unspaced_script_has_ties_too() -> None:
     assert read("lex: 備份策略\nlex: 番茄", "数据库备份") == [("lex", "備份策略")]
 
 
+@pytest.mark.parametrize(
+    ("query", "tied", "other"),
+    [
+        ("猫", "猫の餌", "犬の散歩"),
+        ("パスワードを忘れた", "パスワードの再設定", "熟れたトマト"),
+        ("どうやって検索するか", "全文検索の方法", "パンを焼くにはどうするか"),
+        ("데이터베이스 백업", "백업을 복원하는 방법", "토마토를 심는 방법"),
+        ("кошка", "чем кормить кошек", "как испечь хлеб"),
+        ("δρόμος για το βουνό", "δρόμοι στα βουνά", "συνταγή ψωμιού"),
+        ("สำรองฐานข้อมูล", "วิธีสำรองข้อมูล", "ขนมปัง"),
+        ("डेटाबेस बैकअप", "बैकअप कैसे लें", "टमाटर उगाना"),
+        ("sauvegarde de la base", "sauvegarder les données", "cuire du pain"),
+    ],
+)
+def test_a_tie_is_found_in_any_language(query: str, tied: str, other: str) -> None:
+    assert read(f"lex: {other}\nvec: {tied}", query) == [("vec", tied)]
+
+
 @pytest.mark.parametrize("answer", ["", "no idea", "lex: the of and", "lex: sourdough"])
 def test_an_answer_of_no_use_is_an_error(answer: str) -> None:
     with pytest.raises(ModelError, match="wrote no line"):

@@ -9,6 +9,7 @@ from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.models import ModelUse, models
 from qmd.engine.roles import Roles
 from qmd.engine.sending import kept, sendable
+from qmd.engine.sets import in_order, percent, share
 from qmd.errors import QmdError
 from qmd.store.base import OnStep, Scope, Store
 from qmd.types import Config
@@ -37,22 +38,35 @@ def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: O
     try:
         fingerprint = roles.fingerprint
         sent = sendable(config.collections, kept(config, roles, "embed"))
-        waiting = store.pending_count(fingerprint, Scope(sent))
-        known = store.embedders()
-        for key, (name, chunks) in known.items():
-            if key != fingerprint:
-                yield warning(
-                    "vectors",
-                    f"{chunks:,} vectors by {name} were made for other settings, and are not used",
-                    "'qmd embed' replaces them, and 'qmd cleanup' throws them away",
-                )
+        first = next(iter(in_order(store, config, fingerprint)), None)
+        waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
+        yield from _others(store, config, roles)
         if waiting:
             yield warning("vectors", f"{waiting:,} texts are not found by meaning", "run 'qmd embed'")
         # What a collection holds is not sent to another machine for the sake of a check.
-        if fingerprint in known and embeds and roles.server("embed") is None:
+        if store.has_vectors(fingerprint, Scope(sent)) and embeds and roles.server("embed") is None:
             yield _sampled(store, fingerprint, roles, on_step)
     except QmdError as error:
         yield failed("vectors", error)
+
+
+def _others(store: Store, config: Config, roles: Roles) -> Iterator[Finding]:
+    """The sets of vectors that are not the configured model's: one that answers meanwhile, and the rest."""
+    fingerprint, chunks = roles.fingerprint, store.chunk_counts()
+    for at, each in enumerate(in_order(store, config, fingerprint)):
+        if each.fingerprint == fingerprint:
+            continue
+        made = f"{chunks[each.fingerprint]:,} vectors by {each.name}"
+        if at == 0:
+            done = percent(share(store, config, roles, fingerprint))
+            new = f"those by {roles.embedder.name}, of which {done} are here"
+            yield warning("vectors", f"searches use {made} until there are all of {new}", "run 'qmd embed'")
+        else:
+            yield warning(
+                "vectors",
+                f"{made} were made for other settings, and are not used",
+                "'qmd embed' replaces them, and 'qmd cleanup' throws them away",
+            )
 
 
 def _model(use: ModelUse, roles: Roles) -> Finding:

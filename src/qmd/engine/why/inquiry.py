@@ -16,6 +16,7 @@ from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.roles import Roles
 from qmd.engine.searching import LIST_LENGTH, as_document
 from qmd.engine.sending import announce
+from qmd.engine.sets import choose
 from qmd.engine.why.matching import TermMatch, match_terms
 from qmd.engine.why.presence import Presence
 from qmd.errors import ModelError, VectorIndexMissingError
@@ -190,15 +191,14 @@ class Inquiry:
         if not texts:
             return []
         try:
-            fingerprint = self._roles.fingerprint
-            if not self._store.has_vectors(fingerprint, Scope((document.collection,))):
-                return [None] * len(texts)
-            announce(self._store, self._roles, "embed")
+            chosen = choose(self._store, self._config, self._roles, Scope((document.collection,)))
+            if chosen.configured:
+                announce(self._store, self._roles, "embed")
             return [
-                self._store.similarities(fingerprint, vector, [document.id]).get(document.id)
-                for vector in self._roles.embedder.embed_queries(list(texts))
+                self._store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
+                for vector in chosen.embedder.embed_queries(list(texts))
             ]
-        except ModelError:
+        except (ModelError, VectorIndexMissingError):
             return [None] * len(texts)
 
 

@@ -46,6 +46,8 @@ def check_role(path: Path, header: Header, role: Role) -> None:
             raise _wrong(path, "is a reranker: it makes no vectors")
         case "rerank" if not ranks:
             raise _wrong(path, "is no reranker: it has no ranking head")
+        case "rerank" if header.architecture.startswith("qwen3") and not header.has_judging_prompt:
+            raise _wrong(path, "was converted without the prompt that it judges by: its scores mean nothing")
         case "generate" if header.pooling or not header.chats:
             raise _wrong(path, "cannot answer: it is no instruction model")
 
@@ -55,7 +57,17 @@ def described(card: ModelCard, header: Header) -> ModelCard:
     window = header.number("context_length") or card.window
     if card.role != "embed":
         return replace(card, size=header.size, window=window)
-    return resized(replace(card, size=header.size, dimension=header.number("embedding_length")), window)
+    # The first conversions of a family say neither of both, and without them its vectors mean little.
+    ending = "" if header.ends_texts else card.ending
+    known = replace(
+        card,
+        size=header.size,
+        dimension=header.number("embedding_length"),
+        query_prompt=card.query_prompt + ending,
+        document_prompt=card.document_prompt + ending,
+        pooling="" if header.pooling else card.pooling,
+    )
+    return resized(known, window)
 
 
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:

@@ -47,6 +47,16 @@ class Header:
         return value if isinstance(value, int) else None
 
     @property
+    def ends_texts(self) -> bool:
+        """Whether its tokenizer puts the token after a text that ends it."""
+        return self.values.get("tokenizer.ggml.add_eos_token") is True
+
+    @property
+    def has_judging_prompt(self) -> bool:
+        """Whether it says how a query and a passage are put to it, where it judges them in words."""
+        return "tokenizer.chat_template.rerank" in self.values
+
+    @property
     def chats(self) -> bool:
         """Whether it was made to answer."""
         return "tokenizer.chat_template" in self.values

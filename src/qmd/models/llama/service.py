@@ -117,7 +117,10 @@ class LlamaService:
         elif self._card.role == "embed":
             params.embedding = True
             if not self._header.pooling:
-                params.pooling_type = pooling.LLAMA_POOLING_TYPE_MEAN
+                last = self._card.pooling == "last"
+                params.pooling_type = (
+                    pooling.LLAMA_POOLING_TYPE_LAST if last else pooling.LLAMA_POOLING_TYPE_MEAN
+                )
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:

@@ -48,7 +48,8 @@ class ServedEmbedder:
     def fingerprint(self) -> str:
         """The model, where it lies, and its prompts: no server need be asked for it."""
         card = self._card
-        recipe = (card.name, card.source, card.size, card.query_prompt, card.document_prompt)
+        prompts = (card.query_prompt, card.document_prompt, *filter(None, (card.pooling,)))
+        recipe = (card.name, card.source, card.size, *prompts)
         return f"{card.backend}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]}"
 
     @property

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from qmd.store.base import VectorSet
 from qmd.store.sqlite.part import Part
 from qmd.types import Chunk
 
@@ -55,18 +56,23 @@ class CopyingPart(Part):
             )
             return int(row[1]), dict(counts)
 
-    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
-        """Put these in the place of those that are known; an embedder without vectors has none."""
+    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         with self._database.transaction() as db:
-            row = db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
-            if row is None:
+            found = db.execute(
+                "SELECT id FROM embedders WHERE fingerprint = ?", (copied.fingerprint,)
+            ).fetchone()
+            if found is None:
                 return
-            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", row)
+            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", found)
             db.executemany(
                 "INSERT INTO token_frequencies (embedder_id, token, chunks) VALUES (?, ?, ?)",
-                ((row[0], token, count) for token, count in counts.items()),
+                ((found[0], token, count) for token, count in counts.items()),
             )
-            db.execute("UPDATE embedders SET chunks = ? WHERE id = ?", (chunks, row[0]))
+            db.execute(
+                "UPDATE embedders SET chunks = ?, complete = ? WHERE id = ?",
+                (chunks, copied.complete, found[0]),
+            )
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """What `remember` keeps: keys and answers."""

@@ -1,4 +1,4 @@
-"""Leases: which worker embeds which texts, so that none is embedded twice and a dead worker's are not lost."""
+"""Leases: which worker embeds which texts, so that none is embedded twice, and no dead worker's is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LeasesPart(Part):
         What it held before it holds as long again.
         """
         now = time.time()
-        filters, values = condition(self._ranges(scope), "d.id")
+        filters, values = condition(self._within(scope), "d")
         with self._database.transaction() as db:
             db.execute("DELETE FROM leases WHERE until <= ? OR until > ?", (now, now + LONGEST))
             db.execute("UPDATE leases SET until = ? WHERE worker = ?", (now + seconds, worker))

@@ -125,6 +125,18 @@ def _initial(db: apsw.Connection) -> None:
     db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
 
 
+_VECTOR_SETS = """
+ALTER TABLE embedders ADD COLUMN model TEXT NOT NULL DEFAULT '';  -- fingerprint of the model alone
+ALTER TABLE embedders ADD COLUMN source TEXT NOT NULL DEFAULT '';  -- what names it in a configuration
+ALTER TABLE embedders ADD COLUMN complete INTEGER NOT NULL DEFAULT 0;  -- whether it ever had every text
+UPDATE embedders SET source = name, complete = (SELECT count(*) = 1 FROM embedders);
+"""
+
+
+def _vector_sets(db: apsw.Connection) -> None:
+    db.execute(_VECTOR_SETS)
+
+
 _ORIGINS = """
 ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT '';
 ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT '';  -- author as it is compared
@@ -185,5 +197,5 @@ def _leases(db: apsw.Connection) -> None:
 
 
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _origins, _leases)
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _origins, _leases, _vector_sets)
 VERSION = len(MIGRATIONS)

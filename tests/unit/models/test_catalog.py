@@ -1,0 +1,77 @@
+"""The prompts of known models are those that their publishers document, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qmd.models.catalog import CARDS, ModelCard, find
+from qmd.models.llama.files import described
+from qmd.models.llama.gguf import Header
+
+GEMMA = ("task: search result | query: {text}", "title: {title} | text: {text}")
+QWEN = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}",
+    "{text}",
+)
+E5 = ("query: {text}", "passage: {text}")
+BGE = ("Represent this sentence for searching relevant passages: {text}", "{text}")
+
+
+def card(spec: str) -> ModelCard:
+    found = find(spec, "embed")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spec", "prompts"),
+    [
+        # https://ai.google.dev/gemma/docs/embeddinggemma/model_card
+        ("embeddinggemma-300M-Q8_0", GEMMA),
+        ("openai:embeddinggemma@http://localhost:11434/v1", GEMMA),
+        ("hf:unsloth/embeddinggemma-300m-GGUF/embeddinggemma-300m-Q4_0.gguf", GEMMA),
+        # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B
+        ("Qwen3-Embedding-0.6B", QWEN),
+        ("hf:Qwen/Qwen3-Embedding-8B-GGUF/Qwen3-Embedding-8B-Q4_K_M.gguf", QWEN),
+        ("openai:qwen3-embedding:0.6b@http://localhost:11434/v1", QWEN),
+        # https://huggingface.co/intfloat/multilingual-e5-small
+        ("multilingual-e5-small", E5),
+        # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5
+        (
+            "openai:nomic-embed-text@http://localhost:11434/v1",
+            ("search_query: {text}", "search_document: {text}"),
+        ),
+        # https://huggingface.co/BAAI/bge-large-en-v1.5, and bge-m3 that wants none
+        ("openai:bge-large-en-v1.5@http://localhost:11434/v1", BGE),
+        ("openai:bge-m3@http://localhost:11434/v1", ("{text}", "{text}")),
+    ],
+)
+def test_an_embedder_is_prompted_as_its_publisher_documents(spec: str, prompts: tuple[str, str]) -> None:
+    assert (card(spec).query_prompt, card(spec).document_prompt) == prompts
+
+
+def test_the_expansion_model_is_asked_as_it_was_trained() -> None:
+    (found,) = [each for each in CARDS if each.role == "generate"]
+    assert found.query_prompt == "/no_think Expand this search query: {text}"
+    assert found.system_prompt == ""
+
+
+def header(**values: Any) -> Header:
+    known = {"general.architecture": "qwen3", "qwen3.context_length": 32_768, "qwen3.embedding_length": 1024}
+    return Header(known | values, 600_000_000)
+
+
+@pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
+def test_a_file_that_does_not_say_how_it_pools_and_ends_is_used_as_its_family_is(spec: str) -> None:
+    silent = described(card(spec), header())
+    assert silent.pooling == "last"
+    assert silent.query_prompt == QWEN[0] + "<|endoftext|>"
+    assert silent.document_prompt == "{text}<|endoftext|>"
+
+
+def test_a_file_that_says_so_itself_is_believed() -> None:
+    own = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
+    said = described(card("Qwen3-Embedding-0.6B"), header(**own))
+    assert (said.pooling, said.query_prompt, said.document_prompt) == ("", *QWEN)
