@@ -108,9 +108,10 @@ class Roles:
 
     @property
     def loaded(self) -> bool:
-        """Whether the embedder's weights are in memory."""
+        """Whether the weights of the embedder, or of the one before it, are in memory."""
         with self._lock:
-            return self._embedder is not None and self._embedder.loaded
+            earlier = None if self._earlier is None else self._earlier[1]
+            return any(each is not None and each.loaded for each in (self._embedder, earlier))
 
     @property
     def reranker(self) -> Reranker:

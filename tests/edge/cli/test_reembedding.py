@@ -314,14 +314,14 @@ def test_whoever_sees_one_collection_takes_no_vectors_from_the_others(mover: Use
         assert len(index.status().vectors) == 2
 
 
-def test_an_index_of_the_first_format_answers_as_before(owner: User) -> None:
+def test_an_index_from_before_there_were_sets_answers_as_before(owner: User) -> None:
     owner.ok("embed", "-q")
     ask = ("vsearch", "databases", "--json")
     before = owner.ok(*ask)
     with sqlite3.connect(index_of(owner)) as db:
         for column in ("model", "source", "complete"):
             db.execute(f"ALTER TABLE embedders DROP COLUMN {column}")
-        db.execute("PRAGMA user_version=1")
+        db.execute("PRAGMA user_version=3")
     assert owner.ok(*ask) == before
     assert status(owner)["vectors"][0]["current"] is True
     assert owner.ok("embed").startswith("Nothing to embed")

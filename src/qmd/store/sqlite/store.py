@@ -14,12 +14,12 @@ from qmd.store.sqlite.documents import DocumentsPart
 from qmd.store.sqlite.leases import LeasesPart
 from qmd.store.sqlite.lexical import Lexical
 from qmd.store.sqlite.scopes import narrowed
+from qmd.store.sqlite.sets import SetsPart
 from qmd.store.sqlite.upkeep import UpkeepPart
-from qmd.store.sqlite.vectors import VectorsPart
 from qmd.text.query import LexicalQuery
 
 
-class SqliteStore(CollectionsPart, DocumentsPart, VectorsPart, LeasesPart, CopyingPart, UpkeepPart):
+class SqliteStore(CollectionsPart, DocumentsPart, SetsPart, LeasesPart, CopyingPart, UpkeepPart):
     """An index in one file. Raises `StoreError` and `ForeignIndexError` as `Database` does."""
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:

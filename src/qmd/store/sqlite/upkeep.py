@@ -15,7 +15,7 @@ from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.store.sqlite.vectors import drop_other_embedders, others
+from qmd.store.sqlite.sets import drop_other_embedders, others
 
 #: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
