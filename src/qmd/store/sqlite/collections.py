@@ -147,14 +147,14 @@ def _pack(config: Config) -> str:
 
 
 def _unpack(text: str, path: str) -> Config | None:
-    """The configuration of a copy; None for one of another file, or of a version with other fields."""
-    values = json.loads(text)
+    """The configuration of a copy; None for one of another file, of other fields, or damaged."""
     try:
+        values = json.loads(text)
         collections = {
             name: Collection(**{**each, "ignore": tuple(each["ignore"])})
             for name, each in values.pop("collections").items()
         }
         config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return None
     return config if config.path == path else None
