@@ -19,10 +19,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import say, table, write_json
-from fuzz_targets import TARGETS, Target
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import HypothesisException
+
+from common import say, table, write_json
+from fuzz_targets import TARGETS, Target
 
 #: Inputs of a round: after each the clock is looked at, and a failure is met again by its seed.
 ROUND = 500

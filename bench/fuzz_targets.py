@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import common  # noqa: F401 - makes this copy of qmd the one that is imported
 from hypothesis import strategies as st
 
+import common  # noqa: F401 - makes this copy of qmd the one that is imported
 from qmd.errors import QmdError
 
 Check = Callable[[Any], None]

@@ -25,7 +25,7 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.errors import ConfigError
+from qmd.errors import ConfigError, StoreError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
@@ -198,7 +198,8 @@ class Index:
         """Make a folder a collection and index it.
 
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
-        `ConflictError` for a name or folder that is taken; then nothing has changed.
+        `ConflictError` for a name or folder that is taken, `StoreError` for an index that cannot be written;
+        then nothing has changed.
         """
         from qmd.config import editing
         from qmd.engine import indexing, places
@@ -208,7 +209,11 @@ class Index:
         indexing.check(collection)
         self._refuse_to_empty()
         written = editing.add_collection(self.locations.config, collection)
-        self._write(written)
+        try:
+            self._write(written)
+        except StoreError:
+            self._adopt(editing.remove_collection(self.locations.config, collection.name))
+            raise
         self.trust.approve_typed(collection.name, "path")
         report = indexing.scan(self._store, written.collections[collection.name], on_progress)
         self._store.refresh_statistics()

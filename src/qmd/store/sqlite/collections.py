@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import apsw
+
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.sqlite.part import Part
@@ -38,6 +40,7 @@ class CollectionsPart(Part):
         if row is not None and row[0] == config.digest:
             return
         with self._database.transaction() as db:
+            _take_over_renamed(db, config)
             for name, identity in list(db.execute("SELECT name, id FROM collections")):
                 if name not in config.collections:
                     drop_documents(db, identity)
@@ -131,6 +134,20 @@ class CollectionsPart(Part):
                     "(SELECT key FROM llm_cache ORDER BY created_at LIMIT ?)",
                     (count - CACHE_ROWS * 3 // 4,),
                 )
+
+
+def _take_over_renamed(db: apsw.Connection, config: Config) -> None:
+    """Give a collection that is gone the name of a new one of the same files.
+
+    So it was renamed in the file by hand, or by a command that was killed before it came to the index.
+    """
+    known = {name for (name,) in db.execute("SELECT name FROM collections")}
+    new = [each for each in config.collections.values() if each.name not in known]
+    for name, path, pattern in list(db.execute("SELECT name, path, pattern FROM collections ORDER BY id")):
+        heir = next((each for each in new if (each.path, each.pattern) == (path, pattern)), None)
+        if name not in config.collections and heir is not None:
+            new.remove(heir)
+            db.execute("UPDATE collections SET name = ? WHERE name = ?", (heir.name, name))
 
 
 def _contexts(config: Config) -> list[tuple[str, str]]:
