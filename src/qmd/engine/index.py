@@ -25,7 +25,7 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.errors import ConfigError, StoreError
+from qmd.errors import ConfigError, QmdError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
@@ -198,8 +198,8 @@ class Index:
         """Make a folder a collection and index it.
 
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
-        `ConflictError` for a name or folder that is taken, `StoreError` for an index that cannot be written;
-        then nothing has changed.
+        `ConflictError` for a name or folder that is taken, `StoreError` and `BusyError` for an index that
+        cannot be written; then nothing has changed.
         """
         from qmd.config import editing
         from qmd.engine import indexing, places
@@ -211,7 +211,7 @@ class Index:
         written = editing.add_collection(self.locations.config, collection)
         try:
             self._write(written)
-        except StoreError:
+        except QmdError:
             self._adopt(editing.remove_collection(self.locations.config, collection.name))
             raise
         self.trust.approve_typed(collection.name, "path")
