@@ -90,6 +90,8 @@ class CollectionsPart(Part):
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name; its documents keep their ids."""
         with self._database.transaction() as db:
+            if not db.execute("SELECT 1 FROM collections WHERE name = ?", (old,)).fetchone():
+                return  # another process has read the configuration since, and done it
             if db.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
                 raise ConflictError(f"a collection named {new} is already there")
             db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
