@@ -40,11 +40,16 @@ def _refused(error: QmdError) -> None:
 # -- texts ---------------------------------------------------------------------------------------------------
 
 _LINES = (
-    "---", "...", "===", "title: Of the front", 'title: "quoted \\" title"', "title: >", "  folded", "tags: [a, b]",
-    "# One", "###### Six # {#id}", "####### Seven", "Setext", "- item", "3. item", "> quote", "", "", "   ", "\t",
-    "```", "~~~ py", "`````", "<!--", "-->", "* * *", "[[link|shown]] ![[image]] [a](b(c))", "**bold `code` _x_**",
-    "word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60, "#+TITLE: Org", "* Headline",
-    "\x0c", "\u2028", "\u202e", "\ufeff", "\x00", "\x85", "| a | b |", "&amp;", "\\# no", "*" * 30, "[" * 30, "_a" * 15,
+    "---", "...", "===", "title: Of the front", 'title: "quoted \\" title"', "title: >", "  folded",
+    "tags: [a, b]",
+    "# One", "###### Six # {#id}", "####### Seven", "Setext", "- item", "3. item", "> quote", "", "",
+    "   ", "\t",
+    "```", "~~~ py", "`````", "<!--", "-->", "* * *", "[[link|shown]] ![[image]] [a](b(c))",
+    "**bold `code` _x_**",
+    "word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60,
+    "#+TITLE: Org", "* Headline",
+    "\x0c", "\u2028", "\u202e", "\ufeff", "\x00", "\x85", "| a | b |", "&amp;", "\\# no",
+    "*" * 30, "[" * 30, "_a" * 15,
 )  # fmt: skip
 _LINE = st.one_of(st.sampled_from(_LINES), st.sampled_from(_LINES), st.text(max_size=40))
 _CODE = st.integers(0, 12).map(lambda count: "```py\n" + "x = 1\n" * count + "```")
@@ -99,7 +104,8 @@ def _reading() -> Iterator[Check]:
                     SourceFile(name, path, Fingerprint(0, 0, 0)), encoding=encoding
                 )
             except QmdError as error:
-                return _refused(error)
+                _refused(error)
+                return
             text = source.text
             assert "\r" not in text
             assert "\0" not in text
@@ -183,8 +189,10 @@ def _tokens_in(offsets: Sequence[tuple[int, int]], start: int, end: int) -> int:
 
 _TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½", max_size=60)
 _PIECES = st.sampled_from(
-    ("lex:", "vec: ", "hyde:", "intent: ", "expand:", "LEX :", "\n", "\r", "\u2028", " ", '"', '"*', "-", "*", "NEAR(",
-     "OR", "AND", "title:", "quick", "heron", "数据库", "C++", "--flag", "-word", "a/b.c", "performanc*", "ﬁ", "ſ", "İ")
+    ("lex:", "vec: ", "hyde:", "intent: ", "expand:", "LEX :", "\n", "\r", "\u2028", " ", '"', '"*', "-",
+    "*", "NEAR(",
+     "OR", "AND", "title:",
+     "quick", "heron", "数据库", "C++", "--flag", "-word", "a/b.c", "performanc*", "ﬁ", "ſ", "İ")
 )  # fmt: skip
 QUERIES = st.one_of(st.text(max_size=200), _TYPED, st.lists(_PIECES, max_size=25).map("".join))
 
@@ -213,7 +221,8 @@ def _parsing() -> Iterator[Check]:
         try:
             read = parse_document(text)
         except QmdError as error:
-            return _refused(error)
+            _refused(error)
+            return
         assert (read.expand is None) != (not read.searches)
         assert all(each.query.strip() for each in read.searches)
 
@@ -224,13 +233,20 @@ def _parsing() -> Iterator[Check]:
 # -- the reader and the editor of index.yml ------------------------------------------------------------------
 
 _YAML = (
-    "collections:", "  notes:", "    path: ~/notes", '    pattern: "**/*.md"', "    # of mine", "    context:",
-    "      /: All", '      "/2026": This year', "    update: git pull", "    ignore: [a, 'b/**']", "    encoding: gb18030",
-    "  other: {path: /tmp/other, includeByDefault: false}", "  empty:", "global_context: Everything", "editor_uri: x",
-    "models:", "  embed: e5", "  threads: 4", "ranking: tuned", "# a comment", "unknown: [1, 2]", "", "---", "...",
-    "&a b: *a", "<<: *a", "!!python/object x: y", "? complex", ": value", "- item", "\tpath: tab", "  notes: # again",
-    "    path: |", "      block", "    path: 'it''s'", "collections: {}", "collections: []", "null", "~: ~", "{{{{", "]",
-    '"\\x41": "\\u263a"', "%YAML 1.1", "a: b: c", "\ufeff", "    ignore:", "      - drafts/**", "true: 1e3", "é: é",
+    "collections:", "  notes:", "    path: ~/notes", '    pattern: "**/*.md"', "    # of mine",
+    "    context:",
+    "      /: All", '      "/2026": This year', "    update: git pull", "    ignore: [a, 'b/**']",
+    "    encoding: gb18030",
+    "  other: {path: /tmp/other, includeByDefault: false}", "  empty:", "global_context: Everything",
+    "editor_uri: x",
+    "models:", "  embed: e5", "  threads: 4", "ranking: tuned", "# a comment", "unknown: [1, 2]", "",
+    "---", "...",
+    "&a b: *a", "<<: *a", "!!python/object x: y", "? complex", ": value", "- item", "\tpath: tab",
+    "  notes: # again",
+    "    path: |", "      block", "    path: 'it''s'", "collections: {}", "collections: []", "null",
+    "~: ~", "{{{{", "]",
+    '"\\x41": "\\u263a"', "%YAML 1.1", "a: b: c", "\ufeff", "    ignore:", "      - drafts/**",
+    "true: 1e3", "é: é",
 )  # fmt: skip
 _WRITTEN = st.lists(
     st.one_of(st.sampled_from(_YAML), st.sampled_from(_YAML), st.text(max_size=30)), max_size=25
@@ -277,7 +293,8 @@ def _configuring() -> Iterator[Check]:
                 parse(data, path)
                 unread_keys(data, path)
             except QmdError as error:
-                return _refused(error)
+                _refused(error)
+                return
             Path(path).write_bytes(data)
             for kind, one, other in wanted:
                 before = Path(path).read_bytes()
@@ -314,7 +331,8 @@ _JSON = st.recursive(
 )
 _REFERENCES = st.one_of(
     st.sampled_from(
-        ["notes/a.md", "a.md", "a.md:1:2", "#", "#0", "qmd://notes/a.md", "qmd://", "**", "*.md", "a,b", "[", "{a,b",
+        ["notes/a.md", "a.md", "a.md:1:2", "#", "#0", "qmd://notes/a.md", "qmd://", "**", "*.md", "a,b",
+        "[", "{a,b",
          "notes/*.md, #zz", "qmd://notes/%zz", "../a.md", "a.md:99999999999999999999", "a.md:-1", "~", "/"]
     ),
     _ANY_TEXT,
@@ -329,7 +347,8 @@ _ARGUMENTS = {
     "query": _TEXT_OR_ANY, "limit": _NUMBERS, "minScore": _NUMBERS, "collection": st.one_of(_WORDS, _JSON),
     "collections": st.one_of(st.lists(_WORDS, max_size=3), _JSON), "searches": st.one_of(_SEARCHES, _JSON),
     "intent": _TEXT_OR_ANY, "candidateLimit": _NUMBERS, "rerank": st.one_of(st.booleans(), _JSON),
-    "file": _REFERENCES, "pattern": _REFERENCES, "fromLine": _NUMBERS, "maxLines": _NUMBERS, "maxBytes": _NUMBERS,
+    "file": _REFERENCES, "pattern": _REFERENCES, "fromLine": _NUMBERS,
+    "maxLines": _NUMBERS, "maxBytes": _NUMBERS,
     "lineNumbers": st.one_of(st.booleans(), _JSON),
 }  # fmt: skip
 _OF_TOOLS = {

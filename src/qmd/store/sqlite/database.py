@@ -133,8 +133,8 @@ class Database:
                 f"the disk is full: {self.path} keeps what was in it, and no more",
                 "free some space and run the command again",
             ) from error
-        except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
-            # Bytes in the middle of a text are no concern of SQLite's; they cannot be read as one any more.
+        except (apsw.CorruptError, apsw.NotADBError, apsw.NoMemError, UnicodeDecodeError) as error:
+            # What SQLite does not check is read as a text that is none, or as a size beyond all memory.
             reason = "a text in it is none" if isinstance(error, UnicodeDecodeError) else str(error)
             raise StoreError(f"{self.path} is damaged ({reason}); 'qmd doctor' tells more", REMAKE) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
