@@ -121,6 +121,19 @@ def test_a_rename_that_another_process_has_seen_already_is_no_conflict(settled: 
     assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
 
 
+def test_an_update_that_began_with_an_older_configuration_drops_nothing_that_was_added_since(
+    settled: qmd.Index, notes: Notes, environ: dict[str, str]
+) -> None:
+    path = settled.locations.index
+    with qmd.open_index(path, environ=environ) as late:
+        older = late.config
+        settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
+        settled.rename_collection("notes", "birds")
+        late._store.sync(older)
+    assert [hit.file for hit in settled.search("bread").hits] == ["other/b.md"]
+    assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
+
+
 def test_two_collections_that_change_names_keep_their_own_documents(settled: qmd.Index, notes: Notes) -> None:
     settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
     config = Path(settled.locations.config)

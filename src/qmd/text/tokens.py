@@ -204,10 +204,7 @@ def word_at(text: str, start: int) -> str:
         if is_unspaced(text[start]):
             inside = is_unspaced(before)
         elif before in "'’":
-            inside = (
-                _CONTRACTED.fullmatch(match.group()) is not None
-                and _is_in_word(text, start - 2)
-            )
+            inside = _CONTRACTED.fullmatch(match.group()) is not None and _is_in_word(text, start - 2)
         else:
             inside = _is_in_word(text, start - 1)
         if inside:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import apsw
 
+from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.sqlite.part import Part
@@ -40,6 +41,8 @@ class CollectionsPart(Part):
         if row is not None and row[0] == config.digest:
             return
         with self._database.transaction() as db:
+            # Another process may have edited the file, and synced, while this one waited.
+            config = _as_of_now(config)
             _take_over_renamed(db, config)
             for name, identity in list(db.execute("SELECT name, id FROM collections")):
                 if name not in config.collections:
@@ -95,6 +98,7 @@ class CollectionsPart(Part):
             if db.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
                 raise ConflictError(f"a collection named {new} is already there")
             db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+            _forget_config(db)
 
     def remove_collection(self, name: str) -> int:
         """Drop a collection and its documents; returns how many there were."""
@@ -104,6 +108,7 @@ class CollectionsPart(Part):
                 return 0
             dropped = drop_documents(db, row[0])
             db.execute("DELETE FROM collections WHERE id = ?", (row[0],))
+            _forget_config(db)
             return dropped
 
     def finish_scan(self, collection: str) -> None:
@@ -136,6 +141,17 @@ class CollectionsPart(Part):
                     "(SELECT key FROM llm_cache ORDER BY created_at LIMIT ?)",
                     (count - CACHE_ROWS * 3 // 4,),
                 )
+
+
+def _as_of_now(config: Config) -> Config:
+    """What the file says now; a file that is gone says nothing. Raises `ConfigError` where it is broken."""
+    data = read_bytes(config.path)
+    return parse(data, config.path) if data and digest(data) != config.digest else config
+
+
+def _forget_config(db: apsw.Connection) -> None:
+    """Have the next `sync` look at everything: the collections are no longer those that it left."""
+    db.execute("DELETE FROM meta WHERE key = 'config'")
 
 
 def _take_over_renamed(db: apsw.Connection, config: Config) -> None:
