@@ -27,6 +27,7 @@ from qmd.errors import (
 from qmd.store.base import Store
 from qmd.store.sqlite import backup as copies
 from qmd.store.sqlite.opening import belongs_to_us, is_database
+from qmd.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from qmd.store.base import OnPages
@@ -129,6 +130,8 @@ def restore(
             f"another process is writing {locations.index}; nothing was restored",
             "wait for 'qmd embed' or 'qmd update' to end, or stop it: what it has done is kept",
         ) from error
+    # Opening it brings a backup of an older format up to date.
+    SqliteStore(locations.index, busy_timeout_ms=busy_timeout_ms(variables)).close()
     replaced = [kept] if there else []
     written, said = _restore_config(locations.config, contents, moment, config, replaced)
     return Restored(_backup(source, contents), locations.index, written, tuple(replaced), tuple(said))

@@ -344,3 +344,25 @@ def test_another_users_backup_is_restored_under_a_name(owner: User, make_user: M
     found = other.ok("--index", "work", "search", "rollback", "--files")
     assert "qmd://notes/deploy.md" in found
     assert (config_of(other).parent / "work.yml").read_bytes() == config_of(owner).read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_bytes_change_a_command_answers_or_says_so_in_a_line(owner: User, seed: int) -> None:
+    chance = random.Random(seed)
+    before, good = answers(owner), index_of(owner).read_bytes()
+    at = chance.randrange(PAGE, len(good) - PAGE)
+    size = chance.choice([1, 16, 512, PAGE])
+    harmed = good[:at] + chance.randbytes(size) + good[at + size :]
+    index_of(owner).write_bytes(harmed)
+    for command in (
+        ("search", "performance"),
+        ("vsearch", "rollback"),
+        ("ls", "notes"),
+        ("update",),
+        ("doctor",),
+    ):
+        result = owner.invoke(*command)
+        assert result.exit_code in (0, 1)
+        assert "internal error" not in result.stderr, result.output
+    owner.ok("restore", str(copy_of(owner)))
+    assert answers(owner) == before
