@@ -1,4 +1,4 @@
-"""Write the result tables of `bench/README.md` anew, from the files in `bench/results/`."""
+"""Write the result tables of `bench/README.md` and `docs/reliability.md` anew, from `bench/results/`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from typing import Any
 from common import table
 
 _HERE = Path(__file__).resolve().parent
-_BEGIN, _END = "<!-- results: begin -->\n", "<!-- results: end -->"
+_DOCS = _HERE.parent / "docs"
 _ORDER = ("scifact", "claude_docs", "code_chunks", "tldr_zh2en", "tidb_docs_zh", "qmd_own")
 
 
 def main() -> None:
-    readme = _HERE / "README.md"
-    before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
     sections = (quality, speed, in_process, serving, load, synthetic, vectors, embedding, install_size)
     parts = [text for section in sections if (text := section())]
-    readme.write_text(before + _BEGIN + "\n" + "\n\n".join(parts) + "\n\n" + _END + after, encoding="utf-8")
+    _put(_HERE / "README.md", "results", "\n\n".join(parts))
+    for name, text in (("faults", faults()), ("fuzz", fuzz())):
+        if text:
+            _put(_DOCS / "reliability.md", name, text)
+
+
+def _put(page: Path, name: str, text: str) -> None:
+    """Put a text between the marks of this name."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def quality() -> str:
@@ -154,6 +162,31 @@ def embedding() -> str:
         return ""
     share = f"{result['ours / raw']:.2f}"
     return f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
+
+
+def faults() -> str:
+    rows = [
+        [name, each["rounds"], each["lost"], len(each["wrong"]), _noted(each["notes"])]
+        for name, each in _load("faults.json").get("faults", {}).items()
+    ]
+    heads = ["fault", "rounds", "lost documents", "otherwise wrong", "of these"]
+    return table(heads, rows) if rows else ""
+
+
+def _noted(notes: dict[str, int]) -> str:
+    """Figures in words; commands that ended before they could be killed are counted together."""
+    killed = sum(count for name, count in notes.items() if name.endswith(": killed"))
+    if killed:
+        return f"{killed} killed at work"
+    return ", ".join(f"{count:,} {name}" for name, count in notes.items()) or "-"
+
+
+def fuzz() -> str:
+    rows = [
+        [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]
+        for name, each in _load("fuzz.json").get("targets", {}).items()
+    ]
+    return table(["reader", "inputs", "seconds", "failures"], rows) if rows else ""
 
 
 def install_size() -> str:

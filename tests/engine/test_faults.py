@@ -158,3 +158,70 @@ def test_a_second_embed_says_so_and_leaves(index: qmd.Index, environ: dict[str, 
     index.add_collection(str(notes({"a.md": "alpha"})), "notes")
     with embedding_lock(index.locations.index), pytest.raises(qmd.BusyError, match="another"):
         index.embed()
+
+
+RENAMING = """
+import os, sys, qmd
+with qmd.open_index(sys.argv[1], environ=os.environ) as index:
+    print("ready", flush=True)
+    for turn in range(1000):
+        (old,) = index.config.collections
+        index.rename_collection(old, "birds" if old == "notes" else "notes")
+"""
+READING = """
+import os, sys, qmd
+with qmd.open_index(sys.argv[1], environ=os.environ) as index:
+    for turn in range(150):
+        for hit in index.search(f"common word{turn}").hits:
+            try:
+                index.get(hit.docid)
+            except qmd.DocumentNotFoundError:
+                pass  # removed since
+"""
+WRITING = """
+import os, sys, qmd
+from pathlib import Path
+folder = Path(sys.argv[2])
+with qmd.open_index(sys.argv[1], environ=os.environ) as index:
+    for turn in range(12):
+        (folder / f"{turn}.md").write_text(f"common text{turn}", encoding="utf-8")
+        if turn % 4 == 3:
+            index.remove_collection(folder.name)
+            index.add_collection(str(folder), folder.name)
+        index.update([folder.name])
+"""
+
+
+def test_a_rename_killed_at_any_moment_costs_no_document(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    chance = random.Random(13)
+    path = str(tmp_path / "index.sqlite")
+    with qmd.open_index(path, environ=environ) as index:
+        index.add_collection(str(notes({f"{n}.md": f"heron {n}" for n in range(50)})), "notes")
+    for _ in range(ROUNDS):
+        kill_after_ready(start(RENAMING, environ, path), chance.uniform(0.0, 0.1))
+        assert_consistent(path)
+        with qmd.open_index(path, environ=environ) as index:
+            (report,) = index.update()
+            assert (report.added, report.unchanged, report.removed) == (0, 50, 0)
+            assert len(index.search("heron", limit=None).hits) == 50
+
+
+def test_readers_and_writers_at_once_meet_no_error(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    path = str(tmp_path / "index.sqlite")
+    folders = [notes({f"{n}.md": f"common word{n}" for n in range(30)}, f"folder{at}") for at in range(3)]
+    with qmd.open_index(path, environ=environ) as index:
+        for folder in folders:
+            index.add_collection(str(folder), folder.name)
+    running = [start(WRITING, environ, path, str(folder)) for folder in folders]
+    running += [start(READING, environ, path) for _ in range(3)]
+    for process in running:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    with qmd.open_index(path, environ=environ) as index:
+        index.update()
+        assert len(index.search("common", limit=None).hits) == 90
+    assert_consistent(path)

@@ -49,6 +49,7 @@ SEEN = {
 OF_ITS_OWN = {"add_context", "embed", "include_collection", "remove_collection", "remove_context", "update"}
 REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
+    "backup": lambda index: index.backup(),
     "cleanup": lambda index: index.cleanup(),
     "doctor": lambda index: index.doctor(),
     "evaluate": lambda index: index.evaluate(qmd.Benchmark("queries.json")),
@@ -62,6 +63,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
 WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
     "add_context": lambda index: index.add_context("qmd://mine", "text"),
+    "backup": lambda index: index.backup(),
     "cleanup": lambda index: index.cleanup(),
     "embed": lambda index: index.embed(),
     "export_models": lambda index: index.export_models("/nowhere/models.tar"),

@@ -56,6 +56,8 @@ COMMANDS: Table = (
             ("pull", "qmd.cli.pulling:pull", "Fetch models that are not here."),
             ("doctor", "qmd.cli.upkeep:doctor", "Check everything, and say how to mend what is wrong."),
             ("cleanup", "qmd.cli.upkeep:cleanup", "Throw away what nothing uses any more."),
+            ("backup", "qmd.cli.backup:backup", "Copy the index and its index.yml to one file."),
+            ("restore", "qmd.cli.backup:restore", "Make the index what a backup holds."),
         ),
     ),
     (

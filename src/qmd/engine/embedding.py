@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qmd.errors import BusyError, TooManyError, UsageError
+from qmd.errors import BusyError, StoreError, TooManyError, UsageError
 from qmd.models.base import CancelledError, Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
 from qmd.text import chunking
@@ -80,6 +80,11 @@ def embedding_lock(location: str) -> Iterator[None]:
         raise BusyError(
             "another 'qmd embed' is running for this index; this one leaves it to that",
             "wait for it to end; what it has done is kept in any case",
+        ) from error
+    except (OSError, NotImplementedError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StoreError(
+            f"cannot write beside {location}: {reason}", "check the folder's permissions and free space"
         ) from error
     try:
         yield

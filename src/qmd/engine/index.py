@@ -25,9 +25,9 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
-from qmd.errors import ConfigError
+from qmd.errors import ConfigError, QmdError
 from qmd.store.base import Scope, Store
-from qmd.store.sqlite.opening import belongs_to_us
+from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import (
     DEFAULT_PATTERN,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qmd.engine import embedding, indexing
+    from qmd.engine.backup import Backup
     from qmd.engine.doctor import Finding
     from qmd.engine.documents import Library, Page, Pages
     from qmd.engine.evaluation import benchmarking, ways
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from qmd.models.bundle import Entry, Imported
     from qmd.models.catalog import ModelCard
     from qmd.models.fetching import Fetched, OnBytes
-    from qmd.store.base import OnStep
+    from qmd.store.base import OnPages, OnStep
 
 #: The default index where another program keeps its own at the same place (E1).
 _BESIDE = "index-python.sqlite"
@@ -204,7 +205,8 @@ class Index:
         """Make a folder a collection and index it.
 
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
-        `ConflictError` for a name or folder that is taken; then nothing has changed.
+        `ConflictError` for a name or folder that is taken, `StoreError` and `BusyError` for an index that
+        cannot be written; then nothing has changed.
         """
         from qmd.config import editing
         from qmd.engine import indexing, places
@@ -214,7 +216,11 @@ class Index:
         indexing.check(collection)
         self._refuse_to_empty()
         written = editing.add_collection(self.locations.config, collection)
-        self._write(written)
+        try:
+            self._write(written)
+        except QmdError:
+            self._adopt(editing.remove_collection(self.locations.config, collection.name))
+            raise
         self.trust.approve_typed(collection.name, "path")
         report = indexing.scan(self._store, written.collections[collection.name], on_progress)
         self._store.refresh_statistics()
@@ -659,12 +665,30 @@ class Index:
             self._store, self._read(), self.roles, cache_dir(self._environ), dry_run=dry_run, on_step=on_step
         )
 
+    def backup(
+        self,
+        target: str | None = None,
+        *,
+        force: bool = False,
+        on_pages: OnPages = lambda done, total: None,
+    ) -> Backup:
+        """Copy the index and its configuration to one file, while others write; see `backup.make`."""
+        from qmd.engine import backup
+
+        return backup.make(self._store, self.locations, target, force=force, on_pages=on_pages)
+
 
 def beside_foreign(locations: Locations) -> Locations:
-    """The same, with another index file where another program's is at the default place (E1)."""
+    """The same, with another index file where another program's is at the default place (E1).
+
+    A file that is no database is none of another program's: more likely it is ours, and damaged.
+    """
     if not locations.is_default_index or belongs_to_us(locations.index):
         return locations
-    return replace(locations, index=os.path.join(os.path.dirname(locations.index), _BESIDE))
+    beside = os.path.join(os.path.dirname(locations.index), _BESIDE)
+    if not is_database(locations.index) and not os.path.exists(beside):
+        return locations
+    return replace(locations, index=beside)
 
 
 def open_index(

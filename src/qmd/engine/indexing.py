@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from qmd.errors import QmdError, SourceError
+from qmd.errors import CollectionNotFoundError, QmdError, SourceError
 from qmd.sources.read import read_source
 from qmd.sources.walk import walk
 from qmd.store.base import Changed, Store
@@ -217,7 +217,8 @@ def scan_all(
                 notices.append(said)
         try:
             report = scan(store, collection, on_progress)
-        except SourceError as error:
+        except (SourceError, CollectionNotFoundError) as error:
+            # The latter where another process has removed or renamed it meanwhile.
             report = ScanReport(collection.name, error=error)
         report.error = report.error or failed
         report.notices = notices

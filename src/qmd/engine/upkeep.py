@@ -86,7 +86,8 @@ def clean(
     keep, notes = _keep(store, config, roles)
     old = time.time() - _ABANDONED_AFTER_S
     models = leftovers(Path(cache_dir), old)
-    files = [Leftover(path, os.path.getsize(path)) for path in abandoned(config.path, old)]
+    temporary = [*abandoned(config.path, old), *abandoned(store.location, old)]
+    files = [Leftover(path, os.path.getsize(path)) for path in temporary]
     items = [Item(waste.kind, waste.count, waste.bytes) for waste in store.waste(keep)]
     items += [Item("models", len(models), _total(models))] if models else []
     items += [Item("files", len(files), _total(files))] if files else []

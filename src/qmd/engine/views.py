@@ -119,6 +119,11 @@ class View(Index):
         self._needs_all("clean up")
         return super().cleanup(*args, **options)
 
+    def backup(self, *args: Any, **options: Any) -> Any:
+        self._may_change()
+        self._needs_all("copy the index")
+        return super().backup(*args, **options)
+
     def pull(self, *args: Any, **options: Any) -> Any:
         self._may_change()
         self._needs_all("fetch models, which everyone's searches use")

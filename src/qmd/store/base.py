@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Called with what is being done, before each step of work that takes long.
 OnStep = Callable[[str], None]
+#: Called with (pages copied, pages in all).
+OnPages = Callable[[int, int], None]
 
 WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
 
@@ -336,6 +338,13 @@ class Store(Protocol):
 
     def clear(self, keep: Keep, on_step: OnStep) -> None:
         """Let go of what `waste` finds, a kind at a time, and give the space back to the disk."""
+        ...
+
+    def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
+        """Copy the index as it is at this moment to a new file, with notes, and check the copy.
+
+        Raises `StoreError` where that cannot be written, or the index is damaged.
+        """
         ...
 
     # cache

@@ -66,9 +66,13 @@ def _unspaced() -> re.Pattern[str]:
 
 
 @cache
-def _inside() -> re.Pattern[str]:
-    """What makes the character before a word's first a part of the same word."""
-    return re.compile(rf"{_LETTER}|[{_MARKS}]")
+def _letter() -> re.Pattern[str]:
+    return re.compile(_LETTER)
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    return re.compile(f"[{_MARKS}]")
 
 
 @cache
@@ -200,15 +204,19 @@ def word_at(text: str, start: int) -> str:
         if is_unspaced(text[start]):
             inside = is_unspaced(before)
         elif before in "'’":
-            inside = (
-                _CONTRACTED.fullmatch(match.group()) is not None
-                and _inside().match(text, start - 2) is not None
-            )
+            inside = _CONTRACTED.fullmatch(match.group()) is not None and _is_in_word(text, start - 2)
         else:
-            inside = _inside().match(before) is not None
+            inside = _is_in_word(text, start - 1)
         if inside:
             return ""
     return match.group()
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    """Whether a character belongs to a word of letters: a mark does where a letter is before it."""
+    while at >= 0 and _mark().match(text, at):
+        at -= 1
+    return at >= 0 and _letter().match(text, at) is not None
 
 
 def beginnings(term: str) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
     index_of(owner).write_bytes(data)
     found = the(findings(owner, code=1), "problem")
     assert "damaged" in found["message"]
-    assert found["hint"].startswith("delete it and run 'qmd index'")
+    assert found["hint"].startswith("restore a backup with")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import apsw
+
+from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.sqlite.part import Part
@@ -38,6 +41,9 @@ class CollectionsPart(Part):
         if row is not None and row[0] == config.digest:
             return
         with self._database.transaction() as db:
+            # Another process may have edited the file, and synced, while this one waited.
+            config = _as_of_now(config)
+            _take_over_renamed(db, config)
             for name, identity in list(db.execute("SELECT name, id FROM collections")):
                 if name not in config.collections:
                     drop_documents(db, identity)
@@ -87,9 +93,12 @@ class CollectionsPart(Part):
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name; its documents keep their ids."""
         with self._database.transaction() as db:
+            if not db.execute("SELECT 1 FROM collections WHERE name = ?", (old,)).fetchone():
+                return  # another process has read the configuration since, and done it
             if db.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
                 raise ConflictError(f"a collection named {new} is already there")
             db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+            _forget_config(db)
 
     def remove_collection(self, name: str) -> int:
         """Drop a collection and its documents; returns how many there were."""
@@ -99,6 +108,7 @@ class CollectionsPart(Part):
                 return 0
             dropped = drop_documents(db, row[0])
             db.execute("DELETE FROM collections WHERE id = ?", (row[0],))
+            _forget_config(db)
             return dropped
 
     def finish_scan(self, collection: str) -> None:
@@ -133,6 +143,31 @@ class CollectionsPart(Part):
                 )
 
 
+def _as_of_now(config: Config) -> Config:
+    """What the file says now; a file that is gone says nothing. Raises `ConfigError` where it is broken."""
+    data = read_bytes(config.path)
+    return parse(data, config.path) if data and digest(data) != config.digest else config
+
+
+def _forget_config(db: apsw.Connection) -> None:
+    """Have the next `sync` look at everything: the collections are no longer those that it left."""
+    db.execute("DELETE FROM meta WHERE key = 'config'")
+
+
+def _take_over_renamed(db: apsw.Connection, config: Config) -> None:
+    """Give a collection that is gone the name of a new one of the same files.
+
+    So it was renamed in the file by hand, or by a command that was killed before it came to the index.
+    """
+    known = {name for (name,) in db.execute("SELECT name FROM collections")}
+    new = [each for each in config.collections.values() if each.name not in known]
+    for name, path, pattern in list(db.execute("SELECT name, path, pattern FROM collections ORDER BY id")):
+        heir = next((each for each in new if (each.path, each.pattern) == (path, pattern)), None)
+        if name not in config.collections and heir is not None:
+            new.remove(heir)
+            db.execute("UPDATE collections SET name = ? WHERE name = ?", (heir.name, name))
+
+
 def _contexts(config: Config) -> list[tuple[str, str]]:
     rows = [("qmd://", config.global_context)] if config.global_context else []
     for collection in config.collections.values():
@@ -147,14 +182,14 @@ def _pack(config: Config) -> str:
 
 
 def _unpack(text: str, path: str) -> Config | None:
-    """The configuration of a copy; None for one of another file, or of a version with other fields."""
-    values = json.loads(text)
+    """The configuration of a copy; None for one of another file, of other fields, or damaged."""
     try:
+        values = json.loads(text)
         collections = {
             name: Collection(**{**each, "ignore": tuple(each["ignore"])})
             for name, each in values.pop("collections").items()
         }
         config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return None
     return config if config.path == path else None

@@ -11,13 +11,19 @@ import apsw
 from qmd.errors import BusyError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
 
+#: What to do about a file that is damaged: no command but `restore` mends it.
+REMAKE = (
+    "restore a backup with 'qmd restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
+    "it is made from your files alone"
+)
+
 
 class Database:
     """Connections to one index file. Safe to share between threads: each gets its own connection.
 
-    Where there is no file, it reads as an empty index; the first transaction makes it. Raises
-    `ForeignIndexError` for a file of another program or of a newer version, `StoreError` for one that cannot
-    be opened or is damaged.
+    Where there is no file, it reads as an empty index; the first transaction makes it. A file that is put in
+    the place of another is noticed at the next read or transaction. Raises `ForeignIndexError` for a file of
+    another program or of a newer version, `StoreError` for one that cannot be opened or is damaged.
     """
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
@@ -36,11 +42,27 @@ class Database:
             opened = self._keep(open_to_read(self.path, self._busy_timeout_ms))
         return opened.connection
 
+    def identity(self) -> object:
+        """Which index this thread reads: another one after its file was replaced, or restored from a copy."""
+        connection = self.connection()
+        # A restored copy counts as a change of the tables, as does a migration.
+        return self._local.opened.file, connection.pragma("schema_version")
+
     def _writing_connection(self) -> apsw.Connection:
         opened: Opened | None = getattr(self._local, "opened", None)
-        if opened is None or opened.stamp is not None:
+        if opened is None or opened.stamp is not None or opened.is_stale(self.path):
             opened = self._keep(open_to_write(self.path, self._busy_timeout_ms))
         return opened.connection
+
+    def _begun(self) -> apsw.Connection:
+        """A connection that has its turn to write into the file that is at the path."""
+        while True:
+            connection = self._writing_connection()
+            connection.execute("BEGIN IMMEDIATE")
+            # The file may have been replaced while this waited.
+            if self._local.opened.is_current(self.path):
+                return connection
+            connection.execute("ROLLBACK")
 
     def _keep(self, opened: Opened) -> Opened:
         """Make this the thread's connection; the one before closes when its last cursor goes."""
@@ -56,8 +78,7 @@ class Database:
     def transaction(self) -> Iterator[apsw.Connection]:
         """A write transaction: waits for its turn, commits at the end, rolls back on any error."""
         with self.errors():
-            connection = self._writing_connection()
-            connection.execute("BEGIN IMMEDIATE")
+            connection = self._begun()
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -112,11 +133,10 @@ class Database:
                 f"the disk is full: {self.path} keeps what was in it, and no more",
                 "free some space and run the command again",
             ) from error
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise StoreError(
-                f"{self.path} is damaged ({error})",
-                "delete it and run 'qmd index' and 'qmd embed': it is made from your files alone",
-            ) from error
+        except (apsw.CorruptError, apsw.NotADBError, apsw.NoMemError, UnicodeDecodeError) as error:
+            # What SQLite does not check is read as a text that is none, or as a size beyond all memory.
+            reason = "a text in it is none" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise StoreError(f"{self.path} is damaged ({reason}); 'qmd doctor' tells more", REMAKE) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
             raise StoreError(
                 f"cannot use {self.path}: {error}", "check the folder's permissions and free space"

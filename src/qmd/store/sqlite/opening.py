@@ -24,14 +24,24 @@ _Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection. `stamp` is the file as it was, where the connection itself cannot see it change."""
+    """A connection. `stamp` is the file as it was, where the connection itself cannot see it change.
+
+    `file` tells it from others; None where there was none.
+    """
 
     connection: apsw.Connection
+    file: tuple[int, int] | None
     stamp: _Stamp | None = None
 
     def is_stale(self, path: str) -> bool:
         """Whether the file has changed unseen. Between two statements of a transaction it has not."""
-        return self.stamp is not None and not self.connection.in_transaction and self.stamp != _stamp_of(path)
+        if self.connection.in_transaction:
+            return False
+        return not self.is_current(path) if self.stamp is None else self.stamp != _stamp_of(path)
+
+    def is_current(self, path: str) -> bool:
+        """Whether this is still the file at the path."""
+        return self.file == file_at(path)
 
 
 def belongs_to_us(path: str) -> bool:
@@ -46,6 +56,15 @@ def belongs_to_us(path: str) -> bool:
     if not header:
         return True
     return header.startswith(_HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is a SQLite database, of whatever program."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_HEADER)) == _HEADER
+    except OSError:
+        return False
 
 
 def probe() -> str:
@@ -66,14 +85,14 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
     """
     stamp = _stamp_of(path)
     if not _size(stamp[0]):
-        return Opened(_blank(), stamp)
+        return Opened(_blank(), None, stamp)
     _refuse_foreign(path)
     opened = _existing(path, stamp, busy_timeout_ms)
     version = _version(opened.connection, path)
     if version == 0:
         # Another process is just making it.
         opened.connection.close()
-        return Opened(_blank(), stamp)
+        return Opened(_blank(), None, stamp)
     if version < VERSION:
         if opened.stamp is not None:
             opened.connection.close()
@@ -88,6 +107,8 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
 def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
     """The index file, made with its folder where there is none. Errors as in `open_to_read`."""
     _refuse_foreign(path)
+    # Looked at before it is opened: if it is replaced meanwhile, the next look notices.
+    file = file_at(path)
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
     except OSError as error:
@@ -95,7 +116,16 @@ def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
     connection = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
     if _version(connection, path) < VERSION:
         _migrate(connection, busy_timeout_ms)
-    return Opened(connection)
+    return Opened(connection, file or file_at(path))
+
+
+def file_at(path: str) -> tuple[int, int] | None:
+    """Which file is at a path: device and inode; None where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def _stamp_of(path: str) -> _Stamp:
@@ -118,19 +148,27 @@ def _existing(path: str, stamp: _Stamp, busy_timeout_ms: int) -> Opened:
     # Readers of a write-ahead log keep small files beside it. One who may not write the file could make them
     # but not take them away; in a folder or on a disk without room they cannot be made.
     if os.access(path, os.W_OK) or _size(stamp[1]):
+        file = file_at(path)
         with suppress(apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
             connection = _connect(path, apsw.SQLITE_OPEN_READWRITE, busy_timeout_ms)
             connection.pragma("user_version")
-            return Opened(connection)
+            return Opened(connection, file)
     return _frozen(path, stamp)
 
 
 def _refuse_foreign(path: str) -> None:
-    if not belongs_to_us(path):
+    if belongs_to_us(path):
+        return
+    if not is_database(path):
         raise ForeignIndexError(
-            f"{path} was made by another program, and is left alone",
-            "name another index with --index NAME, or move that file away",
+            f"{path} was made by another program, or is damaged at its beginning, and is left alone",
+            "name another index with --index NAME; if it was one, restore a backup with "
+            "'qmd restore --force FILE', or move it away and run 'qmd index'",
         )
+    raise ForeignIndexError(
+        f"{path} was made by another program, and is left alone",
+        "name another index with --index NAME, or move that file away",
+    )
 
 
 def _connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
@@ -148,6 +186,20 @@ def _blank() -> apsw.Connection:
     return connection
 
 
+def open_copy(path: str) -> apsw.Connection:
+    """A file that nobody writes, of this version or an older one, without locks. Changes and makes nothing.
+
+    Raises `StoreError` for one with a write-ahead log, `ForeignIndexError` for one of a newer version.
+    """
+    connection = _frozen(path, _stamp_of(path)).connection
+    try:
+        _version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _frozen(path: str, stamp: _Stamp) -> Opened:
     """The file as it is, without locks: for folders and disks that cannot be written."""
     if _size(stamp[1]):
@@ -157,7 +209,7 @@ def _frozen(path: str, stamp: _Stamp) -> Opened:
         )
     escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return Opened(_connect(f"file:{escaped}?immutable=1", flags, 0), stamp)
+    return Opened(_connect(f"file:{escaped}?immutable=1", flags, 0), file_at(path), stamp)
 
 
 def _version(connection: apsw.Connection, path: str) -> int:

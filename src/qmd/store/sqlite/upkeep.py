@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import apsw
 
-from qmd.store.base import Fault, Keep, OnStep, Waste, WasteKind
+from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.collections import written
+from qmd.store.sqlite.database import REMAKE
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.sqlite.sets import drop_other_embedders, others
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
@@ -23,12 +30,14 @@ _SEGMENTS = 4
 _TOMBSTONES = 1 << 53
 #: Pages that later writes will fill need no rewriting of the whole file, up to this share of it.
 _UNUSED_SHARE = 0.05
-#: Texts whose hash is worked out again.
-_HASHED = 20
+#: Vectors whose lengths are looked at together.
+_MEASURED = 4096
+#: Every vector has length 1. Rounding to float16, or to int8 in blocks, changes that by less.
+_ROUNDED = 0.02
 #: SQLite's instructions between two looks at whether the user wants to stop.
 _INSTRUCTIONS = 100_000
 
-_REMAKE = "delete it and run 'qmd index' and 'qmd embed': it is made from your files alone"
+_REEMBED = "run 'qmd embed --force'"
 _REBUILD = "run 'qmd cleanup': it lays the blocks out anew"
 
 _STEPS: dict[WasteKind, str] = {
@@ -64,6 +73,12 @@ class UpkeepPart(Part):
         if pages:
             on_step(_STEPS["pages"])
             self._database.compact()
+
+    def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
+        """Copy the index as it is at this moment to a new file, with notes, and check the copy."""
+        from qmd.store.sqlite import backup
+
+        backup.make(self._database, path, notes, on_pages)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         """What is wrong in the index. Reads all of it, and changes nothing."""
@@ -241,10 +256,26 @@ def _damage(db: apsw.Connection) -> Iterator[Fault]:
     said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
     if said != ["ok"]:
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield Fault(f"the file is damaged: {' '.join(said[0].split())}{more}", _REMAKE)
+        yield Fault(f"the file is damaged: {' '.join(said[0].split())}{more}", REMAKE)
     (broken,) = db.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone() or (0,)
     if broken:
-        yield Fault(f"{broken} rows refer to rows that are gone", _REMAKE)
+        yield Fault(f"{broken} rows refer to rows that are gone", REMAKE)
+    # Of a contentless table the check above sees little. This reads every posting list there is.
+    (held,) = db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").fetchone() or (0,)
+    if held != sum(_column_totals(db)):
+        yield Fault("the file is damaged: the full-text index does not add up", REMAKE)
+
+
+def _column_totals(db: apsw.Connection) -> list[int]:
+    """How many terms FTS5 says that each column holds: its record of averages, after the number of rows."""
+    row = db.execute("SELECT block FROM documents_fts_data WHERE id = 1").fetchone()
+    numbers, number = [], 0
+    for byte in row[0] if row else b"":
+        number = number << 7 | byte & 127
+        if byte < 128:
+            numbers.append(number)
+            number = 0
+    return numbers[1:]
 
 
 #: What must never be counted, and the words for it.
@@ -270,11 +301,12 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
     for words, query in _NEVER.items():
         (count,) = db.execute(query).fetchone() or (0,)
         if count:
-            yield Fault(f"{count:,} {words}", _REMAKE)
-    texts = db.execute("SELECT hash, text FROM contents ORDER BY random() LIMIT ?", (_HASHED,))
+            yield Fault(f"{count:,} {words}", REMAKE)
+    # SQLite keeps no checksums: bytes that change inside a value are no fault to it.
+    texts = db.execute("SELECT hash, text FROM contents")
     changed = sum(hashlib.sha256(text.encode("utf-8")).hexdigest() != digest for digest, text in texts)
     if changed:
-        yield Fault(f"{changed} of {_HASHED} texts are not what was indexed", _REMAKE)
+        yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
 
 
 def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
@@ -284,10 +316,46 @@ def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
         "OR octet_length(codes) <> slots * e.dimension"
     ).fetchone() or (0,)
     if uneven:
-        yield Fault(f"{uneven:,} vector blocks are cut short", "run 'qmd embed --force'")
+        yield Fault(f"{uneven:,} vector blocks are cut short", _REEMBED)
         return
+    changed = sum(_not_of_length_one(vectors) for vectors in (*_vectors(db), *_block_vectors(db)))
+    if changed:
+        yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
     names = dict(db.execute("SELECT id, name FROM collections"))
     for found in audit(db):
         if not found.is_right:
             wrong = f"{found.missing:,} chunks are missing and {found.unknown:,} do not belong"
             yield Fault(f"in the vector blocks of '{names[found.collection]}' {wrong}", _REBUILD)
+
+
+def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
+    """All vectors of chunks, in batches of one embedder: shape (n, dimension)."""
+    import numpy as np
+
+    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
+        rows = db.execute(
+            "SELECT vector FROM content_vectors WHERE embedder_id = ? AND octet_length(vector) = ?",
+            (embedder, 2 * dimension),
+        )
+        while batch := list(islice(rows, _MEASURED)):
+            joined = np.frombuffer(b"".join(vector for (vector,) in batch), dtype=np.float16)
+            yield joined.reshape(len(batch), dimension).astype(np.float32)
+
+
+def _block_vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
+    """The vectors of each block, without emptied slots."""
+    import numpy as np
+
+    for slots, ids, scales, codes in db.execute("SELECT slots, ids, scales, codes FROM vectors_vec"):
+        held = np.frombuffer(ids, dtype=np.int64) > 0
+        matrix = np.frombuffer(codes, dtype=np.int8).reshape(slots, -1).astype(np.float32)
+        yield (matrix * np.frombuffer(scales, dtype=np.float32)[:, None])[held]
+
+
+def _not_of_length_one(vectors: NDArray[np.float32]) -> int:
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+    # Written so that what is no number counts too.
+    return int((~(np.abs(lengths - 1.0) < _ROUNDED)).sum())

@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
@@ -31,13 +31,16 @@ _FILTERS = 8
 #: Blocks that are kept decoded between searches: at most this many bytes.
 _RESIDENT_BYTES = 1 << 30
 
+#: (block, version, which index file it was in): a file that is restored may have the same numbers again.
+_Key: TypeAlias = tuple[int, int, object]
+
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
 
 class VectorsPart(Part):
     """Vectors of chunks, by embedder fingerprint."""
 
-    _blocks: OrderedDict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
+    _blocks: OrderedDict[_Key, tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
     _resident: int
     _block_lock: threading.Lock
     _local: threading.local
@@ -258,7 +261,8 @@ class VectorsPart(Part):
 
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
-        blocks = [self._block(db, key) for key in list(self._block_rows(embedder, scope))]
+        file = self._database.identity()
+        blocks = [self._block(db, (*row, file)) for row in list(self._block_rows(embedder, scope))]
         blocks = [block for block in blocks if len(block[0])]
         if not blocks:
             return [], 0
@@ -279,7 +283,7 @@ class VectorsPart(Part):
         return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
 
     def _block(
-        self, db: apsw.Connection, key: tuple[int, int]
+        self, db: apsw.Connection, key: _Key
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
         """A block, decoded; kept for the next search while there is room."""
         import numpy as np
@@ -301,7 +305,7 @@ class VectorsPart(Part):
         )
         size = sum(len(blob) for blob in row)
         with self._block_lock:
-            for stale in [other for other in self._blocks if other[0] == key[0]]:
+            for stale in [other for other in self._blocks if other[0] == key[0] or other[2] != key[2]]:
                 self._resident -= _size(self._blocks.pop(stale))
             self._blocks[key] = block
             self._resident += size

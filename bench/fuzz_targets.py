@@ -1,0 +1,421 @@
+"""What `fuzz.py` tries: for each reader, what its inputs look like and what must hold of its answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+import common  # noqa: F401 - makes this copy of qmd the one that is imported
+from qmd.errors import QmdError
+
+Check = Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A reader. `prepared` gives, for as long as it is open, what tries one of the `inputs`."""
+
+    name: str
+    inputs: st.SearchStrategy[Any]
+    prepared: Callable[[], AbstractContextManager[Check]]
+
+
+def _refused(error: QmdError) -> None:
+    """A refusal says what is wrong."""
+    assert error.message.strip()
+
+
+# -- texts ---------------------------------------------------------------------------------------------------
+
+_LINES = (
+    "---", "...", "===", "title: Of the front", 'title: "quoted \\" title"', "title: >", "  folded",
+    "tags: [a, b]",
+    "# One", "###### Six # {#id}", "####### Seven", "Setext", "- item", "3. item", "> quote", "", "",
+    "   ", "\t",
+    "```", "~~~ py", "`````", "<!--", "-->", "* * *", "[[link|shown]] ![[image]] [a](b(c))",
+    "**bold `code` _x_**",
+    "word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60,
+    "#+TITLE: Org", "* Headline",
+    "\x0c", "\u2028", "\u202e", "\ufeff", "\x00", "\x85", "| a | b |", "&amp;", "\\# no",
+    "*" * 30, "[" * 30, "_a" * 15,
+)  # fmt: skip
+_LINE = st.one_of(st.sampled_from(_LINES), st.sampled_from(_LINES), st.text(max_size=40))
+_CODE = st.integers(0, 12).map(lambda count: "```py\n" + "x = 1\n" * count + "```")
+_ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+TEXTS = st.tuples(_ENDS, st.lists(st.one_of(_LINE, _LINE, _CODE), max_size=60)).map(lambda t: t[0].join(t[1]))
+
+_CHARSETS = (
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-be",
+    "utf-32",
+    "gb18030",
+    "cp1252",
+    "shift_jis",
+    "koi8_r",
+)
+
+
+@st.composite
+def _bytes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> bytes:
+    """A text in some charset, often with some bytes of it changed; or bytes that are none."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(st.binary(max_size=300))
+    data = draw(texts).encode(draw(st.sampled_from(_CHARSETS)), "replace")
+    for _ in range(draw(st.sampled_from([0, 0, 1, 3]))):
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(st.binary(max_size=3)) + data[at + draw(st.integers(0, 8)) :]
+    return data
+
+
+# -- the reader of Markdown ----------------------------------------------------------------------------------
+
+_NAMES = ("a.md", "Notes.md", ".md", "a.org", "run.py", "no suffix", "\u202e.md", "a\nb.md")
+_ENCODINGS = (None, None, "gb18030", "utf-16", "no such charset", "base64", "idna", "punycode", "\0")
+
+
+@contextmanager
+def _reading() -> Iterator[Check]:
+    from qmd.sources.read import read_source
+    from qmd.text.markdown import MAX_TITLE, blocks, fences, front_matter_end
+    from qmd.types import Fingerprint, SourceFile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+
+        def check(given: tuple[str, bytes, str | None]) -> None:
+            name, data, encoding = given
+            Path(path).write_bytes(data)
+            try:
+                source, fingerprint = read_source(
+                    SourceFile(name, path, Fingerprint(0, 0, 0)), encoding=encoding
+                )
+            except QmdError as error:
+                _refused(error)
+                return
+            text = source.text
+            assert "\r" not in text
+            assert "\0" not in text
+            assert fingerprint.size == len(data)
+            assert source.hash == hashlib.sha256(text.encode()).hexdigest()
+            assert len(source.title) <= MAX_TITLE
+            assert source.title == " ".join(source.title.split())
+            assert source.title or not name.strip("\u202e.md")
+            body = front_matter_end(text)
+            assert body == 0 or text[body - 1] == "\n" or body == len(text)
+            found = list(blocks(text, body))
+            for block in found:
+                assert body <= block.start < block.end <= len(text)
+                assert block.start in (0, body) or text[block.start - 1] == "\n"
+            for before, after in pairwise(found):
+                assert before.end <= after.start
+            assert [(each.start, each.end) for each in found if each.kind == "fence"] == fences(text)
+
+        yield check
+
+
+# -- the chunker ---------------------------------------------------------------------------------------------
+
+# Words, pieces that take in a space, characters, words behind an empty token.
+_TOKENIZERS = (r"\w+|[^\w\s]", r"\s?\w{1,3}|\s?[^\w\s]", r"(?s:.)", r"\b(?=\w)|\w+|[^\w\s]")
+
+
+@st.composite
+def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
+    text = draw(TEXTS).replace("\r\n", "\n").replace("\r", "\n")
+    pattern = draw(st.sampled_from((None, *_TOKENIZERS)))
+    repeat = draw(st.sampled_from([1, 1, 1, 3])) if pattern else 1  # byte-level tokens share characters
+    # A character may be some tokens of the real tokenizer.
+    target = draw(st.integers(2 * repeat if pattern else 8, 80))
+    return text, pattern, repeat, target, draw(st.integers(0, target - 1)), draw(st.integers(1, target))
+
+
+@contextmanager
+def _chunking() -> Iterator[Check]:
+    from qmd.config.paths import cache_dir
+    from qmd.models.e5.model import shared_model
+    from qmd.text.chunking import chunk
+    from qmd.text.markdown import fences
+
+    real = shared_model(Path(cache_dir(os.environ))).tokenizer
+
+    def check(given: tuple[str, str | None, int, int, int, int]) -> None:
+        text, pattern, repeat, target, overlap, window = given
+        if pattern is None:
+            offsets = real.offsets(text)
+        else:
+            offsets = [match.span() for match in re.finditer(pattern, text) for _ in range(repeat)]
+        chunks = chunk(text, offsets, target=target, overlap=overlap, window=window)
+        assert bool(chunks) == bool(text.strip())
+        if not chunks:
+            return
+        assert (chunks[0].start, chunks[-1].end) == (0, len(text))
+        for number, part in enumerate(chunks):
+            assert part.seq == number
+            held = _tokens_in(offsets, part.start, part.end)
+            assert held <= target or part.end - part.start == 1
+            assert part.first_line == 1 + text.count("\n", 0, part.start)
+            assert part.last_line == 1 + text.count("\n", 0, part.end - 1)
+        for before, after in pairwise(chunks):
+            assert before.start < after.start <= before.end < after.end
+        for start, end in fences(text):
+            if _tokens_in(offsets, start, end) <= target:
+                assert not any(start < part.start < end or start < part.end < end for part in chunks)
+
+    yield check
+
+
+def _tokens_in(offsets: Sequence[tuple[int, int]], start: int, end: int) -> int:
+    """How many tokens have a part in [start, end)."""
+    starts = [span[0] for span in offsets]
+    ends = [span[1] for span in offsets]
+    return bisect_left(starts, end) - min(bisect_right(ends, start), bisect_left(starts, start))
+
+
+# -- the grammar of queries ----------------------------------------------------------------------------------
+
+_TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½", max_size=60)
+_PIECES = st.sampled_from(
+    ("lex:", "vec: ", "hyde:", "intent: ", "expand:", "LEX :", "\n", "\r", "\u2028", " ", '"', '"*', "-",
+    "*", "NEAR(",
+     "OR", "AND", "title:",
+     "quick", "heron", "数据库", "C++", "--flag", "-word", "a/b.c", "performanc*", "ﬁ", "ſ", "İ")
+)  # fmt: skip
+QUERIES = st.one_of(st.text(max_size=200), _TYPED, st.lists(_PIECES, max_size=25).map("".join))
+
+
+@contextmanager
+def _parsing() -> Iterator[Check]:
+    import apsw
+
+    from qmd.store.sqlite.lexical import expression
+    from qmd.text import tokens
+    from qmd.text.marking import Marker
+    from qmd.text.query import longer_words, parse, parse_document
+
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='ascii')")
+
+    def check(given: tuple[str, str]) -> None:
+        text, document = given
+        query = parse(text)
+        longer = [term for term in map(longer_words, query.terms) if term is not None]
+        for term in (*query.terms, *query.negative, *longer):
+            db.execute("SELECT count(*) FROM f WHERE f MATCH ?", (expression(term),)).fetchall()
+        marker = Marker(query.terms)
+        every = [(*span, weight) for span in tokens.spans(document) if (weight := marker.weight(span[2]))]
+        assert marker.find(document) == sorted(every)
+        try:
+            read = parse_document(text)
+        except QmdError as error:
+            _refused(error)
+            return
+        assert (read.expand is None) != (not read.searches)
+        assert all(each.query.strip() for each in read.searches)
+
+    yield check
+    db.close()
+
+
+# -- the reader and the editor of index.yml ------------------------------------------------------------------
+
+_YAML = (
+    "collections:", "  notes:", "    path: ~/notes", '    pattern: "**/*.md"', "    # of mine",
+    "    context:",
+    "      /: All", '      "/2026": This year', "    update: git pull", "    ignore: [a, 'b/**']",
+    "    encoding: gb18030",
+    "  other: {path: /tmp/other, includeByDefault: false}", "  empty:", "global_context: Everything",
+    "editor_uri: x",
+    "models:", "  embed: e5", "  threads: 4", "ranking: tuned", "# a comment", "unknown: [1, 2]", "",
+    "---", "...",
+    "&a b: *a", "<<: *a", "!!python/object x: y", "? complex", ": value", "- item", "\tpath: tab",
+    "  notes: # again",
+    "    path: |", "      block", "    path: 'it''s'", "collections: {}", "collections: []", "null",
+    "~: ~", "{{{{", "]",
+    '"\\x41": "\\u263a"', "%YAML 1.1", "a: b: c", "\ufeff", "    ignore:", "      - drafts/**",
+    "true: 1e3", "é: é",
+)  # fmt: skip
+_WRITTEN = st.lists(
+    st.one_of(st.sampled_from(_YAML), st.sampled_from(_YAML), st.text(max_size=30)), max_size=25
+)
+_GOOD = "# mine\ncollections:\n  notes:\n    path: ~/notes # at home\n    pattern: '**/*.md'\n"
+_FILES = st.one_of(
+    st.tuples(_ENDS, _WRITTEN).map(lambda t: t[0].join(t[1])),
+    st.tuples(_ENDS, _WRITTEN).map(lambda t: (_GOOD + "\n".join(t[1])).replace("\n", t[0])),
+)
+_WORDS = st.one_of(
+    st.sampled_from(["notes", "other", "new", "e\u0301", "yes", "1", "null", "#"]), st.text(max_size=12)
+)
+_EDITS = st.tuples(
+    st.sampled_from(["add", "remove", "rename", "context", "no context", "include", "command"]),
+    _WORDS,
+    _WORDS,
+)
+
+
+@contextmanager
+def _configuring() -> Iterator[Check]:
+    from qmd.config import editing
+    from qmd.config.index_yml import parse
+    from qmd.config.unread import unread_keys
+    from qmd.types import Collection
+
+    edits: dict[str, Callable[[str, str, str], object]] = {
+        "add": lambda path, one, other: editing.add_collection(path, Collection(one, "/nowhere/" + other)),
+        "remove": lambda path, one, _: editing.remove_collection(path, one),
+        "rename": editing.rename_collection,
+        "context": lambda path, one, other: editing.set_context(path, one or None, other, other),
+        "no context": lambda path, one, other: editing.remove_context(path, one or None, other),
+        "include": lambda path, one, other: editing.set_include(path, one, len(other) % 2 == 0),
+        "command": lambda path, one, other: editing.set_update_command(path, one, other),
+    }
+    keeping = {"add", "rename", "include"}
+
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        path = os.path.join(folder, "index.yml")
+
+        def check(given: tuple[bytes, list[tuple[str, str, str]]]) -> None:
+            data, wanted = given
+            try:
+                parse(data, path)
+                unread_keys(data, path)
+            except QmdError as error:
+                _refused(error)
+                return
+            Path(path).write_bytes(data)
+            for kind, one, other in wanted:
+                before = Path(path).read_bytes()
+                try:
+                    edits[kind](path, one, other)
+                except QmdError as error:
+                    _refused(error)
+                    assert Path(path).read_bytes() == before
+                    continue
+                after = Path(path).read_bytes()
+                parse(after, path)
+                if kind in keeping:
+                    assert _comments(before) == _comments(after)
+                if kind in keeping - {"rename"}:
+                    assert [key for _, key in unread_keys(after, path)] == [
+                        key for _, key in unread_keys(before, path)
+                    ]
+
+        yield check
+
+
+def _comments(data: bytes) -> list[bytes]:
+    """The lines that are comments alone, or look so."""
+    return [line.strip() for line in re.split(rb"\r\n?|\n", data) if line.strip().startswith(b"#")]
+
+
+# -- the arguments of MCP's tools ----------------------------------------------------------------------------
+
+_ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
+_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _ANY_TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_ANY_TEXT, inner, max_size=3)),
+    max_leaves=6,
+)
+_REFERENCES = st.one_of(
+    st.sampled_from(
+        ["notes/a.md", "a.md", "a.md:1:2", "#", "#0", "qmd://notes/a.md", "qmd://", "**", "*.md", "a,b",
+        "[", "{a,b",
+         "notes/*.md, #zz", "qmd://notes/%zz", "../a.md", "a.md:99999999999999999999", "a.md:-1", "~", "/"]
+    ),
+    _ANY_TEXT,
+)  # fmt: skip
+_NUMBERS = st.one_of(st.sampled_from([0, 1, 2, 2.0, 0.5, -1, 1000, 1001, 2**63, 1e308, True, "1"]), _JSON)
+_TEXT_OR_ANY = st.one_of(QUERIES, QUERIES, _JSON)
+_SEARCHES = st.lists(
+    st.fixed_dictionaries({"type": st.sampled_from(["lex", "vec", "hyde", "x"]), "query": _TEXT_OR_ANY}),
+    max_size=4,
+)
+_ARGUMENTS = {
+    "query": _TEXT_OR_ANY, "limit": _NUMBERS, "minScore": _NUMBERS, "collection": st.one_of(_WORDS, _JSON),
+    "collections": st.one_of(st.lists(_WORDS, max_size=3), _JSON), "searches": st.one_of(_SEARCHES, _JSON),
+    "intent": _TEXT_OR_ANY, "candidateLimit": _NUMBERS, "rerank": st.one_of(st.booleans(), _JSON),
+    "file": _REFERENCES, "pattern": _REFERENCES, "fromLine": _NUMBERS,
+    "maxLines": _NUMBERS, "maxBytes": _NUMBERS,
+    "lineNumbers": st.one_of(st.booleans(), _JSON),
+}  # fmt: skip
+_OF_TOOLS = {
+    "search": ("query", ("limit", "minScore", "collection")),
+    "vsearch": ("query", ("limit", "minScore", "collection")),
+    "query": (
+        None,
+        ("query", "searches", "limit", "minScore", "collections", "intent", "candidateLimit", "rerank"),
+    ),
+    "get": ("file", ("fromLine", "maxLines", "lineNumbers")),
+    "multi_get": ("pattern", ("maxLines", "maxBytes", "lineNumbers")),
+    "status": (None, ()),
+}
+
+
+@st.composite
+def _calls(draw: st.DrawFn) -> tuple[str, Any]:
+    """A tool, and arguments: those that it has, some of them wrong, now and then others."""
+    # Those that run no model come more often: they are a hundred times faster.
+    name = draw(st.sampled_from(["search"] * 4 + ["get"] * 4 + ["multi_get"] * 4 + [*_OF_TOOLS]))
+    if draw(st.integers(0, 9)) == 0:
+        return name, draw(st.one_of(st.none(), st.dictionaries(_ANY_TEXT, _JSON, max_size=4)))
+    needed, others = _OF_TOOLS[name]
+    given = {needed: draw(_ARGUMENTS[needed])} if needed else {}
+    chosen = draw(st.lists(st.sampled_from(others), unique=True, max_size=2)) if others else []
+    return name, given | {each: draw(_ARGUMENTS[each]) for each in chosen}
+
+
+@contextmanager
+def _calling() -> Iterator[Check]:
+    from mcp_types import CallToolResult
+
+    import qmd
+    from qmd.mcp.results import error_text, failure
+    from qmd.mcp.tools import TOOLS
+
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "notes"
+        notes.mkdir()
+        for number, line in enumerate(_LINES):
+            text = f"# Note {number}\n\nThe quick heron {number}.\n\n{line} 数据库\n"
+            (notes / f"{number}.md").write_text(text.replace("\0", ""), encoding="utf-8")
+        (notes / "a.md").write_text("# A\n\nquick\n", encoding="utf-8")
+        with qmd.open_index(Path(folder) / "index.sqlite") as index:
+            index.add_collection(str(notes), "notes")
+            index.embed()
+
+            def check(given: tuple[str, Any]) -> None:
+                tool = TOOLS[given[0]]
+                try:
+                    result = tool.run(index, tool.arguments.read(given[1]), lambda: False)
+                except QmdError as error:
+                    _refused(error)
+                    result = failure(error_text(error))
+                CallToolResult.model_validate(result)
+                assert result["content"] or given[0] == "multi_get"
+                json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+
+            yield check
+
+
+TARGETS = (
+    Target(
+        "markdown", st.tuples(st.sampled_from(_NAMES), _bytes(TEXTS), st.sampled_from(_ENCODINGS)), _reading
+    ),
+    Target("chunker", _chunkings(), _chunking),
+    Target("query", st.tuples(QUERIES, st.one_of(QUERIES, TEXTS)), _parsing),
+    Target("index.yml", st.tuples(_bytes(_FILES), st.lists(_EDITS, min_size=1, max_size=4)), _configuring),
+    Target("mcp", _calls(), _calling),
+)

@@ -1,0 +1,159 @@
+"""An index that stays open while its file is restored, replaced or taken away by others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+import qmd
+from qmd.engine.backup import restore
+from tests.conftest import Notes
+
+Restore = Callable[[str], object]
+
+
+@pytest.fixture
+def settled(index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> qmd.Index:
+    """An index of one document, which is embedded, and which commands find as well."""
+    monkeypatch.setenv("QMD_INDEX_PATH", index.locations.index)
+    index.add_collection(str(notes({"a.md": "# Heron\n\nThe heron stands in the water.\n"})), "notes")
+    index.embed()
+    return index
+
+
+@pytest.fixture
+def put_back(settled: qmd.Index, environ: dict[str, str]) -> Restore:
+    """Restores the index from a file, as another process would."""
+    variables = environ | {"QMD_INDEX_PATH": settled.locations.index}
+    return lambda path: restore(None, path, environ=variables)
+
+
+def titles(index: qmd.Index, query: str) -> list[str]:
+    return [hit.title for hit in index.search(query).hits]
+
+
+def test_an_open_index_goes_by_what_was_restored(
+    settled: qmd.Index, put_back: Restore, notes: Notes, tmp_path: Path
+) -> None:
+    copy = settled.backup(str(tmp_path / "copy.sqlite")).path
+    notes({"a.md": "# Crane\n\nThe crane lifts steel.\n"})
+    settled.update()
+    assert (titles(settled, "heron"), titles(settled, "crane")) == ([], ["Crane"])
+    put_back(copy)
+    assert (titles(settled, "heron"), titles(settled, "crane")) == (["Heron"], [])
+    assert settled.update()[0].updated == 1
+    assert titles(settled, "crane") == ["Crane"]
+
+
+def test_vectors_of_before_a_restore_are_not_taken_for_those_of_after(
+    settled: qmd.Index, put_back: Restore, notes: Notes, tmp_path: Path
+) -> None:
+    # More than are looked at exactly: the others are judged by the blocks of vectors alone.
+    notes({f"{number}.md": f"# Motor {number}\n\nA motor has a part {number}.\n" for number in range(70)})
+    settled.update()
+    settled.embed()
+    copy = settled.backup(str(tmp_path / "copy.sqlite")).path
+    for text in ("# Bread\n\nFlour, water and salt.\n", "# Engine\n\nPistons and valves of a motor.\n"):
+        notes({"b.md": text})
+        settled.update()
+        settled.embed()
+        # The blocks have the same numbers and versions both times.
+        best = settled.vsearch("pistons and valves", min_score=0.0, limit=1).hits[0]
+        if text.startswith("# Bread"):
+            assert best.title.startswith("Motor")
+            put_back(copy)
+    assert best.title == "Engine"
+
+
+@pytest.mark.parametrize("way", ["moved over it", "taken away, then copied"])
+def test_a_file_that_is_put_in_its_place_by_hand_is_noticed(
+    settled: qmd.Index, notes: Notes, environ: dict[str, str], tmp_path: Path, way: str
+) -> None:
+    path = settled.locations.index
+    copy = settled.backup(str(tmp_path / "copy.sqlite")).path
+    notes({"a.md": "# Crane\n\nThe crane lifts steel.\n"})
+    settled.update()
+    assert titles(settled, "crane") == ["Crane"]
+    if way == "moved over it":
+        os.replace(copy, path)
+        for ending in ("-wal", "-shm"):
+            Path(path + ending).unlink(missing_ok=True)
+    else:
+        for ending in ("", "-wal", "-shm"):
+            Path(path + ending).unlink(missing_ok=True)
+        assert titles(settled, "crane") == []
+        shutil.copyfile(copy, path)
+    assert titles(settled, "heron") == ["Heron"]
+    # What is written goes to the new file, where others see it.
+    settled.update()
+    with qmd.open_index(path, environ=environ) as other:
+        assert titles(other, "crane") == ["Crane"]
+
+
+def test_an_index_that_was_taken_away_is_made_anew(settled: qmd.Index) -> None:
+    for ending in ("", "-wal", "-shm"):
+        Path(settled.locations.index + ending).unlink(missing_ok=True)
+    assert titles(settled, "heron") == []
+    settled.update()
+    assert titles(settled, "heron") == ["Heron"]
+
+
+def test_a_collection_renamed_in_the_file_by_hand_keeps_its_documents(settled: qmd.Index) -> None:
+    config = Path(settled.locations.config)
+    config.write_text(config.read_text(encoding="utf-8").replace("  notes:", "  birds:"), encoding="utf-8")
+    (report,) = settled.update()
+    assert (report.collection, report.added, report.unchanged) == ("birds", 0, 1)
+    assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
+    assert [hit.file for hit in settled.vsearch("heron").hits] == ["birds/a.md"]
+
+
+def test_a_rename_that_another_process_has_seen_already_is_no_conflict(settled: qmd.Index) -> None:
+    from qmd.config import editing
+
+    editing.rename_collection(settled.locations.config, "notes", "birds")
+    settled.update()
+    settled._store.rename_collection("notes", "birds")
+    assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
+
+
+def test_an_update_that_began_with_an_older_configuration_drops_nothing_that_was_added_since(
+    settled: qmd.Index, notes: Notes, environ: dict[str, str]
+) -> None:
+    path = settled.locations.index
+    with qmd.open_index(path, environ=environ) as late:
+        older = late.config
+        settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
+        settled.rename_collection("notes", "birds")
+        late._store.sync(older)
+    assert [hit.file for hit in settled.search("bread").hits] == ["other/b.md"]
+    assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
+
+
+def test_two_collections_that_change_names_keep_their_own_documents(settled: qmd.Index, notes: Notes) -> None:
+    settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
+    config = Path(settled.locations.config)
+    text = config.read_text(encoding="utf-8")
+    text = text.replace("  notes:", "  x:").replace("  other:", "  notes:").replace("  x:", "  other:")
+    config.write_text(text, encoding="utf-8")
+    settled.update()
+    assert [hit.file for hit in settled.search("heron").hits] == ["other/a.md"]
+    assert [hit.file for hit in settled.search("bread").hits] == ["notes/b.md"]
+
+
+def test_a_collection_that_cannot_be_indexed_is_not_configured(
+    settled: qmd.Index, notes: Notes, environ: dict[str, str]
+) -> None:
+    path, other = settled.locations.index, str(notes({"b.md": "bread"}, "other"))
+    writer = apsw.Connection(path)
+    writer.execute("BEGIN IMMEDIATE")
+    with qmd.open_index(path, environ=environ | {"QMD_SQLITE_BUSY_TIMEOUT": "1"}) as index:
+        with pytest.raises(qmd.BusyError):
+            index.add_collection(other, "other")
+        assert list(index.config.collections) == ["notes"]
+        writer.close()
+        assert index.add_collection(other, "other").added == 1
