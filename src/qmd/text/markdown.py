@@ -43,7 +43,9 @@ _TITLE_KEY, _AUTHOR_KEY, _DATE_KEY = (
     for word in ("[Tt]itle", "[Aa]uthor", "[Dd]ate")
 )
 #: The first item of a list in one of its two forms, where it is so plain that it needs no parser.
-_FIRST_ITEM = re.compile(r"\[[ \t]*+(\w[\w .]*+)[,\]]|\n[ \t]*+-[ \t]++(\w[\w .]*+)\n")
+_FIRST_ITEM = re.compile(
+    r"(?:(\[)[ \t]*+|\n[ \t]*+-[ \t]++)(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|(\w[\w .]*+))[ \t]*+(?(1)[,\]]|\n)"
+)
 _QUOTED = re.compile(r"\"([^\"\\]*)\"[ \t]*(?:#.*)?|'([^']*)'[ \t]*(?:#.*)?")
 _COMMENT = re.compile(r"(?:\A|[ \t])#")
 _NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
@@ -204,7 +206,9 @@ def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -
     value = match[1].rstrip()
     if listed and value[:1] in ("", "["):
         item = _FIRST_ITEM.match(text, match.start(1), end)
-        return _plain(item[1] or item[2]) if item else _yaml_entry(text, match.start(), end, listed)
+        if item is None:
+            return _yaml_entry(text, match.start(), end, listed)
+        return _plain(item[4]) if item[4] else _one_line(item[2] or item[3] or "")
     continued = text[match.end() + 1 : min(match.end() + 2, end)] in (" ", "\t")
     if value[:1] in ("'", '"'):
         quoted = _QUOTED.fullmatch(value)

@@ -24,7 +24,6 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "ls": [("ls",)],
     "ls COLLECTION": [("ls", "notes"), ("ls", "notes/2026", "--full-path")],
-    "ls --authors": [("ls", "--authors")],
     "collection list": [("collection", "list")],
     "context list": [("context", "list")],
     "context check": [("context", "check")],

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
+from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from tests.edge.cli.conftest import FILES, User
 
 #: Every command that only reads, and its exit code where nothing is indexed.
@@ -187,3 +189,22 @@ def test_unfinished_writes_in_a_folder_that_cannot_be_written_are_told(locked: U
     assert found.stderr.startswith(f"Error: {index} has changes in {index}-wal")
     shelf.chmod(0o755)
     assert "notes/new.md" in run_without_privilege(locked, "search", "herring").stdout
+
+
+def test_an_index_of_an_older_version_that_cannot_be_written_is_told(locked: User) -> None:
+    shelf = locked.home / "shelf"
+    shelf.chmod(0o755)
+    (shelf / "index.sqlite").unlink()
+    db = apsw.Connection(str(shelf / "index.sqlite"))
+    db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA journal_mode=WAL")
+    MIGRATIONS[0](db)
+    db.execute("PRAGMA user_version=1")
+    db.close()
+    shelf.chmod(0o555)
+    found = run_without_privilege(locked, "search", "performance")
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.splitlines() == [
+        f"Error: {shelf / 'index.sqlite'} was written by an older qmd, "
+        "and may not be written to bring it up to date",
+        "Hint: run 'qmd status' once as a user who may write it and its folder",
+    ]
