@@ -46,7 +46,15 @@ SEEN = {
     "undescribed",
     "vsearch",
 }
-OF_ITS_OWN = {"add_context", "embed", "include_collection", "remove_collection", "remove_context", "update"}
+OF_ITS_OWN = {
+    "add_context",
+    "embed",
+    "embed_share",
+    "include_collection",
+    "remove_collection",
+    "remove_context",
+    "update",
+}
 REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
     "backup": lambda index: index.backup(),
@@ -66,6 +74,7 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "backup": lambda index: index.backup(),
     "cleanup": lambda index: index.cleanup(),
     "embed": lambda index: index.embed(),
+    "embed_share": lambda index: index.embed_share(["mine"], "worker", lambda share: None),
     "export_models": lambda index: index.export_models("/nowhere/models.tar"),
     "import_models": lambda index: index.import_models("/nowhere/models.tar"),
     "include_collection": lambda index: index.include_collection("mine", False),

@@ -56,9 +56,17 @@ def update(session: Session, pull: bool, collections: tuple[str, ...]) -> None:
 
 @click.command(cls=Command)
 @click.option("-f", "--force", is_flag=True, help="Make all vectors anew.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Embed with so many processes.",
+)
 @collection_option("Embed only this collection (may be repeated).")
 @pass_session
-def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
+def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
     """Make the vectors that vsearch and query need, for texts that have none.
 
     It can be interrupted: what was embedded is kept, and the next run goes on from there. After a change of
@@ -78,7 +86,7 @@ def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
             def on_progress(progress: EmbedProgress) -> None:
                 bar.update(progress.texts_done, progress.texts_total, time_left(progress.seconds_left))
 
-            report = opened.embed(collections, force=force, on_progress=on_progress)
+            report = opened.embed(collections, force=force, workers=workers, on_progress=on_progress)
     except BusyError as error:
         show_error(error)
         return
@@ -89,8 +97,12 @@ def embed(session: Session, force: bool, collections: tuple[str, ...]) -> None:
             f"Embedded {counted(report.texts, 'text')} ({counted(report.chunks, 'chunk')}) "
             f"in {duration(report.seconds)} with {report.model}."
         )
-    else:
+    elif not report.left or collections:
         say("Nothing to embed: every text has its vectors.")
+    if report.left and report.still is None and not collections:
+        session.note(f"{counted(report.left, 'text')} more: held by other workers, or added meanwhile")
+    if report.lost:
+        session.note(f"{counted(report.lost, 'worker')} died; others did what was left to do")
     if report.replaced:
         say(f"Searches use them from now on; those by {clean_name(', '.join(report.replaced))} are gone.")
     if report.still is not None:

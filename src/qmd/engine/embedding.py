@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,8 +37,10 @@ MAX_TEXTS = 1000
 _TEXTS_AT_ONCE = 16
 #: No text has so many characters to a token, white space aside: beyond them nothing is read.
 _TOKEN_CHARACTERS = 64
-#: Texts fetched at a time, so that memory holds a batch and not the index.
-_FETCH = 64
+#: Texts leased at a time: few, so that memory holds a batch, and a worker that dies keeps little from others.
+_LEASED = 64
+#: How long a worker may take for a batch, in seconds, before others take its texts over.
+LEASE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class EmbedReport:
     """What an `embed` did.
 
     `replaced` names the models whose vectors these took the place of. `still` is the model whose vectors go
-    on answering, because `left` texts lack new ones.
+    on answering, because `left` texts lack new ones. `lost` workers died; others did what was theirs.
     """
 
     texts: int
@@ -63,6 +68,15 @@ class EmbedReport:
     replaced: tuple[str, ...] = ()
     still: str | None = None
     left: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a worker has embedded."""
+
+    texts: int
+    chunks: int
 
 
 OnProgress = Callable[[EmbedProgress], None]
@@ -95,37 +109,55 @@ def embedding_lock(location: str) -> Iterator[None]:
 def embed(
     store: Store, embedder: Embedder, into: VectorSet, scope: Scope, on_progress: OnProgress | None = None
 ) -> EmbedReport:
-    """Embed every text of a scope that is not in a set yet. The caller holds `embedding_lock`."""
+    """Embed every text of a scope that is not in a set yet, and that no other worker is about to embed.
+
+    The caller holds `embedding_lock`.
+    """
     started = time.monotonic()
-    fingerprint = into.fingerprint
-    total = store.pending_count(fingerprint, scope)
+    total = store.pending_count(into.fingerprint, scope)
     texts = chunks = 0
-    after = 0
+
+    def progress() -> None:
+        if on_progress is not None:
+            spent = time.monotonic() - started
+            left = spent / texts * max(0, total - texts) if texts else None
+            on_progress(EmbedProgress(texts, total, chunks, left))
+
+    progress()
+    for share in shares(store, embedder, into, scope, worker_name()):
+        texts, chunks = texts + share.texts, chunks + share.chunks
+        progress()
+    return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
+
+
+def shares(store: Store, embedder: Embedder, into: VectorSet, scope: Scope, worker: str) -> Iterator[Share]:
+    """Embed texts that nobody else holds until there are none; yields what each batch was."""
     batch: list[tuple[Pending, list[Chunk]]] = []
     waiting = 0
-    if on_progress is not None:
-        on_progress(EmbedProgress(0, total, 0, None))
-    while found := store.pending(fingerprint, scope, after, _FETCH):
-        for item in found:
-            after = item.content
-            pieces = cut(item.text, embedder)
-            if not pieces:
-                continue
-            batch.append((item, pieces))
-            waiting += len(pieces)
-            if waiting >= BATCH_CHUNKS:
-                _store(store, embedder, into, batch)
-                texts, chunks = texts + len(batch), chunks + waiting
-                batch, waiting = [], 0
-                if on_progress is not None:
-                    spent = time.monotonic() - started
-                    on_progress(EmbedProgress(texts, total, chunks, spent / texts * max(0, total - texts)))
-    if batch:
-        _store(store, embedder, into, batch)
-        texts, chunks = texts + len(batch), chunks + waiting
-    if on_progress is not None:
-        on_progress(EmbedProgress(texts, total, chunks, 0.0))
-    return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
+    try:
+        while found := store.lease(into.fingerprint, scope, worker, _LEASED, LEASE):
+            for item in found:
+                pieces = cut(item.text, embedder)
+                if not pieces:
+                    continue
+                batch.append((item, pieces))
+                waiting += len(pieces)
+                if waiting >= BATCH_CHUNKS:
+                    _store(store, embedder, into, batch)
+                    yield Share(len(batch), waiting)
+                    batch, waiting = [], 0
+                    # Long texts take long: what is still to do stays this worker's.
+                    store.lease(into.fingerprint, scope, worker, 0, LEASE)
+        if batch:
+            _store(store, embedder, into, batch)
+            yield Share(len(batch), waiting)
+    finally:
+        store.release(worker)
+
+
+def worker_name() -> str:
+    """A name that no other worker has, on any machine."""
+    return f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def embed_texts(

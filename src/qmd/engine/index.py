@@ -352,9 +352,10 @@ class Index:
         collections: Sequence[str] = (),
         *,
         force: bool = False,
+        workers: int = 1,
         on_progress: embedding.OnProgress | None = None,
     ) -> embedding.EmbedReport:
-        """Make the vectors that are missing; `force`: make all of them anew.
+        """Make the vectors that are missing; `force`: make all of them anew. `workers`: by so many processes.
 
         Where another model's vectors are there, they answer until every text has new ones.
 
@@ -369,9 +370,27 @@ class Index:
             into = self.roles.vector_set
             if force:
                 self._store.drop_vectors(scope, into.fingerprint)
-            report = embedding.embed(self._store, self.roles.embedder, into, scope, on_progress)
+            if workers > 1:
+                from qmd.engine.workers import Task
+                from qmd.engine.workers import embed as embed_together
+
+                task = Task(self.locations, dict(self._environ), scope.collections)
+                threads = self.settings.threads
+                report = embed_together(self._store, task, into, workers, threads, on_progress)
+            else:
+                report = embedding.embed(self._store, self.roles.embedder, into, scope, on_progress)
             # Not this view's own: vectors of what it does not see stay until they are replaced as well.
             return sets.finish(self._store, Index._permitted(self), self.roles, report)
+
+    def embed_share(
+        self, collections: Sequence[str], worker: str, on_share: Callable[[embedding.Share], None]
+    ) -> None:
+        """Embed, as one worker of several, what no other holds; see `workers`."""
+        from qmd.engine import embedding
+
+        scope = Scope(tuple(collections))
+        for share in embedding.shares(self._store, self.roles.embedder, self.roles.vector_set, scope, worker):
+            on_share(share)
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""

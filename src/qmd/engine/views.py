@@ -79,6 +79,10 @@ class View(Index):
         self._may_change(*collections)
         return super().embed(collections, **options)
 
+    def embed_share(self, collections: Sequence[str], *args: Any) -> None:
+        self._may_change(*collections)
+        super().embed_share(collections, *args)
+
     def add_context(self, target: str, text: str) -> str:
         self._context_place(target)
         self._may_change()

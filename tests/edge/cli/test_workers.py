@@ -1,0 +1,130 @@
+"""`qmd embed --workers`: several processes share the texts, and one that dies loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.edge.cli.conftest import MakeUser, User
+
+TEXTS = 240
+
+
+@pytest.fixture
+def writer(make_user: MakeUser, request: pytest.FixtureRequest) -> User:
+    """Someone with many notes, and no vectors yet."""
+    user = make_user(request.node.name[:40])
+    folder = user.home / "many"
+    folder.mkdir()
+    for number in range(TEXTS):
+        text = (
+            f"# Note {number}\n\n"
+            + f"The heron number {number} stands in the water of lake {number % 7}. " * 12
+        )
+        (folder / f"{number:03}.md").write_text(text, encoding="utf-8")
+    user.ok("collection", "add", str(folder), "--name", "many")
+    return user
+
+
+def embedded(user: User) -> list[tuple[str, int]]:
+    """(text's hash, chunks) of all that has vectors."""
+    return asked(
+        user,
+        "SELECT t.hash, count(*) FROM content_vectors v JOIN contents t ON t.id = v.content_id "
+        "GROUP BY t.hash ORDER BY t.hash",
+    )
+
+
+def frequencies(user: User) -> list[tuple[int, int]]:
+    """How often each token was counted: a text that was embedded twice would count twice."""
+    return asked(user, "SELECT token, chunks FROM token_frequencies ORDER BY token")
+
+
+def asked(user: User, query: str) -> list[Any]:
+    # Not with the standard library's SQLite: two copies of it in a process break each other's locks.
+    db = apsw.Connection(str(Path(user.environ["XDG_CACHE_HOME"]) / "qmd" / "index.sqlite"))
+    try:
+        return list(db.execute(query))
+    finally:
+        db.close()
+
+
+def test_several_workers_do_what_one_does(writer: User) -> None:
+    assert "Embedded 240 texts" in writer.ok("embed", "--workers", "2", "-q")
+    together = (embedded(writer), frequencies(writer), writer.ok("vsearch", "heron of lake 3", "--json"))
+    assert writer.ok("embed", "--workers", "2", "-q").startswith("Nothing to embed")
+    writer.ok("embed", "--force", "-q")
+    alone = (embedded(writer), frequencies(writer), writer.ok("vsearch", "heron of lake 3", "--json"))
+    assert together == alone
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: User) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", "embed", "--workers", "2"],
+        env=writer.environ,
+        cwd=writer.home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not embedded(writer):
+            assert process.poll() is None
+            os.sched_yield()
+        killed = _workers(process.pid)[0]
+        os.kill(killed, signal.SIGKILL)
+        _, err = process.communicate()
+    assert (process.returncode, "1 worker died" in err) == (0, True), err
+    assert len(embedded(writer)) == TEXTS
+    assert writer.ok("status", "--json").count('"needs_embedding": 0') == 1
+    counted = frequencies(writer)
+    writer.ok("embed", "--force", "-q")
+    assert counted == frequencies(writer)
+
+
+def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", "embed", "--workers", "2"],
+        env=writer.environ,
+        cwd=writer.home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not embedded(writer):
+            assert process.poll() is None
+            os.sched_yield()
+        while process.poll() is None:
+            for worker in _workers(process.pid):
+                try:
+                    os.kill(worker, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0)
+        _, err = process.communicate()
+    assert process.returncode == 1
+    assert "workers have died" in err
+    assert "fewer --workers" in err
+    assert embedded(writer)
+    writer.ok("embed", "-q")
+    assert len(embedded(writer)) == TEXTS
+
+
+def _workers(pid: int) -> list[int]:
+    """The processes that embed, of those that another started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in _command(int(child))]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
