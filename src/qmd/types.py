@@ -52,7 +52,10 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes."""
+    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes.
+
+    `store` is the address of a store that is no SQLite file.
+    """
 
     path: str
     digest: str
@@ -62,6 +65,7 @@ class Config:
     models: Models = field(default_factory=Models)
     ranking: Ranking | None = None
     archive: str | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of the index, without its text."""
+    """A document of the index, without its text.
+
+    `date` is ISO 8601, `YYYY-MM-DD` or with the time; it and `author` are empty where the text names none.
+    """
 
     id: int
     collection: str
@@ -113,6 +120,8 @@ class Document:
     hash: str
     size: int
     modified_ns: int
+    author: str = ""
+    date: str = ""
 
     @property
     def docid(self) -> str:

@@ -29,9 +29,16 @@ WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segmen
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which documents a search is about. Applied before any cut."""
+    """Which documents a search is about. Applied before any cut.
+
+    `author` is compared without case; `after` (included) and `before` (left out) are `YYYY-MM-DD`, or with
+    `THH:MM:SS`, and are compared as text with a document's date.
+    """
 
     collections: tuple[str, ...]
+    author: str | None = None
+    after: str | None = None
+    before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class Changed:
     path: str
     fingerprint: Fingerprint
     source: SourceText
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
+from qmd.store.records import CACHE_ROWS, now, pack, unpack
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
-from qmd.types import Collection, Config, Models
-
-#: Answers of models that are kept.
-CACHE_ROWS = 20_000
-
-
-def now() -> str:
-    """The time, as `written`."""
-    return written(datetime.now(UTC))
-
-
-def written(moment: datetime) -> str:
-    """A time in UTC as the index keeps it: ISO 8601, to the millisecond, so that texts sort as times do."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+from qmd.types import Config
 
 
 class CollectionsPart(Part):
@@ -52,7 +37,7 @@ class CollectionsPart(Part):
             db.execute("DELETE FROM path_contexts")
             db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (_pack(config),))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (pack(config),))
 
     def config_copy(self, path: str, digest: str) -> Config | None:
         """The configuration as of the last `sync`, where its file has not changed since."""
@@ -66,7 +51,7 @@ class CollectionsPart(Part):
                 )
                 .fetchone()
             )
-        return _unpack(str(row[0]), path) if row else None
+        return unpack(str(row[0]), path) if row else None
 
     def collection_stats(self) -> Mapping[str, CollectionStats]:
         """What the index holds of each collection."""
@@ -140,21 +125,3 @@ def _contexts(config: Config) -> list[tuple[str, str]]:
             path = prefix.strip("/")
             rows.append((f"qmd://{collection.name}/{path}" if path else f"qmd://{collection.name}", text))
     return rows
-
-
-def _pack(config: Config) -> str:
-    return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
-
-
-def _unpack(text: str, path: str) -> Config | None:
-    """The configuration of a copy; None for one of another file, or of a version with other fields."""
-    values = json.loads(text)
-    try:
-        collections = {
-            name: Collection(**{**each, "ignore": tuple(each["ignore"])})
-            for name, each in values.pop("collections").items()
-        }
-        config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
-    except (KeyError, TypeError):
-        return None
-    return config if config.path == path else None

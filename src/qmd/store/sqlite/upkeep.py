@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from qmd.store.base import Fault, Keep, OnStep, Waste, WasteKind
+from qmd.store.records import written
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.collections import written
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents

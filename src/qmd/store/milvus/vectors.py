@@ -1,0 +1,283 @@
+"""Chunks and their vectors: a collection an embedder, a row a chunk of each document that has its text.
+
+The rows are an index over the documents: which document has which text is in `DOCUMENTS` alone, and what does not
+agree with it is left out of every answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
+from qmd.store.milvus.client import HEAVY, MOST, Row
+from qmd.store.milvus.documents import DocumentsPart
+from qmd.store.milvus.placing import chunk_of
+from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
+from qmd.store.records import other_dimension
+from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Chunks that are looked at for each document asked for, and the fewest.
+_DEPTH_FACTOR, _DEPTH = 3, 50
+#: The token under which all chunks are counted.
+_ALL_CHUNKS = -1
+_PLACE = ("seq", "start", "end", "first_line", "last_line")
+#: Set while token frequencies are being written: where it is found, they are counted anew.
+_COUNTING = "counting:"
+
+
+class VectorsPart(DocumentsPart):
+    """Vectors of chunks, by embedder fingerprint."""
+
+    #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts by number).
+    _queue: tuple[str, Scope, list[tuple[int, str]]] | None
+
+    def has_vectors(self, embedder: str, scope: Scope) -> bool:
+        """Whether any document of the scope can be found by vector."""
+        where = self._within(scope)
+        return where is not None and bool(self._client.query(vectors(embedder), where, ["id"], limit=1))
+
+    def pending_count(self, embedder: str, scope: Scope) -> int:
+        """How many texts of a scope have no vectors."""
+        where = self._within(scope)
+        if where is None:
+            return 0
+        documents = self._client.count(DOCUMENTS, where)
+        # Most often nothing is pending, and two numbers say so.
+        if documents == self._client.count(vectors(embedder), f"{where} and seq == 0"):
+            return 0
+        return len(self._without(embedder, scope))
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """The next texts without vectors, by id, beyond `after`."""
+        if self._queue is None or after == 0 or self._queue[:2] != (embedder, scope):
+            self._queue = (embedder, scope, sorted(self._without(embedder, scope).items()))
+        chosen = [each for each in self._queue[2] if each[0] > after][:limit]
+        texts = self.contents(content for content, _ in chosen)
+        return [Pending(content, title, texts[content]) for content, title in chosen if content in texts]
+
+    def _without(self, embedder: str, scope: Scope) -> dict[int, str]:
+        """Texts of a scope without vectors: number → title of a document that has it."""
+        where = self._within(scope)
+        if where is None:
+            return {}
+        embedded = {
+            (int(row["document"]), int(row["content"]))
+            for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["document", "content"])
+        }
+        contents = {content for _, content in embedded}
+        return {
+            int(row["content"]): str(row["title"])
+            for row in self._client.all(DOCUMENTS, where, ["id", "content", "title"])
+            if (int(row["id"]), int(row["content"])) not in embedded and int(row["content"]) not in contents
+        }
+
+    def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None:
+        """Keep the vectors of texts, and let every document that has them be found by them."""
+        dimension = batch[0].vectors.shape[1] if batch else 0
+        self._claim_dimension(embedder, name, dimension)
+        homes: dict[int, list[Row]] = {}
+        fields = ["id", "collection", "content", "author_folded", "date"]
+        contents = [item.content for item in batch]
+        for row in self._client.among(
+            DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
+        ):
+            homes.setdefault(int(row["content"]), []).append(row)
+        held = self._client.among(
+            vectors(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
+        )
+        known = {int(row["content"]) for row in held}
+        new = [item for item in batch if item.content in homes and item.content not in known]
+        chunks = [
+            chunk_of(document, each)
+            for item in new
+            for each in _chunks(item)
+            for document in homes[item.content]
+        ]
+        if not chunks:
+            return
+        cut_short = self._states(_COUNTING + embedder, "strong")
+        self._set_states({_COUNTING + embedder: self._writer})
+        self._put_chunks(embedder, chunks)
+        if cut_short:
+            self._count_tokens_anew(embedder)
+        else:
+            self._add_frequencies(embedder, [each for item in new for each in item.tokens])
+        self._forget_state(_COUNTING + embedder)
+
+    def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
+        """Forget the vectors of a scope's texts; returns how many chunks."""
+        where = self._within(scope)
+        if where is None:
+            return 0
+        self._queue = None
+        contents = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
+        dropped = 0
+        for each in [embedder] if embedder is not None else list(self._embedders("strong")):
+            rows = self._client.among(vectors(each), "content", contents, ["content", "seq"], reading="strong")
+            dropped += len({(int(row["content"]), int(row["seq"])) for row in rows})
+            self._client.delete_among(vectors(each), "content", contents)
+        if all(not self._client.count(vectors(each), "", reading="strong") for each in self._embedders("strong")):
+            for each in self._embedders("strong"):
+                self._drop_embedder(each)
+        return dropped
+
+    def drop_other_vectors(self, embedder: str) -> int:
+        """Forget the vectors of every other embedder; returns how many chunks."""
+        dropped = 0
+        for each in self._embedders("strong"):
+            if each != embedder:
+                dropped += self._client.count(vectors(each), "", reading="strong")
+                self._drop_embedder(each)
+        self._client.settle()
+        return dropped
+
+    def _drop_embedder(self, embedder: str) -> None:
+        self._client.drop(vectors(embedder))
+        self._client.drop(tokens(embedder))
+        self._forget_embedder(embedder)
+
+    def embedders(self) -> dict[str, tuple[str, int]]:
+        """Fingerprint → (name, chunks) of every embedder whose vectors are kept; copies count too."""
+        counted = {
+            each: (str(fields["name"]), self._client.count(vectors(each), "live == true"))
+            for each, fields in self._embedders().items()
+        }
+        return {each: (name, chunks) for each, (name, chunks) in counted.items() if chunks}
+
+    def sample(self, embedder: str, count: int) -> list[Sampled]:
+        """First chunks with their vectors, from texts all over the index."""
+        import numpy as np
+
+        name, where = vectors(embedder), "seq == 0 and live == true"
+        known = sorted(int(row["id"]) for row in self._client.all(name, where, ["id"]))
+        chosen = sorted({known[at * len(known) // count] for at in range(count)}) if known else []
+        rows = list(
+            self._client.among(name, "id", chosen, ["document", "content", "start", "end", "vector"], page=HEAVY)
+        )
+        texts = self.contents(int(row["content"]) for row in rows)
+        titles = self.documents([int(row["document"]) for row in rows])
+        return [
+            Sampled(
+                titles[int(row["document"])].title,
+                texts[int(row["content"])][int(row["start"]) : int(row["end"])],
+                np.asarray(row["vector"], dtype=np.float32),
+            )
+            for row in rows
+            if int(row["content"]) in texts and int(row["document"]) in titles
+        ]
+
+    def token_frequencies(self, embedder: str, tokens_asked: Sequence[int]) -> tuple[int, list[int]]:
+        """(chunks embedded, in how many of them each token occurs)."""
+        known = self._frequencies(embedder, {_ALL_CHUNKS, *tokens_asked})
+        return known.get(_ALL_CHUNKS, 0), [known.get(each, 0) for each in tokens_asked]
+
+    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
+        """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
+        self._check_dimension(embedder, vector)
+        where = self._within(scope)
+        if where is None:
+            return []
+        wanted = min(MOST, max(_DEPTH, _DEPTH_FACTOR * limit))
+        while True:
+            fields = ["document", "content", *_PLACE]
+            (found,) = self._client.search(
+                vectors(embedder), "vector", [vector], where, wanted, fields, depth=max(256, 2 * wanted)
+            )
+            matches = self._by_document(found)
+            # Several chunks of one document can fill the list: look deeper until there are enough.
+            if len(matches) >= limit or len(found) < wanted or wanted >= MOST:
+                return matches[:limit]
+            wanted = min(MOST, 4 * wanted)
+
+    def similarities(
+        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, ChunkMatch]:
+        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
+        import numpy as np
+
+        self._check_dimension(embedder, vector)
+        fields = ["document", "content", *_PLACE, "vector"]
+        rows = list(
+            self._client.among(vectors(embedder), "document", ids, fields, where="live == true", page=HEAVY)
+        )
+        if not rows:
+            return {}
+        cosines = np.asarray([row["vector"] for row in rows], dtype=np.float32) @ vector
+        return {
+            match.document: match
+            for match in self._by_document(list(zip(map(float, cosines), rows, strict=True)))
+        }
+
+    def _by_document(self, found: Sequence[tuple[float, Row]]) -> list[ChunkMatch]:
+        """Chunks to documents, each once, by its best; without those whose text is another by now."""
+        ids = {int(row["document"]) for _, row in found}
+        rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
+        contents = {int(row["id"]): int(row["content"]) for row in rows}
+        best: dict[int, ChunkMatch] = {}
+        for cosine, row in sorted(found, key=lambda each: (-each[0], each[1]["document"], each[1]["seq"])):
+            document = int(row["document"])
+            if document not in best and contents.get(document) == int(row["content"]):
+                chunk = Chunk(*(int(row[field]) for field in _PLACE))
+                best[document] = ChunkMatch(document, chunk, cosine)
+        return list(best.values())
+
+    # -- dimensions and frequencies ------------------------------------------------------------------------
+
+    def _check_dimension(self, embedder: str, vector: NDArray[np.float32]) -> None:
+        """Raises `ModelError` for a vector that cannot be compared with those of the index."""
+        known = self._embedders().get(embedder)
+        if known is not None and known["dimension"] != len(vector):
+            raise other_dimension(known["name"], known["dimension"], len(vector))
+
+    def _claim_dimension(self, embedder: str, name: str, dimension: int) -> None:
+        known = self._embedders("strong").get(embedder)
+        if known is not None and known["dimension"] != dimension:
+            if self._client.count(vectors(embedder), "", reading="strong"):
+                raise other_dimension(name, known["dimension"], dimension)
+            self._drop_embedder(embedder)
+            known = None
+        if known is None:
+            self._put_embedder(embedder, name, dimension)
+
+    def _frequencies(self, embedder: str, wanted: Iterable[int]) -> dict[int, int]:
+        rows = self._client.among(tokens(embedder), "token", wanted, ["token", "chunks"])
+        return {int(row["token"]): int(row["chunks"]) for row in rows}
+
+    def _put_frequencies(self, embedder: str, counts: dict[int, int]) -> None:
+        self._client.put(
+            tokens(embedder), ({"token": token, "chunks": count} for token, count in sorted(counts.items()))
+        )
+
+    def _add_frequencies(self, embedder: str, chunks: Sequence[Iterable[int]]) -> None:
+        added = Counter(token for each in chunks for token in set(each))
+        added[_ALL_CHUNKS] = len(chunks)
+        before = self._frequencies(embedder, added)
+        self._put_frequencies(embedder, {token: before.get(token, 0) + n for token, n in added.items()})
+
+    def _count_tokens_anew(self, embedder: str) -> None:
+        """Count what the chunks themselves say: an `add_vectors` was cut short."""
+        counts: Counter[int] = Counter()
+        seen: set[tuple[int, int]] = set()
+        for row in self._client.all(vectors(embedder), "", ["content", "seq", "tokens"], page=2_000):
+            key = (int(row["content"]), int(row["seq"]))
+            if key not in seen:
+                seen.add(key)
+                counts.update(map(int, row["tokens"]))
+        counts[_ALL_CHUNKS] = len(seen)
+        self._put_frequencies(embedder, dict(counts))
+
+
+def _chunks(item: Embedded) -> Iterable[dict[str, Any]]:
+    for chunk, vector, ids in zip(item.chunks, item.vectors, item.tokens, strict=True):
+        yield {
+            **{field: getattr(chunk, field) for field in _PLACE},
+            "content": item.content,
+            "tokens": sorted(set(map(int, ids)))[:MAX_ARRAY],
+            "vector": [float(value) for value in vector],
+        }
