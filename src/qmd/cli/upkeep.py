@@ -42,7 +42,9 @@ def doctor(session: Session) -> None:
     live = chosen_format() == "cli"
     findings: list[Finding] = []
     with Bar("Checking", quiet=session.quiet) as bar:
-        for finding in diagnose(session.index_name, on_step=lambda step: bar.update(0, None, label=step)):
+        for finding in diagnose(
+            session.index_name, store=session.store, on_step=lambda step: bar.update(0, None, label=step)
+        ):
             findings.append(finding)
             if live:
                 bar.close()

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from qmd.errors import StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
-from qmd.store.milvus.schema import create, table
+from qmd.store.milvus.schema import complete, create, table
 
 Answer = TypeVar("Answer")
 Row = Mapping[str, Any]
@@ -114,7 +114,9 @@ class Client:
                 condition += f" and {where}"
             rows = self.query(name, condition, fields, limit=page, reading=reading)
             # A full page may not be all: most often it is.
-            yield from rows if len(rows) < page else self.all(name, condition, fields, reading=reading, page=page)
+            yield from (
+                rows if len(rows) < page else self.all(name, condition, fields, reading=reading, page=page)
+            )
 
     def count(self, name: str, where: str, *, reading: Reading = "fresh") -> int:
         """How many rows fulfil a condition."""
@@ -164,6 +166,10 @@ class Client:
             return False
         if not self._call(lambda client, options: client.has_collection(name, timeout=_CALL_SECONDS)):
             return False
+        state = self._call(lambda client, options: client.get_load_state(name, timeout=_CALL_SECONDS))
+        if str(state["state"]) != "Loaded":
+            with self.errors():
+                complete(self._connected(), name, table(name), embedded=self.embedded)
         self._known.add(name)
         return True
 

@@ -102,7 +102,9 @@ class CollectionsPart(Removal):
         self._client.put(ANSWERS, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
         count = self._client.count(ANSWERS, "", reading="strong")
         if count > CACHE_ROWS:
-            kept = sorted((str(row["at"]), str(row["key"])) for row in self._client.all(ANSWERS, "", ["key", "at"]))
+            kept = sorted(
+                (str(row["at"]), str(row["key"])) for row in self._client.all(ANSWERS, "", ["key", "at"])
+            )
             oldest = [key for _, key in kept[: count - CACHE_ROWS * 3 // 4]]
             self._client.delete_among(ANSWERS, "key", oldest)
 

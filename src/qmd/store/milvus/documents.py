@@ -79,7 +79,9 @@ class DocumentsPart(Placing):
             self._mark_loose()
         self._put_texts(changed)
         self._put_terms(weighted)
-        placed = [row for row in rows.values() if row["live"] and _place(before.get(row["id"])) != _place(row)]
+        placed = [
+            row for row in rows.values() if row["live"] and _place(before.get(row["id"])) != _place(row)
+        ]
         self._place(placed)
         self._client.put(DOCUMENTS, rows.values(), whole=True)
         self._unplace(placed, gone)
@@ -220,7 +222,13 @@ class DocumentsPart(Placing):
         affected = contents.keys() | gone
         for embedder in self._embedders("strong") if affected else ():
             rows = self._client.among(
-                vectors(embedder), "document", affected, CHUNK, where="live == true", reading="strong", page=HEAVY
+                vectors(embedder),
+                "document",
+                affected,
+                CHUNK,
+                where="live == true",
+                reading="strong",
+                page=HEAVY,
             )
             self._put_chunks(
                 embedder,
@@ -246,7 +254,8 @@ class DocumentsPart(Placing):
 
     def _count(self, reading: Reading) -> Totals:
         lengths = [
-            int(row["length"]) for row in self._client.all(DOCUMENTS, "live == true", ["length"], reading=reading)
+            int(row["length"])
+            for row in self._client.all(DOCUMENTS, "live == true", ["length"], reading=reading)
         ]
         return Totals(len(lengths), sum(lengths))
 

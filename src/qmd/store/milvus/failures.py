@@ -5,7 +5,13 @@ from __future__ import annotations
 from qmd.errors import StoreError
 from qmd.store.milvus.address import Address
 
-_UNREACHABLE = ("fail connecting", "server unavailable", "failed to connect", "unavailable", "deadline exceeded")
+_UNREACHABLE = (
+    "fail connecting",
+    "server unavailable",
+    "failed to connect",
+    "unavailable",
+    "deadline exceeded",
+)
 _REFUSED = ("auth", "permission", "privilege", "credential", "token")
 
 

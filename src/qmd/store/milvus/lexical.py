@@ -87,7 +87,9 @@ class Lexical:
             matches += self._longer(query, negative, limit - len(matches), found)
         return LexicalMatches(tuple(matches), bm25.bound([entry.idf for entry in looked]), idfs)
 
-    def _ranked(self, looked: Sequence[_Looked], negative: Sequence[_Looked], limit: int) -> list[LexicalMatch]:
+    def _ranked(
+        self, looked: Sequence[_Looked], negative: Sequence[_Looked], limit: int
+    ) -> list[LexicalMatch]:
         known = [entry for entry in looked if entry.documents]
         if not known:
             return []
@@ -166,7 +168,9 @@ class Lexical:
         single = [entry for entry in looked if not entry.is_phrase and len(entry.dimensions[0]) == 1]
         vectors = [{entry.dimensions[0][0]: 1.0} for entry in single]
         listed = (
-            self._client.search(DOCUMENTS, "weights", vectors, "live == true", _LISTED, ["id"]) if single else []
+            self._client.search(DOCUMENTS, "weights", vectors, "live == true", _LISTED, ["id"])
+            if single
+            else []
         )
         for entry, found in zip(single, listed, strict=True):
             entry.documents = len(found)
@@ -182,7 +186,9 @@ class Lexical:
         """Documents in which the words stand side by side: looked into, and beyond some thousands estimated."""
         where = f"({entry.condition()}) and live == true"
         fields = ["id", "title", "path", "content"]
-        rows = {int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_LOOKED_INTO)}
+        rows = {
+            int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_LOOKED_INTO)
+        }
         self._look_into(rows)
         having = sum(1 for each in rows if self._in_text(entry, each))
         if len(rows) < _LOOKED_INTO:
@@ -232,9 +238,7 @@ class Lexical:
             found = {id(entry): self._frequency(entry, document, row) for entry in entries}
             norm = bm25.length_norm(int(row["length"]), self._average)
             score = sum(
-                bm25.term_score(entry.idf, often, norm)
-                for entry in entries
-                if (often := found[id(entry)])
+                bm25.term_score(entry.idf, often, norm) for entry in entries if (often := found[id(entry)])
             )
             if any(found.values()):
                 has_all = bool(required) and all(found.get(id(each)) for each in required)

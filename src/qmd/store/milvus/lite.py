@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -62,10 +63,19 @@ def start(file: str) -> str:
                 time.sleep(0.05)
             except OSError as error:
                 raise StoreError(
-                    f"cannot use {file}: {error.strerror or error}", "check the folder's permissions and space"
+                    f"cannot use {file}: {error.strerror or error}",
+                    "check the folder's permissions and space",
                 ) from error
         running.users += 1
         return f"http://127.0.0.1:{running.port}"
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Close what was left open, so that what was written is sorted and the process ends."""
+    for place in list(_running):
+        _running[place].users = 1
+        stop(place)
 
 
 def stop(file: str) -> None:

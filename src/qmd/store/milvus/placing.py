@@ -21,7 +21,9 @@ class Placing(Removal):
         for embedder in self._embedders("strong") if documents else ():
             contents = {int(row["content"]) for row in documents}
             known: dict[int, dict[int, Row]] = {}
-            for row in self._client.among(vectors(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY):
+            for row in self._client.among(
+                vectors(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY
+            ):
                 known.setdefault(int(row["content"]), {})[int(row["seq"])] = row
             self._put_chunks(
                 embedder,

@@ -81,7 +81,10 @@ class Removal(Part):
         where = "live == true"
         if kept is not None:
             where += f" and collection in {literal(sorted(kept))}"
-        contents = {int(row["id"]): int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["id", "content"])}
+        contents = {
+            int(row["id"]): int(row["content"])
+            for row in self._client.all(DOCUMENTS, where, ["id", "content"])
+        }
         loose.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         used = set(contents.values())
         before = int(time.time()) - _SETTLING

@@ -156,12 +156,22 @@ def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
         "vector": {"datatype": DataType.FLOAT_VECTOR, "dim": shape.dimension},
     }
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    indexes = client.prepare_index_params()
     for field, kind in shape.fields.items():
         extra: dict[str, Any] = {"is_primary": True} if field == shape.key else {}
         if field == shape.partition:
             extra["is_partition_key"] = True
         schema.add_field(field, **kinds[kind], **extra)
+    client.create_collection(name, schema=schema, num_shards=1, consistency_level="Strong")
+    complete(client, name, shape, embedded=embedded)
+
+
+def complete(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
+    """Give a collection its indexes and load it: also one that a process left before it came so far."""
+    indexes = client.prepare_index_params()
+    there = set(client.list_indexes(name))
+    for field, kind in shape.fields.items():
+        if field in there:
+            continue
         if kind == "sparse":
             indexes.add_index(field, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
         elif kind == "vector" and (embedded or field == "filler"):
@@ -172,6 +182,7 @@ def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
             )
         elif field in shape.filters or (kind == "ints" and field != "tokens" and not embedded):
             indexes.add_index(field, index_type="INVERTED")
-    client.create_collection(
-        name, schema=schema, index_params=indexes, num_shards=1, consistency_level="Strong"
-    )
+    if len(indexes):
+        # Of an empty collection the indexes are there at once; waiting for them would take half a second each.
+        client.create_index(name, indexes, sync=False)
+    client.load_collection(name)

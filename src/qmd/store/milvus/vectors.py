@@ -119,10 +119,14 @@ class VectorsPart(DocumentsPart):
         contents = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
         dropped = 0
         for each in [embedder] if embedder is not None else list(self._embedders("strong")):
-            rows = self._client.among(vectors(each), "content", contents, ["content", "seq"], reading="strong")
+            rows = self._client.among(
+                vectors(each), "content", contents, ["content", "seq"], reading="strong"
+            )
             dropped += len({(int(row["content"]), int(row["seq"])) for row in rows})
             self._client.delete_among(vectors(each), "content", contents)
-        if all(not self._client.count(vectors(each), "", reading="strong") for each in self._embedders("strong")):
+        if all(
+            not self._client.count(vectors(each), "", reading="strong") for each in self._embedders("strong")
+        ):
             for each in self._embedders("strong"):
                 self._drop_embedder(each)
         return dropped
@@ -158,7 +162,9 @@ class VectorsPart(DocumentsPart):
         known = sorted(int(row["id"]) for row in self._client.all(name, where, ["id"]))
         chosen = sorted({known[at * len(known) // count] for at in range(count)}) if known else []
         rows = list(
-            self._client.among(name, "id", chosen, ["document", "content", "start", "end", "vector"], page=HEAVY)
+            self._client.among(
+                name, "id", chosen, ["document", "content", "start", "end", "vector"], page=HEAVY
+            )
         )
         texts = self.contents(int(row["content"]) for row in rows)
         titles = self.documents([int(row["document"]) for row in rows])

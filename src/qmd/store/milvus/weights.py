@@ -40,7 +40,9 @@ class Weighted:
             if len(array) < MAX_ARRAY:
                 array[at] = None
         # Milvus takes no vector without any dimension.
-        return {f"terms_{at}": list(array) for at, array in enumerate(arrays)} | {"weights": weights or {0: 1.0}}
+        return {f"terms_{at}": list(array) for at, array in enumerate(arrays)} | {
+            "weights": weights or {0: 1.0}
+        }
 
 
 def weigh(title: str, body: str, path: str) -> Weighted:
