@@ -14,8 +14,11 @@ from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 DIMENSION = 16
 EMBEDDER = "fingerprint-1"
 
+#: How it was found, the document, its score.
+Row = tuple[str, str, float]
+
 TEXTS = {
-    "ops/deploy.md": "# Shipping\n\nTag the commit, then deploy-now rolls it out. Deploying takes a quarter of an hour.",
+    "ops/deploy.md": "# Shipping\n\nTag the commit, then deploy-now rolls it out. Deploying takes long.",
     "ops/backup.md": "# Backups\n\nThe nightly dump runs at two. Restore it with `pg_restore --clean`.\n" * 3,
     "ops/on-call.md": "# On call\n\nWho is on call answers the pager. Performance drops are logged.",
     "meetings/march.md": "Planning the deployment of the search page. Ana writes; Jun deploys.",
@@ -109,18 +112,18 @@ def shown(store: Store, ids: Iterable[int]) -> dict[int, str]:
     return {key: document.file for key, document in store.documents([*ids]).items()}
 
 
-def lexical_rows(store: Store, matches: LexicalMatches) -> list[tuple[str, str, float]]:
+def lexical_rows(store: Store, matches: LexicalMatches) -> list[Row]:
     files = shown(store, (match.document for match in matches.matches))
     return [(match.tier, files[match.document], match.score) for match in matches.matches]
 
 
-def dense_rows(store: Store, query: NDArray[np.float32], scope: Scope, limit: int) -> list[tuple[str, str, float]]:
+def dense_rows(store: Store, query: NDArray[np.float32], scope: Scope, limit: int) -> list[Row]:
     matches = store.dense(EMBEDDER, query, scope, limit)
     files = shown(store, (match.document for match in matches))
     return [(str(match.chunk), files[match.document], match.similarity) for match in matches]
 
 
-def assert_alike(got: Sequence[tuple[str, str, float]], wanted: Sequence[tuple[str, str, float]]) -> None:
+def assert_alike(got: Sequence[Row], wanted: Sequence[Row]) -> None:
     """The same rows in the same order up to ties, scores within 1e-3."""
     assert [row[2] for row in got] == [_near(row[2]) for row in wanted], (got, wanted)
     for rows, others in ((got, wanted), (wanted, got)):
@@ -128,7 +131,10 @@ def assert_alike(got: Sequence[tuple[str, str, float]], wanted: Sequence[tuple[s
         for row in rows:
             # Of several that tie at the end, each store may take another.
             if abs(row[2] - last) > 1e-3:
-                assert any(row[:2] == other[:2] and abs(row[2] - other[2]) <= 1e-3 for other in others), (row, others)
+                assert any(row[:2] == other[:2] and abs(row[2] - other[2]) <= 1e-3 for other in others), (
+                    row,
+                    others,
+                )
 
 
 class _near(float):  # noqa: N801

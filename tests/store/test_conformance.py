@@ -37,7 +37,11 @@ def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
     assert store.apply("a", first, [], []) == Applied(added=2)
     assert store.manifest("a") == {each.path: each.fingerprint for each in first}
 
-    second = [changed("x.md", "one", version=2), changed("y.md", "two more", version=2), changed("z.md", "three")]
+    second = [
+        changed("x.md", "one", version=2),
+        changed("y.md", "two more", version=2),
+        changed("z.md", "three"),
+    ]
     assert store.apply("a", second, [], ["gone.md"]) == Applied(added=1, updated=1)
     assert store.manifest("a") == {each.path: each.fingerprint for each in second}
 
@@ -156,7 +160,9 @@ def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> 
 def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], [], [])
+        each.apply(
+            "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], [], []
+        )
         each.refresh_statistics()
     for query in QUERIES:
         for scope in (everything(), everything("a"), everything("b"), everything("none")):
@@ -170,7 +176,9 @@ def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> Non
 def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-    got, wanted = (each.lexical(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle))
+    got, wanted = (
+        each.lexical(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle)
+    )
     assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
 
 

@@ -55,7 +55,9 @@ def test_a_day_with_the_index_goes_as_on_sqlite(index: qmd.Index, sqlite: qmd.In
         for query in ("how do we release", "数据库 恢复", "deploy", "on call", "backup -restore"):
             for collections in ((), ("mine",)):
                 for way in ("search", "vsearch", "query"):
-                    got, wanted = (getattr(each, way)(query, collections=collections) for each in (index, sqlite))
+                    got, wanted = (
+                        getattr(each, way)(query, collections=collections) for each in (index, sqlite)
+                    )
                     _assert_alike(got, wanted)
 
     searches()
@@ -68,7 +70,9 @@ def test_a_day_with_the_index_goes_as_on_sqlite(index: qmd.Index, sqlite: qmd.In
         each.file for each in sqlite.documents("mine/meetings")
     ]
 
-    (folder / "ops" / "deploy.md").write_text("# Shipping\n\nPelicans carry the release now.", encoding="utf-8")
+    (folder / "ops" / "deploy.md").write_text(
+        "# Shipping\n\nPelicans carry the release now.", encoding="utf-8"
+    )
     (folder / "ops" / "backup.md").rename(folder / "dumps.md")
     (folder / "code" / "foo_bar.md").unlink()
     for each in (index, sqlite):
@@ -165,28 +169,34 @@ def test_a_file_that_another_process_has_is_busy_with_a_way_out(
 
     url = f"milvus://{tmp_path}/index.db"
     holder = (
-        "import sys; from qmd.store.milvus.lite import start; start(sys.argv[1]); print(flush=True); sys.stdin.read()"
+        "import sys; from qmd.store.milvus.lite import start; start(sys.argv[1]); print(flush=True); input()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", holder, str(tmp_path / "index.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, str(tmp_path / "index.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
     process.stdout.readline()
     with pytest.raises(qmd.BusyError) as caught:
         qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ)
     assert "milvus-lite server" in (caught.value.hint or "")
-    process.communicate()
+    process.communicate(b"\n")
     with qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index:
         assert index.status().total_documents == 0
 
 
-def test_a_project_may_not_choose_a_store_unasked(tmp_path: Path, environ: dict[str, str], notes: Notes) -> None:
+def test_a_project_may_not_choose_a_store_unasked(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
     from dataclasses import replace
 
     from qmd.config.paths import locate
     from qmd.engine.index import Index
 
-    folder = notes({"a.md": "pelicans", ".qmd/index.yml": "store: milvus://elsewhere:1/db\ncollections: {}\n"})
+    folder = notes(
+        {"a.md": "pelicans", ".qmd/index.yml": "store: milvus://elsewhere:1/db\ncollections: {}\n"}
+    )
     locations = locate(None, environ, str(folder))
     assert locations.project == str(folder)
     with Index(locations, environ=environ) as index:

@@ -60,8 +60,8 @@ def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
     Such a file comes with a checkout. Until you approve them, its update commands are not run, its folders
-    outside the project are not read, its models are not used, and its store is not either; all else works. Where
-    one of these changes, it has to be approved again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
+    outside the project are not read, its models and its store are not used; all else works. Where one of
+    these changes, it has to be approved again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     \b
     Examples:

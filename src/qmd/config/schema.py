@@ -1,4 +1,4 @@
-"""What `index.yml` may say: tobi/qmd's keys, and our own, such as `ranking`, `encoding`, `archive` and `store`."""
+"""What `index.yml` may say: tobi/qmd's keys, and our own, `ranking`, `encoding`, `archive`, `store`."""
 
 from __future__ import annotations
 

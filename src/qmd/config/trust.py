@@ -25,8 +25,9 @@ class Permission:
     """Something that a project asks for.
 
     `update`: to run the command `value` in the folder `where`. `path`: to read the folder `value`. `model`:
-    to use the model `value` in the role `where`. `store`: to keep the index at the address `value`. `name` is the collection or the role that it is for; it is
-    shown, and is no part of what is approved, so that a collection may change its name.
+    to use the model `value` in the role `where`. `store`: to keep the index at the address `value`. `name` is
+    the collection or the role that it is for; it is shown, and is no part of what is approved, so that a
+    collection may change its name.
     """
 
     kind: Kind

@@ -618,8 +618,8 @@ def open_index(
 
     `path` is the index file; its configuration is `config`, by default the file beside it with the ending
     `.yml`. Without a path, the same index as the command line uses (`name` as with `--index`). `store` is the
-    address of a store that is used instead of the file, such as `milvus://localhost:19530`. `progress` is told,
-    in a line, of work that takes long.
+    address of a store that is used instead of the file, such as `milvus://localhost:19530`. `progress` is
+    told, in a line, of work that takes long.
 
     Raises `ForeignIndexError` for a file that another program made, `ConfigError` for a broken configuration,
     `StoreError` where the file cannot be used.

@@ -27,7 +27,7 @@ def diagnose(
     environ: Mapping[str, str] | None = None,
     on_step: OnStep = lambda _: None,
 ) -> Iterator[Finding]:
-    """Examine what a command with `--index name` and `--store store` would use, found as the command finds it.
+    """Examine what a command with `--index name` and `--store store` would use, found as it finds it.
 
     Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
     """

@@ -1,7 +1,7 @@
 """The connection to Milvus: made at first use, its errors in our words, reading apart from writing.
 
-Every call may take `_CALL_SECONDS` in all; within them pymilvus repeats what failed on the way, or was too much
-at once, with growing pauses (10 ms to 3 s). All writes may be repeated: see `ids`.
+Every call may take `_CALL_SECONDS` in all; within them pymilvus repeats what failed on the way, or was too
+much at once, with growing pauses (10 ms to 3 s). All writes may be repeated: see `ids`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Client:
         page: int = MOST,
     ) -> Iterator[Row]:
         """Every row whose `field` is one of `values`, and that fulfils a condition."""
-        wanted = sorted(set(values))  # type: ignore[type-var]
+        wanted = sorted(set(values))
         for at in range(0, len(wanted), _LISTED):
             condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
             if where:
@@ -139,7 +139,7 @@ class Client:
         *,
         depth: int = 0,
     ) -> list[list[tuple[float, Row]]]:
-        """For each vector the rows nearest to it, best first, as (similarity, row). `depth` is HNSW's `ef`."""
+        """For each vector the nearest rows, best first, as (similarity, row). `depth` is HNSW's `ef`."""
         if not self.has(name):
             return [[] for _ in vectors]
         parameters = {"params": {"ef": depth}} if depth else {}
@@ -159,7 +159,7 @@ class Client:
         return [[(float(hit["distance"]), hit["entity"]) for hit in hits] for hits in found]
 
     def has(self, name: str) -> bool:
-        """Whether a collection is there. One that is stays for as long as this object lives, but for `drop`."""
+        """Whether a collection is there; but for `drop`, one that is stays."""
         if name in self._known:
             return True
         if self.is_absent:
@@ -205,7 +205,7 @@ class Client:
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str]) -> None:
         """Delete the rows whose `field` is one of `values`."""
-        wanted = sorted(set(values))  # type: ignore[type-var]
+        wanted = sorted(set(values))
         for at in range(0, len(wanted), _LISTED):
             self.delete(name, f"{field} in {literal(wanted[at : at + _LISTED])}")
 
@@ -216,10 +216,13 @@ class Client:
             self._call(lambda client, options: client.drop_collection(name, timeout=_CALL_SECONDS))
 
     def settle(self) -> None:
-        """Have an embedded Milvus sort what was written, so that searches need not; servers do it themselves."""
+        """Have an embedded Milvus sort what was written, so that searches need not; servers do so anyway."""
         if self.embedded and self._wrote:
             for name in self.names():
-                self._call(lambda client, options, name=name: client.flush(name, timeout=_CALL_SECONDS))
+                self._flush(name)
+
+    def _flush(self, name: str) -> None:
+        self._call(lambda client, options: client.flush(name, timeout=_CALL_SECONDS))
 
     def _upsert(self, name: str, rows: Sequence[Row], dimension: int) -> None:
         self._make(name, dimension)

@@ -1,9 +1,9 @@
 """Documents: what was read from disk, visible a batch at a time.
 
-Milvus has no transactions. A batch becomes visible by one call: the rows of `DOCUMENTS`, new and changed ones and
-those that go (`live` false) alike. What they need (texts, terms, vectors that are there already) is written
-before, where nothing refers to it yet; what they leave behind is taken away after. See `removal` for what a crash
-leaves.
+Milvus has no transactions. A batch becomes visible by one call: the rows of `DOCUMENTS`, new and changed ones
+and those that go (`live` false) alike. What they need (texts, terms, vectors that are there already) is
+written before, where nothing refers to it yet; what they leave behind is taken away after. See `removal` for
+what a crash leaves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Numbers for what Milvus cannot count: made from what they stand for, so that writing twice is writing once.
 
-A document's number is made from its collection's and its path, a text's from its hash. 63 bits let ten million
-documents meet with a chance of 1 in 200,000; a writer that sees it happen says so.
+A document's number is made from its collection's and its path, a text's from its hash. 63 bits let ten
+million documents meet with a chance of 1 in 200,000; a writer that sees it happen says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """BM25 over sparse vectors: candidates from Milvus, their exact scores from the frequencies in them.
 
-A query runs in two steps, as on SQLite. *Candidates*: the best few hundred by inner product with the terms' idf
-(`weights`), and the best of those that have all terms, which a filter finds. *Scores*: BM25 with the true
-frequencies and lengths, for the candidates alone. What Milvus cannot see, whether words stand side by side, is
-looked up in the candidates' texts.
+A query runs in two steps, as on SQLite. *Candidates*: the best few hundred by inner product with the terms'
+idf (`weights`), and the best of those that have all terms, which a filter finds. *Scores*: BM25 with the true
+frequencies and lengths, for the candidates alone. What Milvus cannot see, whether words stand side by side,
+is looked up in the candidates' texts.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Lexical:
                 entry.documents = self._client.count(DOCUMENTS, f"({entry.condition()}) and live == true")
 
     def _count_phrase(self, entry: _Looked) -> int:
-        """Documents in which the words stand side by side: looked into, and beyond some thousands estimated."""
+        """Documents in which the words stand side by side; of very many, estimated from some."""
         where = f"({entry.condition()}) and live == true"
         fields = ["id", "title", "path", "content"]
         rows = {
@@ -223,7 +223,7 @@ class Lexical:
         negative: Sequence[_Looked],
         required: Sequence[_Looked],
     ) -> list[tuple[int, float, bool]]:
-        """(document, BM25, whether it has all of `required`) of those that have any term and none to avoid."""
+        """(document, BM25, whether it has all of `required`) of those with any term and none to avoid."""
         avoided = [entry for entry in negative if entry.is_phrase]
         possible = {
             document: row

@@ -1,8 +1,8 @@
-"""Taking documents and texts away. What hides a document comes first; what it leaves behind is found by marks.
+"""Taking documents and texts away: what hides a document first, then what it leaves behind.
 
-A mark in `STATE` says that something may have been left: texts without documents, chunks of documents that are
-gone or have another text by now. It is set before the work and taken away by `prune`, so that a process that was
-killed in between leaves it for the next one.
+A mark in `STATE` says that something may have been left: texts without documents, chunks of documents that
+are gone or have another text by now. It is set before the work and taken away by `prune`, so that a process
+that was killed in between leaves it for the next one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Milvus collections of an index, and how each is indexed.
 
-Every row of an index is found by a number or a key made from what it stands for (`ids`), so that writing it again
-is no change. All collections have one shard: what is written in one call becomes visible in one moment.
+Every row of an index is found by a number or a key made from what it stands for (`ids`), so that writing it
+again is no change. All collections have one shard: what is written in one call becomes visible in one moment.
 """
 
 from __future__ import annotations
@@ -183,6 +183,6 @@ def complete(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
         elif field in shape.filters or (kind == "ints" and field != "tokens" and not embedded):
             indexes.add_index(field, index_type="INVERTED")
     if len(indexes):
-        # Of an empty collection the indexes are there at once; waiting for them would take half a second each.
+        # Of an empty collection they are there at once; waiting for them would take half a second each.
         client.create_index(name, indexes, sync=False)
     client.load_collection(name)

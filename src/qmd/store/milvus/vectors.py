@@ -1,7 +1,7 @@
 """Chunks and their vectors: a collection an embedder, a row a chunk of each document that has its text.
 
-The rows are an index over the documents: which document has which text is in `DOCUMENTS` alone, and what does not
-agree with it is left out of every answer.
+The rows are an index over the documents: which document has which text is in `DOCUMENTS` alone, and what does
+not agree with it is left out of every answer.
 """
 
 from __future__ import annotations
