@@ -27,6 +27,7 @@ VARIABLES = frozenset(
         "QMD_MAX_RAM_MB",
         "QMD_MCP_TEXT_RESOURCES",
         "QMD_MCP_UPDATE",
+        "QMD_MILVUS_CA",
         "QMD_MILVUS_PASSWORD",
         "QMD_MILVUS_TLS",
         "QMD_MILVUS_TOKEN",

@@ -19,7 +19,8 @@ _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD
 class Address:
     """A server (`uri`, `database`), or the file of a Milvus Lite that runs inside this program (`file`).
 
-    `token` is the server's key, or `user:password`; it is in no message and no representation.
+    `token` is the server's key, or `user:password`; it is in no message and no representation. `authority` is a
+    file with the certificate of who vouches for the server, where the system does not know it.
     """
 
     url: str
@@ -27,6 +28,7 @@ class Address:
     database: str = ""
     file: str | None = None
     token: str = field(default="", repr=False)
+    authority: str = ""
 
 
 def parse(url: str, environ: Mapping[str, str]) -> Address:
@@ -55,6 +57,7 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
         uri=f"{'https' if tls else 'http'}://{address}:{port or _PORT}",
         database=database,
         token=_token(environ),
+        authority=environ.get("QMD_MILVUS_CA", "").strip(),
     )
 
 

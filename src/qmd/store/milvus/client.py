@@ -7,6 +7,7 @@ much at once, with growing pauses (10 ms to 3 s). All writes may be repeated: se
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ Row = Mapping[str, Any]
 Reading = Literal["strong", "fresh"]
 
 _CONNECT_SECONDS = 10.0
+#: Servers that do not expect to be asked whether they are there, while a model works, hang up.
+_CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 _CALL_SECONDS = 60.0
 #: The most rows that Milvus gives for one query or search; fewer a page where they are large.
 MOST = 16_384
@@ -251,6 +254,8 @@ class Client:
             return self._client
 
     def _connect(self) -> Any:
+        # What it writes to stderr by itself is told by our errors.
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
             from pymilvus import MilvusClient
         except ImportError as error:
@@ -261,7 +266,12 @@ class Client:
         uri = self._address.uri if file is None else _started(file)
         try:
             client = MilvusClient(
-                uri, token=self._address.token, db_name=self._address.database, timeout=_CONNECT_SECONDS
+                uri,
+                token=self._address.token,
+                db_name=self._address.database,
+                timeout=_CONNECT_SECONDS,
+                server_pem_path=self._address.authority,
+                grpc_options=_CHANNEL,
             )
             self.embedded = "lite" in str(client.get_server_version())
         except BaseException:
