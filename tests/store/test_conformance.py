@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from qmd.errors import CollectionNotFoundError, ConflictError, ModelError
+from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, StoreError
 from qmd.store.base import Applied, Keep, Store
 from qmd.text.query import parse
 from qmd.types import Fingerprint
@@ -391,3 +392,58 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
     store.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [], [])
     assert store.pending_count(EMBEDDER, everything()) == 0
     assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
+
+
+# -- moving, and sharing the work --------------------------------------------------------------------------
+
+
+def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        embed(each)
+        each.remember({"k": "v", "l": "w"})
+    assert sorted(store.answers()) == [("k", "v"), ("l", "w")]
+    assert store.all_token_frequencies(EMBEDDER) == oracle.all_token_frequencies(EMBEDDER)
+    assert store.all_token_frequencies("other") == (0, {})
+    hashes = [document.hash for document in store.listing()]
+    got, wanted = (each.vectors_of(EMBEDDER, [*hashes, "0" * 64]) for each in (store, oracle))
+    assert got.keys() == wanted.keys() == set(hashes)
+    for each in hashes:
+        assert got[each][0] == wanted[each][0]
+        assert np.allclose(got[each][1], wanted[each][1], atol=1e-3)
+    store.set_token_frequencies(EMBEDDER, 7, {3: 2, 5: 1})
+    assert store.all_token_frequencies(EMBEDDER) == (7, {3: 2, 5: 1})
+    assert store.token_frequencies(EMBEDDER, [3, ord("e")]) == (7, [2, 0])
+
+
+def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> None:
+    fill(store)
+    other = opens()
+    first = store.lease(EMBEDDER, everything(), "one", 5, 600)
+    second = other.lease(EMBEDDER, everything(), "two", 5, 600)
+    assert (len(first), len(second)) == (5, 5)
+    assert {each.hash for each in first}.isdisjoint(each.hash for each in second)
+    assert len(store.lease(EMBEDDER, everything(), "three", 50, 600)) == len(TEXTS) - 10
+    # What is held is free again once it was released, embedded, or held for too long.
+    other.release("two")
+    again = store.lease(EMBEDDER, everything(), "four", 50, -1)
+    assert {each.hash for each in again} == {each.hash for each in second}
+    again = store.lease(EMBEDDER, everything(), "five", 50, 600)
+    assert {each.hash for each in again} == {each.hash for each in second}
+    embed(store)
+    assert store.lease(EMBEDDER, everything(), "six", 50, 600) == []
+    store.drop_vectors(everything())
+    assert len(store.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
+
+
+def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: Store, opens: Opens) -> None:
+    fill(store)
+    embed(store)
+    other = opens()
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3)
+    store.drop_other_vectors("none of them")
+    with suppress(StoreError):  # what was known of the store is out of date once
+        other.dense(EMBEDDER, vector("x"), everything(), 3)
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3) == []
+    assert embed(store) == len(TEXTS)
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3)

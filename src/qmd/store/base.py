@@ -95,6 +95,7 @@ class Pending:
     content: int
     title: str
     text: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,24 @@ class Store(Protocol):
         """The next texts without vectors, by id, beyond `after`."""
         ...
 
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """Texts without vectors that no other worker holds; this one holds them for so many seconds.
+
+        `add_vectors` frees them; one that was held longer is anyone's.
+        """
+        ...
+
+    def release(self, worker: str) -> None:
+        """Free all that a worker holds."""
+        ...
+
     def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None: ...
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors (float32, shape (n, dimension)) of texts by hash; those without are left out."""
+        ...
+
     def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
         """Forget vectors (of all embedders where none is named); returns how many chunks."""
         ...
@@ -264,6 +282,14 @@ class Store(Protocol):
 
     def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
+        ...
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        ...
+
+    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
+        """Put these in place of what was counted: for vectors that came from another index."""
         ...
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:
@@ -286,3 +312,6 @@ class Store(Protocol):
     # cache
     def cached(self, key: str) -> str | None: ...
     def remember(self, answers: Mapping[str, str]) -> None: ...
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """Everything that is remembered: (key, answer)."""
+        ...

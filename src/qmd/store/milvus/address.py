@@ -19,8 +19,8 @@ _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD
 class Address:
     """A server (`uri`, `database`), or the file of a Milvus Lite that runs inside this program (`file`).
 
-    `token` is the server's key, or `user:password`; it is in no message and no representation. `authority` is a
-    file with the certificate of who vouches for the server, where the system does not know it.
+    `token` is the server's key, or `user:password`; it is in no message and no representation. `authority` is
+    a file with the certificate of who vouches for the server, where the system does not know it.
     """
 
     url: str
@@ -57,7 +57,7 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
         uri=f"{'https' if tls else 'http'}://{address}:{port or _PORT}",
         database=database,
         token=_token(environ),
-        authority=environ.get("QMD_MILVUS_CA", "").strip(),
+        authority=_authority(environ),
     )
 
 
@@ -65,6 +65,13 @@ def _embedded(url: str, path: str, scheme: str) -> Address:
     if scheme != "milvus" or not os.path.isabs(path) or not path.strip("/"):
         raise ConfigError(f"'{url}' names neither a server nor an absolute file", f"write {_SHAPES}")
     return Address(url=f"milvus://{path}", file=os.path.normpath(path))
+
+
+def _authority(environ: Mapping[str, str]) -> str:
+    file = environ.get("QMD_MILVUS_CA", "").strip()
+    if file and not os.path.isfile(file):
+        raise ConfigError(f"QMD_MILVUS_CA: there is no file {file}", "correct or unset QMD_MILVUS_CA")
+    return file
 
 
 def _token(environ: Mapping[str, str]) -> str:

@@ -288,6 +288,8 @@ class Client:
         try:
             yield
         except kinds() as error:
+            # Another process may have dropped a collection: what is there is asked anew.
+            self._known.clear()
             raise failure(error, self._address) from error
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
-from qmd.store.milvus.client import quoted
+from qmd.store.milvus.client import HEAVY, quoted
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.removal import Removal
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, MAX_TEXT
@@ -94,6 +94,11 @@ class CollectionsPart(Removal):
         """What was remembered under a key."""
         rows = self._client.query(ANSWERS, f"key == {quoted(key)}", ["value"])
         return str(rows[0]["value"]) if rows else None
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """Everything that is remembered: (key, answer)."""
+        for row in self._client.all(ANSWERS, "", ["key", "value"], page=HEAVY):
+            yield str(row["key"]), str(row["value"])
 
     def remember(self, answers: Mapping[str, str]) -> None:
         """Keep answers of models; the oldest make room. An answer that is too long for Milvus is not kept."""

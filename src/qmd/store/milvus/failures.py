@@ -12,6 +12,8 @@ _UNREACHABLE = (
     "unavailable",
     "deadline exceeded",
 )
+#: Milvus' number for a collection that is not there.
+_NO_COLLECTION = 100
 _REFUSED = ("auth", "permission", "privilege", "credential", "token")
 
 
@@ -33,6 +35,10 @@ def failure(error: Exception, address: Address) -> StoreError:
         return StoreError(
             f"cannot reach Milvus at {address.url}",
             "is it running? The address is 'store' in index.yml, QMD_STORE or --store; for TLS milvus+tls://",
+        )
+    if getattr(error, "code", None) == _NO_COLLECTION:
+        return StoreError(
+            f"another process dropped a part of the index at {address.url} meanwhile", "run it again"
         )
     if "database not found" in lower or ("database" in lower and "does not exist" in lower):
         return StoreError(

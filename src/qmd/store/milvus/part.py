@@ -39,9 +39,6 @@ class Part:
         rows = self._client.query(STATE, where, ["key", "value"], reading=reading)
         return {str(row["key"])[len(prefix) :]: str(row["value"]) for row in rows}
 
-    def _set_state(self, **values: str) -> None:
-        self._set_states(values)
-
     def _set_states(self, values: dict[str, str]) -> None:
         moment = now()
         rows = [{"key": key, "value": value, "at": moment} for key, value in values.items()]

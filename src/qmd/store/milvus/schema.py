@@ -19,8 +19,9 @@ MAX_ARRAY = 4_096
 #: A document's terms are spread over so many arrays by their number, so that a long text's fit.
 TERM_FIELDS = 4
 
-STATE, ANSWERS, TEXTS, TERMS, DOCUMENTS = (
+STATE, LEASES, ANSWERS, TEXTS, TERMS, DOCUMENTS = (
     "qmd_state",
+    "qmd_leases",
     "qmd_answers",
     "qmd_texts",
     "qmd_terms",
@@ -50,6 +51,19 @@ _SMALL = Table({"key": "text", "value": "text", "at": "text", "filler": "vector"
 _TABLES = {
     STATE: _SMALL,
     ANSWERS: _SMALL,
+    #: Who is about to embed which text, until when (milliseconds).
+    LEASES: Table(
+        {
+            "id": "int",
+            "embedder": "text",
+            "content": "int",
+            "worker": "text",
+            "until": "int",
+            "filler": "vector",
+        },
+        "id",
+        ("content", "worker"),
+    ),
     #: Every term that ever was in a document: what words that begin alike are found in.
     TERMS: Table({"term": "text", "filler": "vector"}, "term"),
     #: A text in pieces. `writer` and `at` (seconds) tell what another writer is about to use.

@@ -7,12 +7,14 @@ not agree with it is left out of every answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
 from qmd.store.milvus.client import HEAVY, MOST, Row
 from qmd.store.milvus.documents import DocumentsPart
+from qmd.store.milvus.ids import content_id
+from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.placing import chunk_of
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
 from qmd.store.records import other_dimension
@@ -31,11 +33,11 @@ _PLACE = ("seq", "start", "end", "first_line", "last_line")
 _COUNTING = "counting:"
 
 
-class VectorsPart(DocumentsPart):
+class VectorsPart(DocumentsPart, Leases):
     """Vectors of chunks, by embedder fingerprint."""
 
     #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts by number).
-    _queue: tuple[str, Scope, list[tuple[int, str]]] | None
+    _queue: tuple[str, Scope, list[tuple[int, str, str]]] | None
 
     def has_vectors(self, embedder: str, scope: Scope) -> bool:
         """Whether any document of the scope can be found by vector."""
@@ -56,26 +58,36 @@ class VectorsPart(DocumentsPart):
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
         """The next texts without vectors, by id, beyond `after`."""
         if self._queue is None or after == 0 or self._queue[:2] != (embedder, scope):
-            self._queue = (embedder, scope, sorted(self._without(embedder, scope).items()))
-        chosen = [each for each in self._queue[2] if each[0] > after][:limit]
-        texts = self.contents(content for content, _ in chosen)
-        return [Pending(content, title, texts[content]) for content, title in chosen if content in texts]
+            self._queue = (embedder, scope, self._without(embedder, scope))
+        return self._read(each for each in [row for row in self._queue[2] if row[0] > after][:limit])
 
-    def _without(self, embedder: str, scope: Scope) -> dict[int, str]:
-        """Texts of a scope without vectors: number → title of a document that has it."""
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """Texts without vectors that no other worker holds; this one holds them for so many seconds."""
+        waiting = self._without(embedder, scope)
+        held = self._claim(embedder, [content for content, _, _ in waiting], worker, limit, seconds)
+        return self._read(each for each in waiting if each[0] in held)
+
+    def _read(self, waiting: Iterable[tuple[int, str, str]]) -> list[Pending]:
+        chosen = list(waiting)
+        texts = self.contents(content for content, _, _ in chosen)
+        return [
+            Pending(content, title, texts[content], digest)
+            for content, title, digest in chosen
+            if content in texts
+        ]
+
+    def _without(self, embedder: str, scope: Scope) -> list[tuple[int, str, str]]:
+        """Texts of a scope without vectors, by number: (number, title of a document that has it, hash)."""
         where = self._within(scope)
         if where is None:
-            return {}
+            return []
         embedded = {
-            (int(row["document"]), int(row["content"]))
-            for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["document", "content"])
+            int(row["content"])
+            for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"])
         }
-        contents = {content for _, content in embedded}
-        return {
-            int(row["content"]): str(row["title"])
-            for row in self._client.all(DOCUMENTS, where, ["id", "content", "title"])
-            if (int(row["id"]), int(row["content"])) not in embedded and int(row["content"]) not in contents
-        }
+        rows = self._client.all(DOCUMENTS, where, ["content", "title", "hash"])
+        found = {int(row["content"]): (str(row["title"]), str(row["hash"])) for row in rows}
+        return [(each, *found[each]) for each in sorted(found.keys() - embedded)]
 
     def add_vectors(self, embedder: str, name: str, batch: Sequence[Embedded]) -> None:
         """Keep the vectors of texts, and let every document that has them be found by them."""
@@ -109,6 +121,25 @@ class VectorsPart(DocumentsPart):
         else:
             self._add_frequencies(embedder, [each for item in new for each in item.tokens])
         self._forget_state(_COUNTING + embedder)
+        self._free(embedder, [item.content for item in new])
+
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors of texts by hash; those without are left out."""
+        import numpy as np
+
+        wanted = {content_id(each): each for each in hashes}
+        fields = ["content", *_PLACE, "vector"]
+        known: dict[str, dict[int, Row]] = {}
+        for row in self._client.among(vectors(embedder), "content", wanted, fields, page=HEAVY):
+            known.setdefault(wanted[int(row["content"])], {})[int(row["seq"])] = row
+        found = {}
+        for each, rows in known.items():
+            chunks = [Chunk(*(int(row[field]) for field in _PLACE)) for _, row in sorted(rows.items())]
+            matrix = np.asarray([row["vector"] for _, row in sorted(rows.items())], dtype=np.float32)
+            found[each] = chunks, matrix
+        return found
 
     def drop_vectors(self, scope: Scope, embedder: str | None = None) -> int:
         """Forget the vectors of a scope's texts; returns how many chunks."""
@@ -182,6 +213,18 @@ class VectorsPart(DocumentsPart):
         """(chunks embedded, in how many of them each token occurs)."""
         known = self._frequencies(embedder, {_ALL_CHUNKS, *tokens_asked})
         return known.get(_ALL_CHUNKS, 0), [known.get(each, 0) for each in tokens_asked]
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        rows = self._client.all(tokens(embedder), "", ["token", "chunks"])
+        counts = {int(row["token"]): int(row["chunks"]) for row in rows}
+        return counts.pop(_ALL_CHUNKS, 0), counts
+
+    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
+        """Put these in place of what was counted: for vectors that came from another index."""
+        if embedder in self._embedders("strong"):
+            self._client.delete(tokens(embedder), f"token >= {_ALL_CHUNKS}")
+            self._put_frequencies(embedder, {**counts, _ALL_CHUNKS: chunks})
 
     def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
         """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
@@ -100,6 +100,13 @@ class CollectionsPart(Part):
                 .fetchone()
             )
         return str(row[0]) if row else None
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """Everything that is remembered: (key, answer)."""
+        with self._database.errors():
+            rows = self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")
+            for key, value in rows:
+                yield str(key), str(value)
 
     def remember(self, answers: Mapping[str, str]) -> None:
         """Keep answers of models; the oldest make room."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -12,7 +12,7 @@ import apsw
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope
 from qmd.store.records import other_dimension
 from qmd.store.sqlite.blocks import append, rebuild
-from qmd.store.sqlite.part import Part
+from qmd.store.sqlite.leases import Leases, lease_key
 from qmd.store.sqlite.scopes import condition, ranges
 from qmd.types import Chunk
 
@@ -29,7 +29,7 @@ _RESIDENT_BYTES = 1 << 30
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
 
-class VectorsPart(Part):
+class VectorsPart(Leases):
     """Vectors of chunks, by embedder fingerprint."""
 
     _blocks: OrderedDict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
@@ -69,7 +69,8 @@ class VectorsPart(Part):
         filters, values = condition(self._ranges(scope), "d.id")
         with self._database.errors():
             rows = self._database.connection().execute(
-                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text "
+                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), "
+                "t.text, t.hash "
                 f"FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
                 f"WHERE d.content_id = t.id {filters}) "
                 "AND NOT EXISTS (SELECT 1 FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
@@ -93,6 +94,7 @@ class VectorsPart(Part):
                 if ids is None:
                     continue
                 added += len(ids)
+                db.execute("DELETE FROM meta WHERE key = ?", (lease_key(embedder, item.content),))
                 for tokens in item.tokens:
                     frequencies.update(set(tokens))
                 homes = db.execute(
@@ -184,6 +186,50 @@ class VectorsPart(Part):
                 values = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
                 found.append(Sampled(title or "", text[start:end], values))
             return found
+
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors of texts by hash; those without are left out."""
+        import numpy as np
+
+        found: dict[str, tuple[list[Chunk], NDArray[np.float32]]] = {}
+        with self._database.snapshot() as db:
+            for each in hashes:
+                rows: list[Any] = db.execute(
+                    f"SELECT {_CHUNK}, v.vector FROM contents t "
+                    "JOIN content_vectors v ON v.content_id = t.id "
+                    "JOIN embedders e ON e.id = v.embedder_id WHERE t.hash = ? AND e.fingerprint = ? "
+                    "ORDER BY v.seq",
+                    (each, embedder),
+                ).fetchall()
+                if rows:
+                    matrix = np.frombuffer(b"".join(row[5] for row in rows), dtype=np.float16)
+                    vectors = matrix.reshape(len(rows), -1).astype(np.float32)
+                    found[each] = [Chunk(*row[:5]) for row in rows], vectors
+        return found
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        with self._database.snapshot() as db:
+            row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
+            if row is None:
+                return 0, {}
+            rows = db.execute("SELECT token, chunks FROM token_frequencies WHERE embedder_id = ?", (row[0],))
+            return int(row[1]), dict(rows)
+
+    def set_token_frequencies(self, embedder: str, chunks: int, counts: Mapping[int, int]) -> None:
+        """Put these in place of what was counted: for vectors that came from another index."""
+        with self._database.transaction() as db:
+            row = db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
+            if row is None:
+                return
+            db.execute("UPDATE embedders SET chunks = ? WHERE id = ?", (chunks, row[0]))
+            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", (row[0],))
+            db.executemany(
+                "INSERT INTO token_frequencies VALUES (?, ?, ?)",
+                ((row[0], token, count) for token, count in counts.items()),
+            )
 
     def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
