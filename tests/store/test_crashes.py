@@ -19,6 +19,7 @@ from tests.store.material import (
     TEXTS,
     assert_alike,
     dense_rows,
+    embed,
     everything,
     lexical_rows,
     vector,
@@ -72,6 +73,8 @@ def begin_and_change(store: Store, *, again: bool) -> None:
     """What the next run does: all of it, or only what is left."""
     if again and not list(store.listing()):
         begin(store)
+    elif again:
+        embed(store)
     change(store)
 
 
