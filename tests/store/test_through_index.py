@@ -127,6 +127,7 @@ def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
     ("url", "said"),
     [
         ("mysql://host/db", "no kind of store"),
+        ("/some/file.db", "no address of a store"),
         ("milvus://user:secret@host/db", "no user and no password"),
         ("milvus://host:port/db", "cannot be read"),
         ("milvus://host/a/b", "no name of a database"),

@@ -38,10 +38,12 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
         host, port, secret = parts.hostname, parts.port, parts.username or parts.password
     except ValueError as error:
         raise ConfigError(f"the store's address cannot be read: {error}", f"write {_SHAPES}") from error
-    if parts.scheme not in SCHEMES:
-        raise ConfigError(f"no kind of store is called '{parts.scheme}'", f"write {_SHAPES}")
     if secret is not None:
         raise ConfigError("a store's address holds no user and no password", _CREDENTIALS)
+    if not parts.scheme:
+        raise ConfigError(f"'{url}' is no address of a store", f"write {_SHAPES}")
+    if parts.scheme not in SCHEMES:
+        raise ConfigError(f"no kind of store is called '{parts.scheme}'", f"write {_SHAPES}")
     if parts.query or parts.fragment:
         raise ConfigError("a store's address ends with the database", f"write {_SHAPES}")
     path = unquote(parts.path)
