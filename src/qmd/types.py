@@ -52,7 +52,10 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes."""
+    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes.
+
+    `store` is the address of a store that is no SQLite file.
+    """
 
     path: str
     digest: str
@@ -62,6 +65,7 @@ class Config:
     models: Models = field(default_factory=Models)
     ranking: Ranking | None = None
     archive: str | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,13 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
         help="Use the index of this name.",
     ),
     click.Option(
+        ["--store"],
+        metavar="URL",
+        expose_value=False,
+        callback=_keep,
+        help="Keep the index there: milvus://HOST:PORT/DB.",
+    ),
+    click.Option(
         ["-q", "--quiet"],
         is_flag=True,
         expose_value=False,

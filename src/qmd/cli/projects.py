@@ -60,8 +60,8 @@ def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
     Such a file comes with a checkout. Until you approve them, its update commands are not run, its folders
-    outside the project are not read, and its models are not used; all else works. Where one of these changes,
-    it has to be approved again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
+    outside the project are not read, its models and its store are not used; all else works. Where one of
+    these changes, it has to be approved again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     \b
     Examples:
@@ -207,6 +207,8 @@ def _described(permissions: Sequence[Permission]) -> list[str]:
                 what = f"read the documents in {_visible(each.value)}"
             case "model":
                 what = f"use the model {_visible(each.value)}"
+            case "store":
+                what = f"keep the index, with the documents' texts, at {_visible(each.value)}"
         lines.append((f"{_visible(each.name)}:", what))
     return [f"  {line}" for line in columns(lines)]
 

@@ -176,6 +176,8 @@ def _start(session: Session, options: dict[str, Any]) -> None:
     command += [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
     if session.index_name is not None:
         command += ["--index", session.index_name]
+    if session.store is not None:
+        command += ["--store", session.store]
     daemon = daemon_of(session, "server")
     say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
     session.note(f"'qmd server stop' ends it; it writes to {daemon.log}")

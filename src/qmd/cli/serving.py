@@ -154,6 +154,8 @@ def _start(session: Session, options: dict[str, Any]) -> None:
         command.append("--insecure")
     if session.index_name is not None:
         command += ["--index", session.index_name]
+    if session.store is not None:
+        command += ["--store", session.store]
     daemon = daemon_of(session)
     say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
     session.note(f"'qmd mcp stop' ends it; it writes to {daemon.log}")

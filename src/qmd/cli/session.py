@@ -20,10 +20,11 @@ class Session:
 
     def __init__(self) -> None:
         self.index_name: str | None = None
+        self.store: str | None = None
         self.quiet: bool = False
         self.debug: bool = False
         #: What this command would use of the things that a project must be approved for (`qmd trust`).
-        self.uses: frozenset[Kind] = frozenset({"path", "model"})
+        self.uses: frozenset[Kind] = frozenset({"path", "model", "store"})
         #: Work that was given up still runs in a thread: leave without waiting for it.
         self.abandoned: bool = False
         self._index: Index | None = None
@@ -48,7 +49,7 @@ class Session:
         from qmd.engine.index import open_index
 
         self.folder()
-        return open_index(name=self.index_name, progress=self.note)
+        return open_index(name=self.index_name, store=self.store, progress=self.note)
 
     def index_file(self) -> str:
         """The path of the index file; nothing is opened."""

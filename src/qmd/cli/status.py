@@ -53,7 +53,7 @@ def status(session: Session, as_json: bool) -> None:
 
 def _summary(found: Status) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
-        ("Index:", f"{clean_name(found.index)} ({human_size(found.size) if found.size else 'not made yet'})"),
+        ("Index:", _place(found)),
         ("Config:", clean_name(found.config)),
         ("Documents:", f"{found.total_documents:,}"),
         ("Updated:", local_time(found.last_updated) if found.last_updated else "never"),
@@ -100,3 +100,10 @@ def _as_json(found: Status) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(found) | {"models": dict(found.models)}
+
+
+def _place(found: Status) -> str:
+    """The index, with its size where that is known: a server's disk is its own."""
+    if not found.size and "://" in found.index:
+        return clean_name(found.index)
+    return f"{clean_name(found.index)} ({human_size(found.size) if found.size else 'not made yet'})"

@@ -45,7 +45,9 @@ def doctor(session: Session) -> None:
     live = chosen_format() == "cli"
     findings: list[Finding] = []
     with Bar("Checking", quiet=session.quiet) as bar:
-        engine = diagnose(session.index_name, on_step=lambda step: bar.update(0, None, label=step))
+        engine = diagnose(
+            session.index_name, store=session.store, on_step=lambda step: bar.update(0, None, label=step)
+        )
         for finding in chain(engine, health.diagnose(session.index_name, os.environ)):
             findings.append(finding)
             if live:

@@ -22,20 +22,22 @@ class Locations:
     """The two files of an index.
 
     `is_default_index` is true where the program chose the name of the index file itself, false where the
-    user did (`--index NAME` or a path in the environment). `project` is the folder that holds `.qmd`.
+    user did (`--index NAME` or a path in the environment). `project` is the folder that holds `.qmd`. `store`
+    is the address of the store where the user names one, which then is used instead of the file.
     """
 
     index: str
     config: str
     is_default_index: bool
     project: str | None = None
+    store: str | None = None
 
 
 def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:
     """The files that a command run in `cwd` with `--index index_name` uses.
 
     Without a name, the nearest `.qmd/index.yml` (or `index.yaml`) above `cwd` decides. `QMD_INDEX_PATH` and
-    `INDEX_PATH` name another index file in every case.
+    `INDEX_PATH` name another index file in every case, `QMD_STORE` a store that is no file.
 
     Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
     """
@@ -53,7 +55,8 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
         index = os.path.join(project, PROJECT_FOLDER, "index.sqlite")
     else:
         index = os.path.join(cache_dir(environ), f"{name}.sqlite")
-    return Locations(index, config, not given and name == DEFAULT_INDEX, project)
+    store = environ.get("QMD_STORE", "").strip() or None
+    return Locations(index, config, not given and name == DEFAULT_INDEX, project, store)
 
 
 def config_path(index_name: str | None, environ: Mapping[str, str], cwd: str) -> str:

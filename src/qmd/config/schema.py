@@ -1,4 +1,4 @@
-"""What `index.yml` may say: tobi/qmd's keys, and our own, such as `ranking`, `encoding` and `archive`."""
+"""What `index.yml` may say: tobi/qmd's keys, and our own, `ranking`, `encoding`, `archive`, `store`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ class _Reader:
             ),
             ranking=self._ranking(top.get("ranking")),
             archive=self._archive(top.get("archive")),
+            store=self._text(top.get("store"), "store"),
         )
 
     def _collections(self, node: Node | None) -> dict[str, Collection]:

@@ -71,15 +71,20 @@ def busy_timeout_ms(environ: Mapping[str, str]) -> int:
 
 
 def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The variables that are set, as (name, value) sorted by name; a secret's value is not shown.
+    """The variables that are set, as (name, value) sorted by name; a value with a secret is not shown.
 
     All of `QMD_*` is listed, whether known or not: a misspelt name is what the list helps to find.
     """
     return [
-        (name, "(set)" if any(word in name for word in _SECRET_WORDS) else value)
+        (name, "(set)" if _is_secret(name, value) else value)
         for name, value in sorted(environ.items())
         if value.strip() and (name.startswith("QMD_") or name == "INDEX_PATH")
     ]
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # An address with a password in it is refused elsewhere, and shown nowhere.
+    return any(word in name for word in _SECRET_WORDS) or (name == "QMD_STORE" and "@" in value)
 
 
 def _text(environ: Mapping[str, str], name: str) -> str | None:

@@ -17,7 +17,7 @@ from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
 
-Kind = Literal["update", "path", "model"]
+Kind = Literal["update", "path", "model", "store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,9 @@ class Permission:
     """Something that a project asks for.
 
     `update`: to run the command `value` in the folder `where`. `path`: to read the folder `value`. `model`:
-    to use the model `value` in the role `where`. `name` is the collection or the role that it is for; it is
-    shown, and is no part of what is approved, so that a collection may change its name.
+    to use the model `value` in the role `where`. `store`: to keep the index at the address `value`. `name` is
+    the collection or the role that it is for; it is shown, and is no part of what is approved, so that a
+    collection may change its name.
     """
 
     kind: Kind
@@ -133,7 +134,7 @@ def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
 def _decision(project: str, digest: str, entry: object, path: str) -> Decision:
     match entry:
         case {
-            "kind": "update" | "path" | "model" as kind,
+            "kind": "update" | "path" | "model" | "store" as kind,
             "value": str(value),
             "where": str(where),
             "name": str(name),

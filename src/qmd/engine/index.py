@@ -13,7 +13,7 @@ from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.names import nfc
 from qmd.config.paths import Locations, cache_dir, locate
-from qmd.config.settings import Settings, busy_timeout_ms, resolve
+from qmd.config.settings import Settings, resolve
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
@@ -25,10 +25,10 @@ from qmd.engine.requests import (
     collections_of,
 )
 from qmd.engine.roles import Roles
+from qmd.engine.stores import at, open_of
 from qmd.errors import ConfigError, QmdError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.opening import belongs_to_us, is_database
-from qmd.store.sqlite.store import SqliteStore
 from qmd.types import (
     DEFAULT_PATTERN,
     Author,
@@ -83,17 +83,20 @@ class Index:
         self._environ = os.environ if environ is None else environ
         self.notes: list[str] = []
         self.locations = beside_foreign(locations)
-        beside = self.locations.index
-        if beside != locations.index and not os.path.exists(beside):
+        self._lock = threading.RLock()
+        data = read_bytes(self.locations.config)
+        self._store: Store
+        self._store, written = open_of(self.locations, data, self._environ)
+        beside = self._store.location
+        if beside == self.locations.index != locations.index and not os.path.exists(beside):
             self.notes.append(
                 f"{locations.index} belongs to another program and is left alone; using {beside}"
             )
-        self._lock = threading.RLock()
-        data = read_bytes(self.locations.config)
-        self._store: Store = SqliteStore(self.locations.index, busy_timeout_ms=busy_timeout_ms(self._environ))
         # Parsing the file takes longer than a search: the index keeps what it said when it was last synced.
-        self._written = self._store.config_copy(self.locations.config, digest(data)) or parse(
-            data, self.locations.config
+        self._written = (
+            written
+            or self._store.config_copy(self.locations.config, digest(data))
+            or parse(data, self.locations.config)
         )
         self._searcher: Searcher | None = None
         self._views: dict[Limits, Index] = {}
@@ -344,7 +347,7 @@ class Index:
         if held and not os.path.exists(path):
             raise ConfigError(
                 f"{path} is missing, and the index holds documents of: {', '.join(held)}",
-                f"put it back; to begin anew, delete {self.locations.index}",
+                f"put it back; to begin anew, delete {self._store.location}",
             )
 
     def embed(
@@ -366,7 +369,7 @@ class Index:
         kept = sending.kept(self.config, self.roles, "embed")
         scope = Scope(sending.sendable(self._scope(collections).collections, kept))
         sending.announce(self._store, self.roles, "embed")
-        with embedding.embedding_lock(self._store.location):
+        with embedding.embedding_lock(self.locations.index):
             into = self.roles.vector_set
             if force:
                 self._store.drop_vectors(scope, into.fingerprint)
@@ -625,7 +628,7 @@ class Index:
         from qmd.engine import status
 
         notes = [*self.notes, *self.trust.notes()]
-        if os.path.basename(self.locations.index) == _BESIDE:
+        if os.path.basename(self._store.location) == _BESIDE:
             notes.append("the default index file belongs to another program: this one stands beside it")
         ranking = self.settings.ranking or DEFAULT_RANKING
         return status.gather(self._store, self.config, self.roles, ranking, notes)
@@ -715,13 +718,15 @@ def open_index(
     *,
     config: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    store: str | None = None,
     environ: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Index:
     """Open an index; it is made where there is none.
 
     `path` is the index file; its configuration is `config`, by default the file beside it with the ending
-    `.yml`. Without a path, the same index as the command line uses (`name` as with `--index`). `progress` is
+    `.yml`. Without a path, the same index as the command line uses (`name` as with `--index`). `store` is the
+    address of a store that is used instead of the file, such as `milvus://localhost:19530`. `progress` is
     told, in a line, of work that takes long.
 
     Raises `ForeignIndexError` for a file that another program made, `ConfigError` for a broken configuration,
@@ -739,4 +744,4 @@ def open_index(
             # A file that the caller names is not the project's own.
             chosen = os.path.abspath(os.fspath(config))
             locations = replace(locations, config=chosen, project=None)
-    return Index(locations, environ=variables, progress=progress)
+    return Index(at(locations, store), environ=variables, progress=progress)

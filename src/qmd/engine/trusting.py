@@ -1,7 +1,7 @@
 """What a project's own `.qmd/index.yml` may do: all within its folder, the rest as the user approved it.
 
-Such a file comes with a checkout: it is not the user who wrote it. Three of its fields reach further than the
-documents beside it: update commands, collections outside the project's folder, and models.
+Such a file comes with a checkout: it is not the user who wrote it. Four of its fields reach further than the
+documents beside it: update commands, collections outside the project's folder, models, and the store.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def _named(permission: Permission) -> str:
             return f"'{permission.name}', which is outside the project"
         case "model":
             return f"the {permission.name} model '{permission.value}'"
+        case "store":
+            return f"the store '{permission.value}'"
 
 
 def _asked_by(config: Config, project: str) -> Iterator[Permission]:
@@ -124,11 +126,13 @@ def _asked_by(config: Config, project: str) -> Iterator[Permission]:
         model = getattr(config.models, role)
         if model is not None and not _is_default(model, role):
             yield Permission("model", model, role, role)
+    if config.store is not None:
+        yield Permission("store", config.store, name="index")
 
 
 def _without(config: Config, refused: Iterable[Permission]) -> Config:
     collections = dict(config.collections)
-    models = config.models
+    models, store = config.models, config.store
     for each in refused:
         match each.kind:
             case "path":
@@ -137,7 +141,9 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
                 collections[each.name] = replace(collections[each.name], update=None)
             case "model":
                 models = replace(models, **{each.name: None})
-    return replace(config, collections=collections, models=models)
+            case "store":
+                store = None
+    return replace(config, collections=collections, models=models, store=store)
 
 
 def _without_key(config: Config) -> Config:

@@ -101,7 +101,8 @@ def _identity(index: Index, file: _File | None) -> str:
     """What answers depend on besides the request, as a digest: equal for those who would answer alike."""
     config, settings = index.config, index.settings
     models = (settings.embed_model, settings.rerank_model, settings.generate_model)
-    parts = (__version__, file, config.digest, sorted(config.collections), settings.ranking, models)
+    place = (file, index.locations.store)
+    parts = (__version__, place, config.digest, sorted(config.collections), settings.ranking, models)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -80,3 +80,8 @@ def test_a_secret_is_listed_without_its_value() -> None:
         ("QMD_OPENAI_API_KEY", "(set)"),
         ("QMD_TOKEN", "(set)"),
     ]
+
+
+def test_a_store_with_a_password_in_its_address_is_listed_without_it() -> None:
+    assert in_force({"QMD_STORE": "milvus://me:hush@host/db"}) == [("QMD_STORE", "(set)")]
+    assert in_force({"QMD_STORE": "milvus://host/db"}) == [("QMD_STORE", "milvus://host/db")]

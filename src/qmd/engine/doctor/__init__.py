@@ -13,6 +13,7 @@ from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, Level, failed
 from qmd.engine.index import beside_foreign
 from qmd.engine.roles import Roles
+from qmd.engine.stores import address, at
 from qmd.errors import QmdError
 from qmd.store.base import OnStep
 
@@ -20,14 +21,18 @@ __all__ = ["Finding", "Level", "diagnose", "examine"]
 
 
 def diagnose(
-    name: str | None = None, *, environ: Mapping[str, str] | None = None, on_step: OnStep = lambda _: None
+    name: str | None = None,
+    *,
+    store: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    on_step: OnStep = lambda _: None,
 ) -> Iterator[Finding]:
-    """Examine what a command with `--index name` would use, found as the command finds it.
+    """Examine what a command with `--index name` and `--store store` would use, found as it finds it.
 
     Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
     """
     variables = os.environ if environ is None else environ
-    return examine(locate(name, variables, os.getcwd()), variables, on_step)
+    return examine(at(locate(name, variables, os.getcwd()), store), variables, on_step)
 
 
 def examine(
@@ -46,8 +51,10 @@ def examine(
     except QmdError as error:
         yield failed("index", error)
         return
-    yield from index_file.space(locations.index)
-    store = yield from index_file.opened(locations.index)
+    url = address(locations, config) if config else locations.store
+    if url is None:
+        yield from index_file.space(locations.index)
+    store = yield from index_file.opened(locations.index, url, environ)
     try:
         whole = (yield from index_file.contents(store, on_step)) if store else False
         settings = (yield from configuration.settings(config, environ)) if config else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.roles import Roles
 from qmd.engine.upkeep import clean
 from qmd.errors import QmdError, StoreError
 from qmd.store.base import OnStep, Store
-from qmd.store.sqlite.store import SqliteStore
+from qmd.store.opening import open_store
 from qmd.types import Config
 
 MEGABYTE = 1_000_000
@@ -38,13 +38,13 @@ def space(path: str) -> Iterator[Finding]:
         yield ok("disk", message)
 
 
-def opened(path: str) -> Generator[Finding, None, Store | None]:
-    """The store; None where there is no file, or none that can be opened."""
-    if not os.path.exists(path):
+def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[Finding, None, Store | None]:
+    """The store at an address, else the file; None where there is none, or none that can be opened."""
+    if url is None and not os.path.exists(path):
         yield ok("index", f"{path} is not there yet", "'qmd update' makes it")
         return None
     try:
-        return SqliteStore(path)
+        return open_store(path, url, environ)
     except QmdError as error:
         yield failed("index", error)
         return None
@@ -62,10 +62,12 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
         yield problem("index", f"{store.location}: {fault.message}", fault.hint)
     if not faults:
         documents = sum(each.documents for each in held)
-        size = f"{store.size() / MEGABYTE:,.1f} MB"
+        size = store.size()
+        shown = f", {size / MEGABYTE:,.1f} MB" if size else ""
         places = (store.location, os.path.dirname(store.location))
-        limits = "" if all(os.access(place, os.W_OK) for place in places) else ", read only"
-        yield ok("index", f"{store.location} is whole: {documents:,} documents, {size}{limits}")
+        is_file = os.path.exists(store.location)
+        limits = ", read only" if is_file and not all(os.access(each, os.W_OK) for each in places) else ""
+        yield ok("index", f"{store.location} is whole: {documents:,} documents{shown}{limits}")
     return not faults
 
 

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
 
 import apsw
 
-from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
+from qmd.store.records import CACHE_ROWS, as_of_now, now, pack, renamed, unpack
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
-from qmd.types import Collection, Config, Models
-
-#: Answers of models that are kept.
-CACHE_ROWS = 20_000
-
-
-def now() -> str:
-    """The time, as `written`."""
-    return written(datetime.now(UTC))
-
-
-def written(moment: datetime) -> str:
-    """A time in UTC as the index keeps it: ISO 8601, to the millisecond, so that texts sort as times do."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+from qmd.types import Config
 
 
 class CollectionsPart(Part):
@@ -42,8 +26,10 @@ class CollectionsPart(Part):
             return
         with self._database.transaction() as db:
             # Another process may have edited the file, and synced, while this one waited.
-            config = _as_of_now(config)
-            _take_over_renamed(db, config)
+            config = as_of_now(config)
+            known = db.execute("SELECT name, path, pattern FROM collections ORDER BY id")
+            for old, new in renamed(known, config).items():
+                db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
             for name, identity in list(db.execute("SELECT name, id FROM collections")):
                 if name not in config.collections:
                     drop_documents(db, identity)
@@ -58,7 +44,7 @@ class CollectionsPart(Part):
             db.execute("DELETE FROM path_contexts")
             db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (_pack(config),))
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (pack(config),))
 
     def config_copy(self, path: str, digest: str) -> Config | None:
         """The configuration as of the last `sync`, where its file has not changed since."""
@@ -72,7 +58,7 @@ class CollectionsPart(Part):
                 )
                 .fetchone()
             )
-        return _unpack(str(row[0]), path) if row else None
+        return unpack(str(row[0]), path) if row else None
 
     def collection_stats(self) -> Mapping[str, CollectionStats]:
         """What the index holds of each collection."""
@@ -126,6 +112,13 @@ class CollectionsPart(Part):
             )
         return str(row[0]) if row else None
 
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """Everything that is remembered: (key, answer)."""
+        with self._database.errors():
+            rows = self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")
+            for key, value in rows:
+                yield str(key), str(value)
+
     def remember(self, answers: Mapping[str, str]) -> None:
         """Keep answers of models; the oldest make room."""
         with self._database.transaction() as db:
@@ -143,29 +136,9 @@ class CollectionsPart(Part):
                 )
 
 
-def _as_of_now(config: Config) -> Config:
-    """What the file says now; a file that is gone says nothing. Raises `ConfigError` where it is broken."""
-    data = read_bytes(config.path)
-    return parse(data, config.path) if data and digest(data) != config.digest else config
-
-
 def _forget_config(db: apsw.Connection) -> None:
     """Have the next `sync` look at everything: the collections are no longer those that it left."""
     db.execute("DELETE FROM meta WHERE key = 'config'")
-
-
-def _take_over_renamed(db: apsw.Connection, config: Config) -> None:
-    """Give a collection that is gone the name of a new one of the same files.
-
-    So it was renamed in the file by hand, or by a command that was killed before it came to the index.
-    """
-    known = {name for (name,) in db.execute("SELECT name FROM collections")}
-    new = [each for each in config.collections.values() if each.name not in known]
-    for name, path, pattern in list(db.execute("SELECT name, path, pattern FROM collections ORDER BY id")):
-        heir = next((each for each in new if (each.path, each.pattern) == (path, pattern)), None)
-        if name not in config.collections and heir is not None:
-            new.remove(heir)
-            db.execute("UPDATE collections SET name = ? WHERE name = ?", (heir.name, name))
 
 
 def _contexts(config: Config) -> list[tuple[str, str]]:
@@ -175,21 +148,3 @@ def _contexts(config: Config) -> list[tuple[str, str]]:
             path = prefix.strip("/")
             rows.append((f"qmd://{collection.name}/{path}" if path else f"qmd://{collection.name}", text))
     return rows
-
-
-def _pack(config: Config) -> str:
-    return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
-
-
-def _unpack(text: str, path: str) -> Config | None:
-    """The configuration of a copy; None for one of another file, of other fields, or damaged."""
-    try:
-        values = json.loads(text)
-        collections = {
-            name: Collection(**{**each, "ignore": tuple(each["ignore"])})
-            for name, each in values.pop("collections").items()
-        }
-        config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
-    except (KeyError, TypeError, ValueError):
-        return None
-    return config if config.path == path else None

@@ -1,9 +1,9 @@
-"""What another store takes over from this one, besides documents: vectors, token counts, answers."""
+"""What another store takes over from this one, besides documents and answers: vectors, token counts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.store.base import VectorSet
@@ -73,8 +73,3 @@ class CopyingPart(Part):
                 "UPDATE embedders SET chunks = ?, complete = ? WHERE id = ?",
                 (chunks, copied.complete, found[0]),
             )
-
-    def answers(self) -> Iterator[tuple[str, str]]:
-        """What `remember` keeps: keys and answers."""
-        with self._database.errors():
-            yield from self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")

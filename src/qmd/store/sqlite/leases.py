@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 
 from qmd.store.base import Pending, Scope
+from qmd.store.records import LONGEST
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.scopes import condition
-
-#: No lease lasts longer, in seconds: one that says so was made before the clock was put back.
-LONGEST = 3_600.0
 
 
 class LeasesPart(Part):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
+from qmd.store.records import written
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.collections import written
 from qmd.store.sqlite.database import REMAKE
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part

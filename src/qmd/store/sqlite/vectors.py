@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
-from qmd.errors import ModelError
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
+from qmd.store.records import other_dimension
 from qmd.store.sqlite.blocks import append
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.scopes import Within, condition, passing
@@ -336,7 +336,7 @@ def _embedder_id(db: apsw.Connection, made: VectorSet, dimension: int) -> int:
     identity, before = int(row[0]), int(row[1])
     if before != dimension:
         if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
-            raise _other_dimension(made.name, before, dimension)
+            raise other_dimension(made.name, before, dimension)
         db.execute("UPDATE embedders SET dimension = ? WHERE id = ?", (dimension, identity))
     return identity
 
@@ -346,15 +346,7 @@ def _check_dimension(db: apsw.Connection, fingerprint: str, vector: NDArray[np.f
     sql = "SELECT name, dimension FROM embedders WHERE fingerprint = ?"
     row = db.execute(sql, (fingerprint,)).fetchone()
     if row is not None and row[1] != len(vector):
-        raise _other_dimension(str(row[0]), int(row[1]), len(vector))
-
-
-def _other_dimension(name: str, before: int, now: int) -> ModelError:
-    """The error for a model behind whose name another one answers by now."""
-    return ModelError(
-        f"'{name}' made vectors of {before} numbers for this index, and now makes {now}: it is another model",
-        "Name the model that was used, or run 'qmd embed --force'.",
-    )
+        raise other_dimension(str(row[0]), int(row[1]), len(vector))
 
 
 def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int] | None:

@@ -1,0 +1,52 @@
+"""Milvus' errors in our words."""
+
+from __future__ import annotations
+
+from qmd.errors import StoreError
+from qmd.store.milvus.address import Address
+
+_UNREACHABLE = (
+    "fail connecting",
+    "server unavailable",
+    "failed to connect",
+    "unavailable",
+    "deadline exceeded",
+)
+#: Milvus' number for a collection that is not there.
+_NO_COLLECTION = 100
+_REFUSED = ("auth", "permission", "privilege", "credential", "token")
+
+
+def kinds() -> tuple[type[Exception], ...]:
+    """What calls to Milvus raise; nothing where it is not installed, and so was never called."""
+    try:
+        import grpc
+        from pymilvus.exceptions import MilvusException
+    except ImportError:
+        return ()
+    return MilvusException, grpc.RpcError, grpc.FutureTimeoutError
+
+
+def failure(error: Exception, address: Address) -> StoreError:
+    """The error for the user."""
+    said = " ".join(str(getattr(error, "message", "") or error).split())[:300]
+    lower = said.casefold()
+    if any(word in lower for word in _UNREACHABLE) or not said:
+        return StoreError(
+            f"cannot reach Milvus at {address.url}",
+            "is it running? The address is 'store' in index.yml, QMD_STORE or --store; for TLS milvus+tls://",
+        )
+    if getattr(error, "code", None) == _NO_COLLECTION:
+        return StoreError(
+            f"another process dropped a part of the index at {address.url} meanwhile", "run it again"
+        )
+    if "database not found" in lower or ("database" in lower and "does not exist" in lower):
+        return StoreError(
+            f"Milvus has no database '{address.database}'", "create it, or leave it out of the address"
+        )
+    if any(word in lower for word in _REFUSED):
+        return StoreError(
+            f"Milvus at {address.url} does not let this user in: {said}",
+            "check QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD",
+        )
+    return StoreError(f"Milvus at {address.url}: {said}", "its own log may say more")

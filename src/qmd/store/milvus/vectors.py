@@ -1,0 +1,350 @@
+"""Chunks and their vectors: a collection an embedder, a row a chunk of each document that has its text.
+
+The rows are an index over the documents: which document has which text is in `DOCUMENTS` alone, and what does
+not agree with it is left out of every answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
+from qmd.store.milvus.client import HEAVY, MOST, Row
+from qmd.store.milvus.documents import DocumentsPart
+from qmd.store.milvus.ids import content_id
+from qmd.store.milvus.leases import Leases
+from qmd.store.milvus.placing import chunk_of
+from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
+from qmd.store.records import other_dimension
+from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Chunks that are looked at for each document asked for, and the fewest.
+_DEPTH_FACTOR, _DEPTH = 3, 50
+#: The token under which all chunks are counted.
+_ALL_CHUNKS = -1
+_PLACE = ("seq", "start", "end", "first_line", "last_line")
+#: Set while token frequencies are being written: where it is found, they are counted anew.
+_COUNTING = "counting:"
+
+
+class VectorsPart(DocumentsPart, Leases):
+    """Vectors of chunks, by embedder fingerprint."""
+
+    #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts by number).
+    _queue: tuple[str, Scope, list[tuple[int, str, str]]] | None
+
+    def has_vectors(self, embedder: str, scope: Scope) -> bool:
+        """Whether any document of the scope's collections can be found by vector."""
+        where = self._within(Scope(scope.collections))
+        return where is not None and bool(self._client.query(vectors(embedder), where, ["id"], limit=1))
+
+    def pending_count(self, embedder: str, scope: Scope) -> int:
+        """How many texts of a scope have no vectors."""
+        where = self._within(scope)
+        if where is None:
+            return 0
+        documents = self._client.count(DOCUMENTS, where)
+        # Most often nothing is pending, and two numbers say so.
+        if documents == self._client.count(vectors(embedder), f"{where} and seq == 0"):
+            return 0
+        return len(self._without(embedder, scope))
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """The next texts without vectors, by id, beyond `after`."""
+        if self._queue is None or after == 0 or self._queue[:2] != (embedder, scope):
+            self._queue = (embedder, scope, self._without(embedder, scope))
+        return self._read(each for each in [row for row in self._queue[2] if row[0] > after][:limit])
+
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """The next texts without vectors that nobody holds; from now on `worker` does, for so long."""
+        self._hold_on(worker, seconds)
+        if not limit:
+            return []
+        waiting = self._without(embedder, scope)
+        held = self._claim(embedder, [content for content, _, _ in waiting], worker, limit, seconds)
+        return self._read(each for each in waiting if each[0] in held)
+
+    def _read(self, waiting: Iterable[tuple[int, str, str]]) -> list[Pending]:
+        chosen = list(waiting)
+        texts = self.contents(content for content, _, _ in chosen)
+        return [
+            Pending(content, title, texts[content], digest)
+            for content, title, digest in chosen
+            if content in texts
+        ]
+
+    def _without(self, embedder: str, scope: Scope) -> list[tuple[int, str, str]]:
+        """Texts of a scope without vectors, by number: (number, title of a document that has it, hash)."""
+        where = self._within(scope)
+        if where is None:
+            return []
+        embedded = {
+            int(row["content"])
+            for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"])
+        }
+        rows = self._client.all(DOCUMENTS, where, ["content", "title", "hash"])
+        found = {int(row["content"]): (str(row["title"]), str(row["hash"])) for row in rows}
+        return [(each, *found[each]) for each in sorted(found.keys() - embedded)]
+
+    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
+        """Keep the vectors of texts, and let every document that has them be found by them."""
+        embedder = into.fingerprint
+        dimension = batch[0].vectors.shape[1] if batch else 0
+        self._claim_dimension(into, dimension)
+        homes: dict[int, list[Row]] = {}
+        fields = ["id", "collection", "content", "author_folded", "date"]
+        contents = [item.content for item in batch]
+        for row in self._client.among(
+            DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
+        ):
+            homes.setdefault(int(row["content"]), []).append(row)
+        held = self._client.among(
+            vectors(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
+        )
+        known = {int(row["content"]) for row in held}
+        new = [item for item in batch if item.content in homes and item.content not in known]
+        chunks = [
+            chunk_of(document, each)
+            for item in new
+            for each in _chunks(item)
+            for document in homes[item.content]
+        ]
+        if not chunks:
+            return
+        cut_short = self._states(_COUNTING + embedder, "strong")
+        self._set_states({_COUNTING + embedder: self._writer})
+        self._put_chunks(embedder, chunks)
+        if cut_short:
+            self._count_tokens_anew(embedder)
+        else:
+            self._add_frequencies(embedder, [each for item in new for each in item.tokens])
+        self._forget_state(_COUNTING + embedder)
+        self._free(embedder, [item.content for item in new])
+
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Chunks and vectors of texts by hash; those without are left out."""
+        import numpy as np
+
+        wanted = {content_id(each): each for each in hashes}
+        fields = ["content", *_PLACE, "vector"]
+        known: dict[str, dict[int, Row]] = {}
+        for row in self._client.among(vectors(embedder), "content", wanted, fields, page=HEAVY):
+            known.setdefault(wanted[int(row["content"])], {})[int(row["seq"])] = row
+        found = {}
+        for each, rows in known.items():
+            chunks = [Chunk(*(int(row[field]) for field in _PLACE)) for _, row in sorted(rows.items())]
+            matrix = np.asarray([row["vector"] for _, row in sorted(rows.items())], dtype=np.float32)
+            found[each] = chunks, matrix
+        return found
+
+    def drop_vectors(self, scope: Scope, embedder: str) -> int:
+        """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
+        where = self._within(scope)
+        if where is None:
+            return 0
+        self._queue = None
+        contents = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
+        rows = self._client.among(
+            vectors(embedder), "content", contents, ["content", "seq"], reading="strong"
+        )
+        dropped = len({(int(row["content"]), int(row["seq"])) for row in rows})
+        self._client.delete_among(vectors(embedder), "content", contents)
+        if not self._client.count(vectors(embedder), "", reading="strong"):
+            self._drop_embedder(embedder)
+        return dropped
+
+    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+        """Where an embedder has every text of a scope, its set is complete, and all others are forgotten.
+
+        The set is marked first: what is cut short after that answers by the new vectors, and is done again by
+        the next `embed`.
+        """
+        if self._without(embedder, scope) or not self._client.count(vectors(embedder), "", reading="strong"):
+            return None
+        known = self._embedders("strong")
+        dimension = known[embedder].pop("dimension")
+        self._put_embedder(VectorSet(**{**known[embedder], "complete": True}), dimension)
+        others = [each for each in known if each != embedder]
+        held = [each for each in others if self._client.count(vectors(each), "live == true")]
+        self._drop_embedders(others)
+        return [str(known[each]["name"]) for each in held]
+
+    def _drop_embedders(self, embedders: Iterable[str]) -> None:
+        for each in embedders:
+            self._drop_embedder(each)
+        self._client.settle()
+
+    def _drop_embedder(self, embedder: str) -> None:
+        self._client.drop(vectors(embedder))
+        self._client.drop(tokens(embedder))
+        self._forget_embedder(embedder)
+
+    def vector_sets(self) -> list[VectorSet]:
+        """The sets that have vectors."""
+        sets = []
+        for each, fields in self._embedders().items():
+            if self._client.query(vectors(each), "live == true", ["id"], limit=1):
+                sets.append(VectorSet(**{key: value for key, value in fields.items() if key != "dimension"}))
+        return sets
+
+    def chunk_counts(self) -> dict[str, int]:
+        """Fingerprint → chunks, of every set that has vectors; copies of a text count too."""
+        counted = {each: self._client.count(vectors(each), "live == true") for each in self._embedders()}
+        return {each: chunks for each, chunks in counted.items() if chunks}
+
+    def sample(self, embedder: str, count: int) -> list[Sampled]:
+        """First chunks with their vectors, from texts all over the index."""
+        import numpy as np
+
+        name, where = vectors(embedder), "seq == 0 and live == true"
+        known = sorted(int(row["id"]) for row in self._client.all(name, where, ["id"]))
+        chosen = sorted({known[at * len(known) // count] for at in range(count)}) if known else []
+        rows = list(
+            self._client.among(
+                name, "id", chosen, ["document", "content", "start", "end", "vector"], page=HEAVY
+            )
+        )
+        texts = self.contents(int(row["content"]) for row in rows)
+        titles = self.documents([int(row["document"]) for row in rows])
+        return [
+            Sampled(
+                titles[int(row["document"])].title,
+                texts[int(row["content"])][int(row["start"]) : int(row["end"])],
+                np.asarray(row["vector"], dtype=np.float32),
+            )
+            for row in rows
+            if int(row["content"]) in texts and int(row["document"]) in titles
+        ]
+
+    def token_frequencies(self, embedder: str, tokens_asked: Sequence[int]) -> tuple[int, list[int]]:
+        """(chunks embedded, in how many of them each token occurs)."""
+        known = self._frequencies(embedder, {_ALL_CHUNKS, *tokens_asked})
+        return known.get(_ALL_CHUNKS, 0), [known.get(each, 0) for each in tokens_asked]
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """(chunks embedded, token → in how many of them it occurs)."""
+        rows = self._client.all(tokens(embedder), "", ["token", "chunks"])
+        counts = {int(row["token"]): int(row["chunks"]) for row in rows}
+        return counts.pop(_ALL_CHUNKS, 0), counts
+
+    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
+        known = self._embedders("strong").get(copied.fingerprint)
+        if known is not None:
+            self._client.delete(tokens(copied.fingerprint), f"token >= {_ALL_CHUNKS}")
+            self._put_frequencies(copied.fingerprint, {**counts, _ALL_CHUNKS: chunks})
+            self._put_embedder(copied, int(known["dimension"]))
+
+    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
+        """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
+        self._check_dimension(embedder, vector)
+        where = self._within(scope)
+        if where is None:
+            return []
+        wanted = min(MOST, max(_DEPTH, _DEPTH_FACTOR * limit))
+        while True:
+            fields = ["document", "content", *_PLACE]
+            (found,) = self._client.search(
+                vectors(embedder), "vector", [vector], where, wanted, fields, depth=max(256, 2 * wanted)
+            )
+            matches = self._by_document(found)
+            # Several chunks of one document can fill the list: look deeper until there are enough.
+            if len(matches) >= limit or len(found) < wanted or wanted >= MOST:
+                return matches[:limit]
+            wanted = min(MOST, 4 * wanted)
+
+    def similarities(
+        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, ChunkMatch]:
+        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
+        import numpy as np
+
+        self._check_dimension(embedder, vector)
+        fields = ["document", "content", *_PLACE, "vector"]
+        rows = list(
+            self._client.among(vectors(embedder), "document", ids, fields, where="live == true", page=HEAVY)
+        )
+        if not rows:
+            return {}
+        cosines = np.asarray([row["vector"] for row in rows], dtype=np.float32) @ vector
+        return {
+            match.document: match
+            for match in self._by_document(list(zip(map(float, cosines), rows, strict=True)))
+        }
+
+    def _by_document(self, found: Sequence[tuple[float, Row]]) -> list[ChunkMatch]:
+        """Chunks to documents, each once, by its best; without those whose text is another by now."""
+        ids = {int(row["document"]) for _, row in found}
+        rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
+        contents = {int(row["id"]): int(row["content"]) for row in rows}
+        best: dict[int, ChunkMatch] = {}
+        for cosine, row in sorted(found, key=lambda each: (-each[0], each[1]["document"], each[1]["seq"])):
+            document = int(row["document"])
+            if document not in best and contents.get(document) == int(row["content"]):
+                chunk = Chunk(*(int(row[field]) for field in _PLACE))
+                best[document] = ChunkMatch(document, chunk, cosine)
+        return list(best.values())
+
+    # -- dimensions and frequencies ------------------------------------------------------------------------
+
+    def _check_dimension(self, embedder: str, vector: NDArray[np.float32]) -> None:
+        """Raises `ModelError` for a vector that cannot be compared with those of the index."""
+        known = self._embedders().get(embedder)
+        if known is not None and known["dimension"] != len(vector):
+            raise other_dimension(known["name"], known["dimension"], len(vector))
+
+    def _claim_dimension(self, made: VectorSet, dimension: int) -> None:
+        embedder = made.fingerprint
+        known = self._embedders("strong").get(embedder)
+        if known is not None and known["dimension"] != dimension:
+            if self._client.count(vectors(embedder), "", reading="strong"):
+                raise other_dimension(made.name, known["dimension"], dimension)
+            self._drop_embedder(embedder)
+            known = None
+        if known is None:
+            self._put_embedder(made, dimension)
+
+    def _frequencies(self, embedder: str, wanted: Iterable[int]) -> dict[int, int]:
+        rows = self._client.among(tokens(embedder), "token", wanted, ["token", "chunks"])
+        return {int(row["token"]): int(row["chunks"]) for row in rows}
+
+    def _put_frequencies(self, embedder: str, counts: dict[int, int]) -> None:
+        self._client.put(
+            tokens(embedder), ({"token": token, "chunks": count} for token, count in sorted(counts.items()))
+        )
+
+    def _add_frequencies(self, embedder: str, chunks: Sequence[Iterable[int]]) -> None:
+        added = Counter(token for each in chunks for token in set(each))
+        added[_ALL_CHUNKS] = len(chunks)
+        before = self._frequencies(embedder, added)
+        self._put_frequencies(embedder, {token: before.get(token, 0) + n for token, n in added.items()})
+
+    def _count_tokens_anew(self, embedder: str) -> None:
+        """Count what the chunks themselves say: an `add_vectors` was cut short."""
+        counts: Counter[int] = Counter()
+        seen: set[tuple[int, int]] = set()
+        for row in self._client.all(vectors(embedder), "", ["content", "seq", "tokens"], page=2_000):
+            key = (int(row["content"]), int(row["seq"]))
+            if key not in seen:
+                seen.add(key)
+                counts.update(map(int, row["tokens"]))
+        counts[_ALL_CHUNKS] = len(seen)
+        self._put_frequencies(embedder, dict(counts))
+
+
+def _chunks(item: Embedded) -> Iterable[dict[str, Any]]:
+    for chunk, vector, ids in zip(item.chunks, item.vectors, item.tokens, strict=True):
+        yield {
+            **{field: getattr(chunk, field) for field in _PLACE},
+            "content": item.content,
+            "tokens": sorted(set(map(int, ids)))[:MAX_ARRAY],
+            "vector": [float(value) for value in vector],
+        }

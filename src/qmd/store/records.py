@@ -1,0 +1,78 @@
+"""What stores of every kind write alike: moments, a copy of the configuration, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from qmd.config.index_yml import digest, parse, read_bytes
+from qmd.errors import ModelError
+from qmd.types import Collection, Config, Models
+
+#: Answers of models that are kept.
+CACHE_ROWS = 20_000
+#: No lease lasts longer, in seconds: one that says so was made before the clock was put back.
+LONGEST = 3_600.0
+
+
+def now() -> str:
+    """The time, as `written`."""
+    return written(datetime.now(UTC))
+
+
+def written(moment: datetime) -> str:
+    """A time in UTC as the index keeps it: ISO 8601, to the millisecond, so that texts sort as times do."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def pack(config: Config) -> str:
+    """The configuration as text, for `unpack`."""
+    return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
+
+
+def unpack(text: str, path: str) -> Config | None:
+    """The configuration of a copy; None for one of another file, of other fields, or damaged."""
+    try:
+        values = json.loads(text)
+        collections = {
+            name: Collection(**{**each, "ignore": tuple(each["ignore"])})
+            for name, each in values.pop("collections").items()
+        }
+        config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
+    except (KeyError, TypeError, ValueError):
+        return None
+    return config if config.path == path else None
+
+
+def as_of_now(config: Config) -> Config:
+    """What the file says now; a file that is gone says nothing. Raises `ConfigError` where it is broken."""
+    data = read_bytes(config.path)
+    return parse(data, config.path) if data and digest(data) != config.digest else config
+
+
+def renamed(known: Iterable[tuple[str, str, str]], config: Config) -> dict[str, str]:
+    """Old name → new name of collections that are gone where a new one has the same files.
+
+    So they were renamed in the file by hand, or by a command that was killed before it came to the index.
+    `known` are (name, path, pattern) of those in the index.
+    """
+    rows = list(known)
+    names = {name for name, _, _ in rows}
+    new = [each for each in config.collections.values() if each.name not in names]
+    heirs: dict[str, str] = {}
+    for name, path, pattern in rows:
+        heir = next((each for each in new if (each.path, each.pattern) == (path, pattern)), None)
+        if name not in config.collections and heir is not None:
+            new.remove(heir)
+            heirs[name] = heir.name
+    return heirs
+
+
+def other_dimension(name: str, before: int, now: int) -> ModelError:
+    """The error for a model behind whose name another one answers by now."""
+    return ModelError(
+        f"'{name}' made vectors of {before} numbers for this index, and now makes {now}: it is another model",
+        "Name the model that was used, or run 'qmd embed --force'.",
+    )

@@ -1,0 +1,70 @@
+"""Changes an index in Milvus and dies in the middle: run as `python -m tests.store.killed URL WRITES`.
+
+The process ends itself with SIGKILL in place of its WRITES-th call that writes; after fewer, it ends well.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from qmd.store.base import Store
+from qmd.store.opening import open_store
+from tests.store.material import TEXTS, changed, config, embed, fill
+
+WRITING = ("upsert", "delete", "create_collection", "create_index", "load_collection", "drop_collection")
+
+
+def begin(store: Store) -> None:
+    """The index before."""
+    fill(store)
+    embed(store)
+
+
+def change(store: Store) -> None:
+    """A run that adds, changes, moves and removes documents, and embeds what is new."""
+    store.sync(config("a", "b"))
+    store.apply(
+        "a",
+        [
+            changed("ops/deploy.md", "pelicans deploy differently now", version=2),
+            changed("new.md", "a new text about pelicans and 数据库"),
+            changed("moved.md", TEXTS["ops/backup.md"]),
+        ],
+        [],
+        ["ops/backup.md", "meetings/march.md"],
+    )
+    store.finish_scan("a")
+    embed(store)
+    store.prune()
+    store.refresh_statistics()
+
+
+def _dying(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*args, **options)
+
+    return call
+
+
+def main(url: str, writes: int, fresh: bool) -> None:
+    from pymilvus import MilvusClient
+
+    left = [writes]
+    for name in WRITING:
+        setattr(MilvusClient, name, _dying(getattr(MilvusClient, name), left))
+    store = open_store("", url, {})
+    if fresh:
+        begin(store)
+    change(store)
+    store.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["fresh"])

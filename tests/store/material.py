@@ -1,0 +1,146 @@
+"""Documents, vectors and comparisons for the conformance suite."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmd.store.base import Changed, Embedded, LexicalMatches, Scope, Store, VectorSet
+from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
+
+DIMENSION = 16
+EMBEDDER = "fingerprint-1"
+
+#: How it was found, the document, its score.
+Row = tuple[str, str, float]
+
+TEXTS = {
+    "ops/deploy.md": "# Shipping\n\nTag the commit, then deploy-now rolls it out. Deploying takes long.",
+    "ops/backup.md": "# Backups\n\nThe nightly dump runs at two. Restore it with `pg_restore --clean`.\n" * 3,
+    "ops/on-call.md": "# On call\n\nWho is on call answers the pager. Performance drops are logged.",
+    "meetings/march.md": "Planning the deployment of the search page. Ana writes; Jun deploys.",
+    "meetings/café.md": "Notes from the café: naïve ranking, résumé parsing and the déjà vu bug.",
+    "笔记/部署.md": "# 部署服务\n\n先停止所有写入的服务，再部署新的版本。数据库的备份在凌晨两点。",
+    "笔记/恢复.md": "# 恢复数据库\n\n下载备份文件，导入到空的数据库，检查行数。整个过程四十分钟。",
+    "笔记/繁體.md": "# 資料庫\n\n備份檔案與資料庫部署說明。",
+    "code/foo_bar.md": "call foo_bar() before foo-baz; see docs/foo/bar.md and error E1234",
+    "code/100%.md": 'quoted "strings" and 100% of \\backslashes',
+    "long.md": " ".join(f"word{number % 997} performing" for number in range(6_000)),
+    "empty-ish.md": "...",
+}
+
+QUERIES = (
+    "deploy",
+    "how do we deploy the search page",
+    "deploy*",
+    "perform",
+    "performanc*",
+    "backup -restore",
+    "backup -pg*",
+    '"rolls it out"',
+    '-"on call" call',
+    '"search pag"*',
+    "foo_bar",
+    "foo-baz error",
+    "E1234",
+    "cafe resume",
+    "数据库",
+    "备份 数据库",
+    "資料庫",
+    "库",
+    "数据库的备份",
+    '"部署新的版本"',
+    "备份 -恢复",
+    "the",
+    "word12 word13 word996",
+    "nothinglikethis",
+    "dep",
+)
+
+
+def config(*names: str, digest: str = "1") -> Config:
+    """A configuration with these collections."""
+    return Config("/c/index.yml", digest, {name: Collection(name, f"/files/{name}") for name in names})
+
+
+def changed(path: str, text: str, title: str | None = None, version: int = 1, **more: str) -> Changed:
+    """A file with this text."""
+    source = SourceText(text, hashlib.sha256(text.encode()).hexdigest(), title or path.rpartition("/")[2])
+    return Changed(path, Fingerprint(len(text), version, hash(path) % 10_000), source, **more)
+
+
+def fill(store: Store, texts: dict[str, str] = TEXTS, collection: str = "a") -> None:
+    """Index texts, counted."""
+    store.sync(config("a", "b"))
+    store.apply(collection, [changed(path, text) for path, text in texts.items()], [], [])
+    store.refresh_statistics()
+    store.finish_scan(collection)
+
+
+def everything(*collections: str) -> Scope:
+    return Scope(collections or ("a", "b"))
+
+
+def vector(seed: str) -> NDArray[np.float32]:
+    """A direction that belongs to a text."""
+    number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
+    values = np.random.default_rng(number).normal(size=DIMENSION).astype(np.float32)
+    return np.asarray(values / np.linalg.norm(values), dtype=np.float32)
+
+
+def embed(store: Store, embedder: str = EMBEDDER, scope: Scope | None = None, batch: int = 5) -> int:
+    """Give every text without vectors some: a chunk for each 40 characters. Returns how many texts."""
+    after = done = 0
+    while found := store.pending(embedder, scope or everything(), after, batch):
+        items = []
+        for item in found:
+            after = item.content
+            starts = range(0, len(item.text), 40)
+            chunks = [Chunk(seq, at, min(at + 40, len(item.text)), 1, 1) for seq, at in enumerate(starts)]
+            vectors = np.stack([vector(item.text[each.start : each.end]) for each in chunks])
+            tokens = [[ord(letter) for letter in item.text[each.start : each.end]] for each in chunks]
+            items.append(Embedded(item.content, chunks, vectors, tokens))
+        store.add_vectors(VectorSet(embedder, "model"), items)
+        done += len(found)
+    return done
+
+
+def shown(store: Store, ids: Iterable[int]) -> dict[int, str]:
+    return {key: document.file for key, document in store.documents([*ids]).items()}
+
+
+def lexical_rows(store: Store, matches: LexicalMatches) -> list[Row]:
+    files = shown(store, (match.document for match in matches.matches))
+    return [(match.tier, files[match.document], match.score) for match in matches.matches]
+
+
+def dense_rows(store: Store, query: NDArray[np.float32], scope: Scope, limit: int) -> list[Row]:
+    matches = store.dense(EMBEDDER, query, scope, limit)
+    files = shown(store, (match.document for match in matches))
+    return [(str(match.chunk), files[match.document], match.similarity) for match in matches]
+
+
+def assert_alike(got: Sequence[Row], wanted: Sequence[Row]) -> None:
+    """The same rows in the same order up to ties, scores within 1e-3."""
+    assert [row[2] for row in got] == [_near(row[2]) for row in wanted], (got, wanted)
+    for rows, others in ((got, wanted), (wanted, got)):
+        last = rows[-1][2] if rows else 0.0
+        for row in rows:
+            # Of several that tie at the end, each store may take another.
+            if abs(row[2] - last) > 1e-3:
+                assert any(row[:2] == other[:2] and abs(row[2] - other[2]) <= 1e-3 for other in others), (
+                    row,
+                    others,
+                )
+
+
+class _near(float):  # noqa: N801
+    """A number that equals others within 1e-3."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and abs(float(self) - float(other)) <= 1e-3
+
+    __hash__ = float.__hash__

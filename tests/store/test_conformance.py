@@ -1,0 +1,466 @@
+"""What every store does alike."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, StoreError
+from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
+from qmd.text.query import parse
+from qmd.types import Chunk, Fingerprint
+from tests.store.conftest import Opens
+from tests.store.material import (
+    DIMENSION,
+    EMBEDDER,
+    QUERIES,
+    TEXTS,
+    assert_alike,
+    changed,
+    config,
+    dense_rows,
+    embed,
+    everything,
+    fill,
+    lexical_rows,
+    vector,
+)
+
+# -- documents ---------------------------------------------------------------------------------------------
+
+
+def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
+    store.sync(config("a"))
+    first = [changed("x.md", "one"), changed("y.md", "two")]
+    assert store.apply("a", first, [], []) == Applied(added=2)
+    assert store.manifest("a") == {each.path: each.fingerprint for each in first}
+
+    second = [
+        changed("x.md", "one", version=2),
+        changed("y.md", "two more", version=2),
+        changed("z.md", "three"),
+    ]
+    assert store.apply("a", second, [], ["gone.md"]) == Applied(added=1, updated=1)
+    assert store.manifest("a") == {each.path: each.fingerprint for each in second}
+
+    assert store.apply("a", [], [("x.md", Fingerprint(9, 9, 9))], ["z.md"]) == Applied(removed=1)
+    assert store.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
+    assert sorted(store.manifest("a")) == ["x.md", "y.md"]
+
+
+def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
+    store.sync(config("a"))
+    with pytest.raises(CollectionNotFoundError):
+        store.apply("b", [changed("x.md", "one")], [], [])
+    with pytest.raises(CollectionNotFoundError):
+        store.manifest("b")
+
+
+def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        each.apply("b", [changed("ops/deploy.md", "another text")], [], [])
+
+    def answers(store: Store) -> object:
+        deploy = store.find("a", "ops/deploy.md")
+        assert deploy is not None
+        return (
+            (deploy.file, deploy.title, deploy.hash, deploy.size, deploy.modified_ns),
+            store.find("a", "ops/none.md"),
+            store.find("c", "ops/deploy.md"),
+            [each.file for each in store.ending_with("deploy.md")],
+            [each.file for each in store.ending_with("a/ops/deploy.md")],
+            [each.file for each in store.ending_with("ploy.md")],
+            [each.file for each in store.ending_with("100%.md")],
+            [each.file for each in store.holding("_")],
+            [each.file for each in store.holding("笔记")],
+            [each.file for each in store.with_hash(deploy.hash[:6])],
+            [each.file for each in store.listing()],
+            [each.file for each in store.listing("b")],
+            [each.file for each in store.listing("a", "ops")],
+            [each.file for each in store.listing("a", "/ops/deploy.md/")],
+            [each.file for each in store.listing("a", "op")],
+            [each.file for each in store.listing("c")],
+        )
+
+    assert answers(store) == answers(oracle)
+
+
+def test_texts_come_back_as_they_were(store: Store) -> None:
+    long = "长文\n" * 60_000
+    store.sync(config("a"))
+    store.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [], [])
+    for path, text in (("long.md", long), ("zero.md", "a\u0000b \U0001f600")):
+        document = store.find("a", path)
+        assert document is not None
+        assert store.texts([document.id, 12345]) == {document.id: text}
+        assert store.documents([document.id, 12345]) == {document.id: document}
+
+
+# -- collections -------------------------------------------------------------------------------------------
+
+
+def test_collections_are_those_of_the_configuration(store: Store) -> None:
+    fill(store)
+    store.apply("b", [changed("x.md", "in b")], [], [])
+    stats = store.collection_stats()
+    assert (stats["a"].documents, stats["b"].documents) == (len(TEXTS), 1)
+    assert stats["a"].bytes == sum(len(text.encode()) for text in TEXTS.values())
+    assert stats["a"].updated_at is not None
+    assert store.last_scans() == {"a": stats["a"].updated_at, "b": None}
+
+    store.sync(config("b", "c", digest="2"))
+    assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 1, "c": 0}
+    assert [each.file for each in store.listing()] == ["b/x.md"]
+
+
+def test_the_copy_of_the_configuration_is_that_of_its_digest(store: Store, opens: Opens) -> None:
+    written = config("a", "b")
+    store.sync(written)
+    assert opens().config_copy(written.path, "1") == written
+    assert store.config_copy(written.path, "2") is None
+    assert store.config_copy("/other.yml", "1") is None
+
+
+def test_a_renamed_collection_keeps_documents_ids_and_vectors(store: Store) -> None:
+    fill(store)
+    embed(store)
+    before = store.find("a", "ops/deploy.md")
+    with pytest.raises(ConflictError):
+        store.rename_collection("a", "b")
+    store.rename_collection("a", "z")
+    after = store.find("z", "ops/deploy.md")
+    assert before is not None and after is not None
+    assert (after.id, after.file) == (before.id, "z/ops/deploy.md")
+    assert store.pending_count(EMBEDDER, everything("z")) == 0
+    assert lexical_rows(store, store.lexical(parse("deploy"), everything("z"), 5))
+    # Its old name is free again, for other documents.
+    store.sync(config("a", "z", digest="3"))
+    store.apply("a", [changed("ops/deploy.md", "another")], [], [])
+    assert len(list(store.listing())) == len(TEXTS) + 1
+
+
+def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> None:
+    fill(store)
+    embed(store)
+    store.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [], [])
+    assert store.remove_collection("a") == len(TEXTS)
+    assert store.remove_collection("a") == 0
+    assert [each.file for each in store.listing()] == ["b/same.md"]
+    assert store.prune() == len(TEXTS) - 1
+    assert store.prune() == 0
+    assert store.pending_count(EMBEDDER, everything()) == 0
+
+
+# -- search by words ---------------------------------------------------------------------------------------
+
+
+def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        each.apply(
+            "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], [], []
+        )
+        each.refresh_statistics()
+    for query in QUERIES:
+        for scope in (everything(), everything("a"), everything("b"), everything("none")):
+            for limit in (3, 100):
+                got, wanted = (each.lexical(parse(query), scope, limit) for each in (store, oracle))
+                assert got.bound == pytest.approx(wanted.bound), query
+                assert dict(got.idf) == pytest.approx(dict(wanted.idf)), query
+                assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+
+
+def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+    got, wanted = (
+        each.lexical(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle)
+    )
+    assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+
+
+def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)
+        each.apply("a", [edited, changed("new.md", "pelicans deploy")], [], ["meetings/march.md"])
+    for query in ("deploy", "pelicans", "search page", "的"):
+        # Statistics are those of now, counted or not.
+        for _ in range(2):
+            got, wanted = (each.lexical(parse(query), everything(), 9) for each in (store, oracle))
+            assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+            store.refresh_statistics()
+
+
+# -- search by vectors -------------------------------------------------------------------------------------
+
+
+def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        each.apply("b", [changed("copy.md", TEXTS["ops/backup.md"]), changed("own.md", "only in b")], [], [])
+        assert not each.has_vectors(EMBEDDER, everything())
+        assert each.pending_count(EMBEDDER, everything()) == len(TEXTS) + 1
+        assert each.pending_count(EMBEDDER, everything("b")) == 2
+        assert embed(each, scope=everything("b")) == 2
+        assert each.pending_count(EMBEDDER, everything()) == len(TEXTS) - 1
+        assert embed(each) == len(TEXTS) - 1
+        assert each.pending_count(EMBEDDER, everything()) == 0
+        assert each.has_vectors(EMBEDDER, everything("b"))
+        assert not each.has_vectors(EMBEDDER, everything("none"))
+        assert not each.has_vectors("other", everything())
+    for seed in ("one", "two", TEXTS["long.md"][40:80], TEXTS["笔记/部署.md"][:40]):
+        for scope in (everything(), everything("b"), everything("none")):
+            for limit in (1, 5, 100):
+                got, wanted = (dense_rows(each, vector(seed), scope, limit) for each in (store, oracle))
+                assert_alike(got, wanted)
+    assert store.token_frequencies(EMBEDDER, [ord("e"), ord("部"), 7]) == oracle.token_frequencies(
+        EMBEDDER, [ord("e"), ord("部"), 7]
+    )
+
+
+def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store) -> None:
+    found = []
+    for each in (store, oracle):
+        fill(each)
+        embed(each)
+        ids = {document.id: document.file for document in each.listing("a")}
+        matches = each.similarities(EMBEDDER, vector("q"), [*ids, 999])
+        found.append(sorted((ids[key], match.chunk, match.similarity) for key, match in matches.items()))
+    assert [row[:2] for row in found[0]] == [row[:2] for row in found[1]]
+    assert [row[2] for row in found[0]] == pytest.approx([row[2] for row in found[1]], abs=1e-3)
+
+
+def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
+    fill(store)
+    embed(store)
+    text = TEXTS["ops/deploy.md"]
+    store.apply("b", [changed("moved.md", text)], [], [])
+    store.apply("a", [], [], ["ops/deploy.md"])
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    ((_, file, similarity),) = dense_rows(store, vector(text[:40]), everything("b"), 5)
+    assert (file, similarity) == ("b/moved.md", pytest.approx(1.0, abs=1e-3))
+    assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, vector(text[:40]), everything(), 99)]
+
+
+def test_a_text_that_is_away_for_a_moment_keeps_its_vectors_until_it_is_pruned(store: Store) -> None:
+    fill(store)
+    embed(store)
+    store.apply("a", [], [], ["ops/deploy.md"])
+    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [], [])
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    store.apply("a", [], [], ["ops/back.md"])
+    assert store.prune() == 1
+    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [], [])
+    assert store.pending_count(EMBEDDER, everything()) == 1
+
+
+def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
+    fill(store)
+    embed(store)
+    store.apply("a", [changed("ops/deploy.md", "all new", version=2)], [], [])
+    old = vector(TEXTS["ops/deploy.md"][:40])
+    assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, old, everything(), 99)]
+    assert embed(store) == 1
+    assert dense_rows(store, vector("all new"), everything(), 1)[0][1] == "a/ops/deploy.md"
+
+
+def test_vectors_of_another_length_are_refused(store: Store) -> None:
+    fill(store)
+    embed(store)
+    short = np.ones(DIMENSION // 2, np.float32) / np.sqrt(np.float32(DIMENSION // 2))
+    with pytest.raises(ModelError):
+        store.dense(EMBEDDER, short, everything(), 3)
+    with pytest.raises(ModelError):
+        store.similarities(EMBEDDER, short, [1])
+
+
+def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
+    answers = []
+    for each in (store, oracle):
+        fill(each)
+        each.apply("b", [changed("own.md", "only in b")], [], [])
+        embed(each)
+        embed(each, "other")
+        chunks = each.chunk_counts()
+        dropped = each.drop_vectors(everything("b"), EMBEDDER)
+        left = each.pending_count(EMBEDDER, everything()), each.pending_count("other", everything())
+        rest = each.drop_vectors(everything(), EMBEDDER)
+        sets = [made.fingerprint for made in each.vector_sets()]
+        answers.append((chunks, dropped, left, rest, sets, each.chunk_counts()))
+    assert answers[0] == answers[1]
+
+
+def test_a_set_that_has_every_text_takes_the_place_of_the_others(store: Store, opens: Opens) -> None:
+    fill(store)
+    embed(store)
+    made = VectorSet("new", "a new model", "model", "hf:somewhere")
+    first, *rest = store.pending("new", everything(), 0, 100)
+    chunk = [Chunk(0, 0, 1, 1, 1)]
+    store.add_vectors(made, [Embedded(first.content, chunk, vector("x")[None], [[1]])])
+    assert store.settle("new", everything()) is None
+    assert store.settle("unknown", everything()) is None
+    assert {each.fingerprint for each in store.vector_sets()} == {EMBEDDER, "new"}
+    store.add_vectors(made, [Embedded(each.content, chunk, vector("y")[None], [[1]]) for each in rest])
+    assert store.settle("new", everything()) == ["model"]
+    assert opens().vector_sets() == [replace(made, complete=True)]
+    assert store.has_vectors("new", everything())
+    assert not store.has_vectors(EMBEDDER, everything())
+
+
+def test_a_sample_has_first_chunks_as_they_were_embedded(store: Store) -> None:
+    fill(store)
+    embed(store)
+    found = store.sample(EMBEDDER, 5)
+    assert 2 <= len({each.text for each in found}) <= 5
+    for each in found:
+        assert any(text.startswith(each.text) for text in TEXTS.values())
+        assert each.vector @ vector(each.text) == pytest.approx(1.0, abs=1e-3)
+    assert store.sample("other", 5) == []
+
+
+# -- upkeep and cache --------------------------------------------------------------------------------------
+
+
+def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> None:
+    store.remember({"k1": "v1", "鍵": '{"a": "b\\n"}'})
+    assert (opens().cached("k1"), store.cached("鍵"), store.cached("k2")) == ("v1", '{"a": "b\\n"}', None)
+    store.clear(Keep(None, None, datetime.now(UTC) + timedelta(days=1)), lambda _: None)
+    assert store.cached("k1") is None
+
+
+def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> None:
+    answers = []
+    for each in (store, oracle):
+        fill(each)
+        each.apply("b", [changed("own.md", "only in b")], [], [])
+        embed(each)
+        embed(each, "other")
+        each.remember({"k": "v"})
+        each.apply("a", [], [], ["ops/deploy.md"])
+        keep = Keep(("a",), (EMBEDDER,), datetime.now(UTC) + timedelta(days=1))
+        found = {waste.kind: waste.count for waste in each.waste(keep)}
+        each.clear(keep, lambda _: None)
+        named = ("answers", "documents", "texts", "vectors")
+        left = [waste for waste in each.waste(keep) if waste.kind in named]
+        rest = sorted(document.file for document in each.listing())
+        answers.append(([found.get(kind) for kind in named[:3]], found["vectors"] > 0, left, rest))
+        assert each.faults(lambda _: None) == []
+        assert set(each.chunk_counts()) == {EMBEDDER}
+    assert answers[0] == answers[1]
+
+
+def test_what_only_reads_finds_an_empty_index_where_there_is_none(store: Store) -> None:
+    assert store.size() == 0
+    assert store.collection_stats() == {}
+    assert store.lexical(parse("x"), everything(), 5).matches == ()
+    assert store.dense(EMBEDDER, vector("x"), everything(), 5) == []
+    assert store.similarities(EMBEDDER, vector("x"), [1]) == {}
+    assert store.pending(EMBEDDER, everything(), 0, 5) == []
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    assert (store.prune(), list(store.listing()), store.cached("k")) == (0, [], None)
+    assert store.waste(Keep(None, None, datetime.now(UTC))) == []
+    assert store.faults(lambda _: None) == []
+    assert (store.chunk_counts(), store.vector_sets()) == ({}, [])
+
+
+# -- authors and dates -------------------------------------------------------------------------------------
+
+
+def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> None:
+    store.sync(config("a", "b"))
+    store.apply(
+        "a",
+        [
+            changed("1.md", "pelican one", author="Ana Gómez", date="2024-05-01"),
+            changed("2.md", "pelican two", author="JUN", date="2024-06-01T12:00:00"),
+            changed("3.md", "pelican three", date="2025-01-01T00:00:00"),
+        ],
+        [],
+        [],
+    )
+    embed(store)
+
+    def found(**narrow: str) -> list[str]:
+        scope = replace(everything(), **narrow)
+        by_words = sorted(row[1] for row in lexical_rows(store, store.lexical(parse("pelican"), scope, 9)))
+        assert by_words == sorted(row[1] for row in dense_rows(store, vector("x"), scope, 9))
+        return by_words
+
+    assert found() == ["a/1.md", "a/2.md", "a/3.md"]
+    assert found(author="ana gómez") == ["a/1.md"]
+    assert found(author="Jun") == ["a/2.md"]
+    assert found(after="2024-05-01") == ["a/1.md", "a/2.md", "a/3.md"]
+    assert found(after="2024-05-02") == ["a/2.md", "a/3.md"]
+    assert found(before="2024-06-01") == ["a/1.md"]
+    assert found(after="2024-06-01", before="2024-06-02") == ["a/2.md"]
+    document = store.find("a", "1.md")
+    assert document is not None
+    assert (document.author, document.date) == ("Ana Gómez", "2024-05-01")
+    # Another author of the same text costs no vectors, and is what counts from then on.
+    store.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [], [])
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
+
+
+# -- moving, and sharing the work --------------------------------------------------------------------------
+
+
+def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        embed(each)
+        each.remember({"k": "v", "l": "w"})
+    assert sorted(store.answers()) == [("k", "v"), ("l", "w")]
+    assert store.all_token_frequencies(EMBEDDER) == oracle.all_token_frequencies(EMBEDDER)
+    assert store.all_token_frequencies("other") == (0, {})
+    hashes = [document.hash for document in store.listing()]
+    got, wanted = (each.vectors_of(EMBEDDER, [*hashes, "0" * 64]) for each in (store, oracle))
+    assert got.keys() == wanted.keys() == set(hashes)
+    for each in hashes:
+        assert got[each][0] == wanted[each][0]
+        assert np.allclose(got[each][1], wanted[each][1], atol=1e-3)
+    store.take_over(VectorSet(EMBEDDER, "copied", complete=True), 7, {3: 2, 5: 1})
+    assert [each.complete for each in store.vector_sets()] == [True]
+    assert store.all_token_frequencies(EMBEDDER) == (7, {3: 2, 5: 1})
+    assert store.token_frequencies(EMBEDDER, [3, ord("e")]) == (7, [2, 0])
+
+
+def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> None:
+    fill(store)
+    other = opens()
+    first = store.lease(EMBEDDER, everything(), "one", 5, 600)
+    second = other.lease(EMBEDDER, everything(), "two", 5, 600)
+    assert (len(first), len(second)) == (5, 5)
+    # What it holds is not given to it again.
+    assert other.lease(EMBEDDER, everything(), "two", 0, 600) == []
+    assert {each.hash for each in first}.isdisjoint(each.hash for each in second)
+    assert len(store.lease(EMBEDDER, everything(), "three", 50, 600)) == len(TEXTS) - 10
+    # What is held is free again once it was released, embedded, or held for too long.
+    other.release("two")
+    again = store.lease(EMBEDDER, everything(), "four", 50, -1)
+    assert {each.hash for each in again} == {each.hash for each in second}
+    again = store.lease(EMBEDDER, everything(), "five", 50, 600)
+    assert {each.hash for each in again} == {each.hash for each in second}
+    embed(store)
+    assert store.lease(EMBEDDER, everything(), "six", 50, 600) == []
+    store.drop_vectors(everything(), EMBEDDER)
+    assert len(store.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
+
+
+def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: Store, opens: Opens) -> None:
+    fill(store)
+    embed(store)
+    other = opens()
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3)
+    store.drop_vectors(everything(), EMBEDDER)
+    with suppress(StoreError):  # what was known of the store is out of date once
+        other.dense(EMBEDDER, vector("x"), everything(), 3)
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3) == []
+    assert embed(store) == len(TEXTS)
+    assert other.dense(EMBEDDER, vector("x"), everything(), 3)

@@ -1,0 +1,120 @@
+"""A process that is killed while it writes to Milvus: nothing is half there, and the next one goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmd.store.base import Store
+from qmd.store.opening import open_store
+from qmd.text.query import parse
+from tests.store.conftest import needs_milvus
+from tests.store.killed import begin, change
+from tests.store.material import (
+    EMBEDDER,
+    TEXTS,
+    assert_alike,
+    dense_rows,
+    embed,
+    everything,
+    lexical_rows,
+    vector,
+)
+
+pytestmark = needs_milvus
+_ROOT = Path(__file__).resolve().parents[2]
+_QUERIES = ("deploy", "pelicans", "数据库 备份", '"on call"', "perform")
+
+
+def _killed(url: str, writes: int, *more: str) -> bool:
+    """Whether the process was killed before it came to its end."""
+    command = [sys.executable, "-m", "tests.store.killed", url, str(writes), *more]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+def _answers(store: Store) -> list[list[tuple[str, str, float]]]:
+    words = [lexical_rows(store, store.lexical(parse(query), everything(), 9)) for query in _QUERIES]
+    seeds = ("x", "pelicans deploy differently now", TEXTS["ops/backup.md"][:40])
+    return words + [dense_rows(store, vector(seed), everything(), 9) for seed in seeds]
+
+
+def _files(store: Store) -> list[tuple[str, str]]:
+    return [(each.file, each.hash) for each in store.listing()]
+
+
+def _assert_whole_and_resumable(url: str, before: Store, after: Store) -> None:
+    store = open_store("", url, {})
+    assert _files(store) in ([], _files(before), _files(after))
+    whole = after if _files(store) == _files(after) else before
+    if _files(store):
+        for got, wanted in zip(_answers(store)[: len(_QUERIES)], _answers(whole), strict=False):
+            assert_alike(got, wanted)
+        for seed in (TEXTS["ops/deploy.md"][:40], TEXTS["ops/backup.md"][:40]):
+            found = {row[1] for row in dense_rows(store, vector(seed), everything(), 99)}
+            assert found <= {file for file, _ in _files(store)}
+    begin_and_change(store, again=_files(store) != _files(after))
+    assert _files(store) == _files(after)
+    assert store.faults(lambda _: None) == []
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    for got, wanted in zip(_answers(store), _answers(after), strict=True):
+        assert_alike(got, wanted)
+    tokens = [ord(letter) for letter in "pelican数"]
+    assert store.token_frequencies(EMBEDDER, tokens) == after.token_frequencies(EMBEDDER, tokens)
+    store.close()
+
+
+def begin_and_change(store: Store, *, again: bool) -> None:
+    """What the next run does: all of it, or only what is left."""
+    if again and not list(store.listing()):
+        begin(store)
+    elif again:
+        embed(store)
+    change(store)
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> tuple[Store, Store]:
+    """The index before and after, on SQLite."""
+    before, after = (open_store(str(tmp_path / f"{name}.sqlite"), None, {}) for name in ("before", "after"))
+    begin(before)
+    begin(after)
+    change(after)
+    return before, after
+
+
+@pytest.mark.parametrize("writes", [2, 3, 5, 6, 7, 9, 12])
+def test_killed_at_a_write_an_embedded_index_is_whole_and_goes_on(
+    tmp_path: Path, states: tuple[Store, Store], writes: int
+) -> None:
+    url = f"milvus://{tmp_path}/index.db"
+    prepared = open_store("", url, {})
+    begin(prepared)
+    prepared.close()
+    assert _killed(url, writes)
+    _assert_whole_and_resumable(url, *states)
+
+
+@pytest.mark.parametrize("writes", [5, 14, 24])
+def test_killed_while_it_makes_the_index_it_is_made_by_the_next_run(
+    tmp_path: Path, states: tuple[Store, Store], writes: int
+) -> None:
+    url = f"milvus://{tmp_path}/index.db"
+    assert _killed(url, writes, "fresh")
+    _assert_whole_and_resumable(url, *states)
+
+
+@pytest.mark.parametrize("writes", [5, 6, 9])
+def test_killed_at_a_write_to_a_server_the_index_is_whole_and_goes_on(
+    served: str, states: tuple[Store, Store], writes: int
+) -> None:
+    prepared = open_store("", served, {})
+    begin(prepared)
+    prepared.close()
+    assert _killed(served, writes)
+    _assert_whole_and_resumable(served, *states)

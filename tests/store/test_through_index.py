@@ -1,0 +1,211 @@
+"""The whole program on every store: the same answers as on SQLite, to all that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.errors import ConfigError, ConflictError, QmdError
+from tests.conftest import Notes
+from tests.store.conftest import HAS_MILVUS, MILVUS, needs_milvus
+from tests.store.material import TEXTS
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "notes"
+
+
+@pytest.fixture
+def index(tmp_path: Path, url: str | None, environ: dict[str, str]) -> Iterator[qmd.Index]:
+    """An empty index on the store under test."""
+    with qmd.open_index(tmp_path / "tested.sqlite", store=url, environ=environ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
+    with qmd.open_index(tmp_path / "compared.sqlite", environ=environ) as opened:
+        yield opened
+
+
+def _assert_alike(got: qmd.SearchResponse, wanted: qmd.SearchResponse) -> None:
+    """The same documents in the same order, scores within 1e-3, and the same stages."""
+    assert [(hit.file, hit.snippet) for hit in got.hits] == [(hit.file, hit.snippet) for hit in wanted.hits]
+    assert [hit.score for hit in got.hits] == pytest.approx([hit.score for hit in wanted.hits], abs=1e-3)
+    assert _ran(got) == _ran(wanted)
+
+
+def _ran(response: qmd.SearchResponse) -> dict[str, str]:
+    return {stage.stage: stage.status for stage in response.stages}
+
+
+@pytest.mark.parametrize("kind", MILVUS, indirect=True)
+def test_a_day_with_the_index_goes_as_on_sqlite(index: qmd.Index, sqlite: qmd.Index, notes: Notes) -> None:
+    folder = notes({name: text for name, text in TEXTS.items() if name != "long.md"})
+    for each in (index, sqlite):
+        report = each.add_collection(str(folder), "mine")
+        assert (report.added, report.problems) == (11, [])
+        each.add_collection(str(EXAMPLES), "examples")
+        assert each.status().needs_embedding == 19
+        each.embed()
+        each.add_context("qmd://mine/ops", "how the service is run")
+
+    def searches() -> None:
+        for query in ("how do we release", "数据库 恢复", "deploy", "on call", "backup -restore"):
+            for collections in ((), ("mine",)):
+                for way in ("search", "vsearch", "query"):
+                    got, wanted = (
+                        getattr(each, way)(query, collections=collections) for each in (index, sqlite)
+                    )
+                    _assert_alike(got, wanted)
+
+    searches()
+    for reference in ("mine/ops/deploy.md", "march.md", "qmd://mine/笔记/部署.md"):
+        assert _told(index, reference) == _told(sqlite, reference)
+    assert [page.document.file for page in index.multi_get("mine/ops/*.md").items] == [
+        page.document.file for page in sqlite.multi_get("mine/ops/*.md").items
+    ]
+    assert [each.file for each in index.documents("mine/meetings")] == [
+        each.file for each in sqlite.documents("mine/meetings")
+    ]
+
+    (folder / "ops" / "deploy.md").write_text(
+        "# Shipping\n\nPelicans carry the release now.", encoding="utf-8"
+    )
+    (folder / "ops" / "backup.md").rename(folder / "dumps.md")
+    (folder / "code" / "foo_bar.md").unlink()
+    for each in (index, sqlite):
+        each.rename_collection("mine", "ours")
+        with pytest.raises(ConflictError):
+            each.rename_collection("ours", "examples")
+        reports = {report.collection: report for report in each.update()}
+        assert (reports["ours"].added, reports["ours"].updated, reports["ours"].removed) == (1, 1, 2)
+        assert each.status().needs_embedding == 1
+        each.embed()
+    for query in ("pelicans release", "nightly dump", "foo_bar"):
+        _assert_alike(index.query(query), sqlite.query(query))
+
+    for each in (index, sqlite):
+        assert each.remove_collection("examples") == 8
+        each.update()
+        each.cleanup()
+        assert each.cleanup(dry_run=True).items == ()
+    kept, others = index.status(), sqlite.status()
+    assert (kept.total_documents, kept.needs_embedding, kept.has_vector_index) == (10, 0, True)
+    assert [each.chunks for each in kept.vectors] == [each.chunks for each in others.vectors]
+    assert [finding for finding in index.doctor() if finding.level == "problem"] == []
+
+
+def _told(index: qmd.Index, reference: str) -> tuple[str, str, str | None]:
+    page = index.get(reference)
+    return page.document.file, page.text, page.context
+
+
+@needs_milvus
+@pytest.mark.parametrize("place", ["config", "variable", "argument"])
+def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
+    tmp_path: Path, environ: dict[str, str], notes: Notes, place: str
+) -> None:
+    folder = notes({"a.md": "pelicans"})
+    url = f"milvus://{tmp_path}/named.db"
+    config = Path(environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"collections:\n  n:\n    path: {folder}\n", encoding="utf-8")
+    if place == "config":
+        config.write_text(f"store: {url}\n" + config.read_text(encoding="utf-8"), encoding="utf-8")
+    variables = environ | ({"QMD_STORE": url} if place == "variable" else {})
+    with qmd.open_index(environ=variables, store=url if place == "argument" else None) as index:
+        assert index.status().index == url
+        assert not (tmp_path / "named.db").exists()
+        index.update()
+        assert [hit.file for hit in index.search("pelicans").hits] == ["n/a.md"]
+    assert (tmp_path / "named.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://host/db", "no kind of store"),
+        ("/some/file.db", "no address of a store"),
+        ("milvus://user:secret@host/db", "no user and no password"),
+        ("milvus://host:port/db", "cannot be read"),
+        ("milvus://host/a/b", "no name of a database"),
+        ("milvus:relative.db", "neither a server nor an absolute file"),
+        ("milvus://host/db?x=1", "ends with the database"),
+    ],
+)
+def test_an_address_that_is_none_says_what_is_wrong_and_no_secret(
+    tmp_path: Path, environ: dict[str, str], url: str, said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ)
+    assert said in caught.value.message
+    assert "secret" not in caught.value.in_one_line()
+    assert caught.value.hint
+
+
+@needs_milvus
+def test_a_server_that_does_not_answer_is_said_so(tmp_path: Path, environ: dict[str, str]) -> None:
+    variables = environ | {"QMD_MILVUS_TOKEN": "hush:hush"}
+    with pytest.raises(QmdError) as caught:
+        qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=variables)
+    assert "cannot reach Milvus at milvus://127.0.0.1:1/db" in caught.value.message
+    assert "hush" not in caught.value.in_one_line()
+
+
+@pytest.mark.skipif(HAS_MILVUS, reason="the extra 'milvus' is installed")
+def test_without_the_extra_the_error_names_it(tmp_path: Path, environ: dict[str, str]) -> None:
+    with pytest.raises(QmdError) as caught:
+        qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=environ)
+    assert caught.value.hint == "pip install 'qmd-python[milvus]'"
+
+
+@needs_milvus
+def test_a_file_that_another_process_has_is_busy_with_a_way_out(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    import subprocess
+    import sys
+
+    url = f"milvus://{tmp_path}/index.db"
+    holder = (
+        "import sys; from qmd.store.milvus.lite import start; start(sys.argv[1]); print(flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", holder, str(tmp_path / "index.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(qmd.BusyError) as caught:
+        qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ)
+    assert "milvus-lite server" in (caught.value.hint or "")
+    process.communicate(b"\n")
+    with qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index:
+        assert index.status().total_documents == 0
+
+
+def test_a_project_may_not_choose_a_store_unasked(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    from dataclasses import replace
+
+    from qmd.config.paths import locate
+    from qmd.engine.index import Index
+
+    folder = notes(
+        {"a.md": "pelicans", ".qmd/index.yml": "store: milvus://elsewhere:1/db\ncollections: {}\n"}
+    )
+    locations = locate(None, environ, str(folder))
+    assert locations.project == str(folder)
+    with Index(locations, environ=environ) as index:
+        assert index.status().index == locations.index
+        assert [(each.kind, each.value) for each in index.trust.unapproved()] == [
+            ("store", "milvus://elsewhere:1/db")
+        ]
+    approved = environ | {"QMD_TRUST_LOCAL_CONFIG": "1"}
+    if HAS_MILVUS:
+        with pytest.raises(QmdError, match="elsewhere"):
+            Index(replace(locations), environ=approved)
