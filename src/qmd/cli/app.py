@@ -58,6 +58,7 @@ COMMANDS: Table = (
             ("cleanup", "qmd.cli.upkeep:cleanup", "Throw away what nothing uses any more."),
             ("backup", "qmd.cli.backup:backup", "Copy the index and its index.yml to one file."),
             ("restore", "qmd.cli.backup:restore", "Make the index what a backup holds."),
+            ("store", "qmd.cli.store:store", "Move the index between stores."),
         ),
     ),
     (

@@ -9,6 +9,7 @@ from typing import get_args
 from qmd.errors import ConfigError
 from qmd.types import Config, Ranking
 
+DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
 # What SQLite keeps the busy timeout in.
 MAX_BUSY_TIMEOUT_MS = 2**31 - 1
@@ -37,6 +38,7 @@ class Settings:
     editor_uri: str | None = None
     threads: int | None = None
     busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
+    embed_lease_seconds: int = DEFAULT_LEASE_SECONDS
     max_ram_mb: int | None = None
     openai_api_key: str | None = field(default=None, repr=False)
     openai_api_key_file: str | None = None
@@ -61,6 +63,8 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         server_timeout=_whole_number(environ, "QMD_SERVER_TIMEOUT", 1, MAX_SERVER_TIMEOUT)
         or DEFAULT_SERVER_TIMEOUT,
         busy_timeout_ms=busy_timeout_ms(environ),
+        embed_lease_seconds=_whole_number(environ, "QMD_EMBED_LEASE", 1, MAX_LEASE_SECONDS)
+        or DEFAULT_LEASE_SECONDS,
     )
 
 

@@ -5,13 +5,17 @@ What the other has already is left as it is, so that a copy that was interrupted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
-from qmd.errors import StoreError
+from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
+from qmd.store.opening import open_store
+from qmd.store.sqlite.opening import belongs_to_us
 from qmd.types import Config, Document, Fingerprint, SourceText
 
 #: What is fetched and written together: documents, texts with their vectors, answers of models.
@@ -37,6 +41,37 @@ class CopyReport:
     total_chunks: int
 
 
+def between(
+    source: str, target: str, config: Config, environ: Mapping[str, str], on_progress: OnProgress
+) -> CopyReport:
+    """`copy` from one place to another; each is the address of a store, or the path of an index file.
+
+    Raises `UsageError` where they are the same or there is nothing to copy, `ConflictError` where the target
+    holds collections that are not in the configuration, and what opening them raises.
+    """
+    with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
+        if first.location == second.location:
+            raise UsageError("a store cannot be copied to itself", "name another one")
+        if not any(held.documents for held in first.collection_stats().values()):
+            raise UsageError(f"there is nothing in {first.location}", "see 'qmd status' for the one in use")
+        others = sorted(second.collection_stats().keys() - config.collections.keys())
+        if others:
+            raise ConflictError(
+                f"{second.location} holds collections that this configuration does not have: "
+                f"{', '.join(others)}",
+                "name an empty store, or remove them there first",
+            )
+        return copy(first, second, config, on_progress)
+
+
+def _open(place: str, environ: Mapping[str, str]) -> Store:
+    is_address = "://" in place
+    path = "" if is_address else os.path.abspath(os.path.expanduser(place))
+    if path and not belongs_to_us(path):
+        raise ForeignIndexError(f"{path} is no index of qmd's", "name another file")
+    return open_store(path, place if is_address else None, environ)
+
+
 def copy(
     source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
 ) -> CopyReport:
@@ -45,19 +80,21 @@ def copy(
     Raises `StoreError` where they differ in the end: then the source has changed meanwhile.
     """
     target.sync(config)
+    held = source.collection_stats()
+    names = [name for name in config.collections if name in held]
     documents = removed = 0
-    for name in config.collections:
+    for name in names:
         added, gone = _copy_collection(source, target, name, on_progress)
         documents, removed = documents + added, removed + gone
     target.prune()
     target.refresh_statistics(force=True)
-    scope = Scope(tuple(config.collections))
+    scope = Scope(tuple(names))
     chunks = 0
     for each in source.vector_sets():
         chunks += _copy_vectors(source, target, each, scope, on_progress)
     for batch in _batches(source.answers(), _ANSWERS):
         target.remember(dict(batch))
-    return _verified(source, target, config, CopyReport(documents, removed, chunks, 0, 0))
+    return _verified(source, target, names, CopyReport(documents, removed, chunks, 0, 0))
 
 
 def _copy_collection(source: Store, target: Store, name: str, on_progress: OnProgress) -> tuple[int, int]:
@@ -117,10 +154,10 @@ def _copy_vectors(
     return added
 
 
-def _verified(source: Store, target: Store, config: Config, report: CopyReport) -> CopyReport:
+def _verified(source: Store, target: Store, names: Sequence[str], report: CopyReport) -> CopyReport:
     """The report with what both hold, once everything has been compared."""
     documents = 0
-    for name in config.collections:
+    for name in names:
         wanted, present = source.manifest(name), target.manifest(name)
         if wanted != present:
             raise _different(f"the documents of '{name}' ({len(wanted):,} and {len(present):,})")
@@ -128,10 +165,15 @@ def _verified(source: Store, target: Store, config: Config, report: CopyReport) 
         if any((mine.path, mine.hash) != (theirs.path, theirs.hash) for mine, theirs in pairs):
             raise _different(f"the texts of '{name}'")
         documents += len(wanted)
-    mine, theirs = source.chunk_counts(), target.chunk_counts()
-    if mine != theirs:
-        raise _different(f"the vectors ({sum(mine.values()):,} and {sum(theirs.values()):,} chunks)")
-    return CopyReport(report.documents, report.removed, report.chunks, documents, sum(mine.values()))
+    scope = Scope(tuple(names))
+    for each in source.vector_sets():
+        lacking = [store.pending_count(each.fingerprint, scope) for store in (source, target)]
+        if lacking[0] != lacking[1]:
+            raise _different(
+                f"the vectors of {each.name} ({lacking[0]:,} and {lacking[1]:,} texts lack them)"
+            )
+    total = sum(source.chunk_counts().values())
+    return replace(report, total_documents=documents, total_chunks=total)
 
 
 def _different(what: str) -> StoreError:

@@ -39,8 +39,6 @@ _TEXTS_AT_ONCE = 16
 _TOKEN_CHARACTERS = 64
 #: Texts leased at a time: few, so that memory holds a batch, and a worker that dies keeps little from others.
 _LEASED = 64
-#: How long a worker may take for a batch, in seconds, before others take its texts over.
-LEASE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +105,17 @@ def embedding_lock(location: str) -> Iterator[None]:
 
 
 def embed(
-    store: Store, embedder: Embedder, into: VectorSet, scope: Scope, on_progress: OnProgress | None = None
+    store: Store,
+    embedder: Embedder,
+    into: VectorSet,
+    scope: Scope,
+    lease: float,
+    on_progress: OnProgress | None = None,
 ) -> EmbedReport:
     """Embed every text of a scope that is not in a set yet, and that no other worker is about to embed.
 
-    The caller holds `embedding_lock`.
+    `lease` is how long it may take for a batch, in seconds, before others take its texts over. The caller
+    holds `embedding_lock`.
     """
     started = time.monotonic()
     total = store.pending_count(into.fingerprint, scope)
@@ -124,18 +128,20 @@ def embed(
             on_progress(EmbedProgress(texts, total, chunks, left))
 
     progress()
-    for share in shares(store, embedder, into, scope, worker_name()):
+    for share in shares(store, embedder, into, scope, worker_name(), lease):
         texts, chunks = texts + share.texts, chunks + share.chunks
         progress()
     return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
 
 
-def shares(store: Store, embedder: Embedder, into: VectorSet, scope: Scope, worker: str) -> Iterator[Share]:
+def shares(
+    store: Store, embedder: Embedder, into: VectorSet, scope: Scope, worker: str, lease: float
+) -> Iterator[Share]:
     """Embed texts that nobody else holds until there are none; yields what each batch was."""
     batch: list[tuple[Pending, list[Chunk]]] = []
     waiting = 0
     try:
-        while found := store.lease(into.fingerprint, scope, worker, _LEASED, LEASE):
+        while found := store.lease(into.fingerprint, scope, worker, _LEASED, lease):
             for item in found:
                 pieces = cut(item.text, embedder)
                 if not pieces:
@@ -147,7 +153,7 @@ def shares(store: Store, embedder: Embedder, into: VectorSet, scope: Scope, work
                     yield Share(len(batch), waiting)
                     batch, waiting = [], 0
                     # Long texts take long: what is still to do stays this worker's.
-                    store.lease(into.fingerprint, scope, worker, 0, LEASE)
+                    store.lease(into.fingerprint, scope, worker, 0, lease)
         if batch:
             _store(store, embedder, into, batch)
             yield Share(len(batch), waiting)

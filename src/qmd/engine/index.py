@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.engine import embedding, indexing
+    from qmd.engine import copying, embedding, indexing
     from qmd.engine.backup import Backup
+    from qmd.engine.copying import CopyReport
     from qmd.engine.doctor import Finding
     from qmd.engine.documents import Library, Page, Pages
     from qmd.engine.evaluation import benchmarking, ways
@@ -381,7 +382,8 @@ class Index:
                 threads = self.settings.threads
                 report = embed_together(self._store, task, into, workers, threads, on_progress)
             else:
-                report = embedding.embed(self._store, self.roles.embedder, into, scope, on_progress)
+                lease = self.settings.embed_lease_seconds
+                report = embedding.embed(self._store, self.roles.embedder, into, scope, lease, on_progress)
             # Not this view's own: vectors of what it does not see stay until they are replaced as well.
             return sets.finish(self._store, Index._permitted(self), self.roles, report)
 
@@ -391,8 +393,9 @@ class Index:
         """Embed, as one worker of several, what no other holds; see `workers`."""
         from qmd.engine import embedding
 
-        scope = Scope(tuple(collections))
-        for share in embedding.shares(self._store, self.roles.embedder, self.roles.vector_set, scope, worker):
+        scope, lease = Scope(tuple(collections)), self.settings.embed_lease_seconds
+        embedder, into = self.roles.embedder, self.roles.vector_set
+        for share in embedding.shares(self._store, embedder, into, scope, worker, lease):
             on_share(share)
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
@@ -650,6 +653,14 @@ class Index:
         from qmd.engine import pulling
 
         return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
+
+    def copy_store(
+        self, source: str, target: str, *, on_progress: copying.OnProgress = lambda *_: None
+    ) -> CopyReport:
+        """Copy what one store holds to another, without embedding anything; see `copying.between`."""
+        from qmd.engine import copying
+
+        return copying.between(source, target, self.config, self._environ, on_progress)
 
     def export_models(
         self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None

@@ -128,6 +128,11 @@ class View(Index):
         self._needs_all("copy the index")
         return super().backup(*args, **options)
 
+    def copy_store(self, *args: Any, **options: Any) -> Any:
+        self._may_change()
+        self._needs_all("copy stores")
+        return super().copy_store(*args, **options)
+
     def pull(self, *args: Any, **options: Any) -> Any:
         self._may_change()
         self._needs_all("fetch models, which everyone's searches use")

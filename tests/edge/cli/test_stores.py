@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from tests.edge.cli.conftest import User
-from tests.store.conftest import needs_milvus
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from qmd.config import editing
+from qmd.store.base import Scope, Store
+from qmd.store.opening import open_store
+from qmd.types import Collection
+from tests.edge.cli.conftest import MakeUser, User
+from tests.store.conftest import milvus_port, needs_milvus, served  # noqa: F401 - fixtures
+
+QUERIES = ("deploy", "数据库 恢复", "how do we release")
 
 
 @needs_milvus
@@ -44,3 +59,82 @@ def test_an_address_that_is_none_is_refused_in_a_line(user: User) -> None:
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines()[0] == "Error: a store's address holds no user and no password"
     assert "QMD_MILVUS_TOKEN" in result.stderr and "hush" not in result.stderr
+
+
+@needs_milvus
+def test_an_index_is_moved_to_milvus_and_back(user: User) -> None:
+    milvus = f"milvus://{user.home}/there.db"
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    user.ok("embed", "-q")
+    before = [user.ok("vsearch", query, "--json") for query in QUERIES]
+    assert "Copied" in user.ok("store", "copy", ".", milvus)
+    assert sorted(user.ok("--store", milvus, "vsearch", QUERIES[0], "--files").splitlines()) == sorted(
+        user.ok("vsearch", QUERIES[0], "--files").splitlines()
+    )
+    assert user.ok("--store", milvus, "embed", "-q").startswith("Nothing to embed")
+    assert user.ok("--store", milvus, "update").strip().endswith("unchanged")
+    back = user.home / "back.sqlite"
+    user.ok("store", "copy", milvus, str(back))
+    user.environ["QMD_INDEX_PATH"] = str(back)
+    assert [user.ok("vsearch", query, "--json") for query in QUERIES] == before
+
+
+# -- several machines --------------------------------------------------------------------------------------
+
+
+@needs_milvus
+def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
+    make_user: MakeUser,
+    served: str,  # noqa: F811 - the fixture imported above
+) -> None:
+    texts = 150
+    machines = [make_user(f"machine-{number}") for number in range(3)]
+    folder = machines[0].home / "many"
+    folder.mkdir()
+    for number in range(texts):
+        line = f"The heron number {number} stands in the water of lake {number % 7}. "
+        (folder / f"{number:03}.md").write_text(f"# Note {number}\n\n{line * 12}", encoding="utf-8")
+    for user in machines:
+        user.environ |= {"QMD_STORE": served, "QMD_EMBED_LEASE": "4"}
+        file = Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
+        editing.add_collection(str(file), Collection("many", str(folder)))
+    machines[0].ok("update")
+
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "qmd", "embed"],
+            env=user.environ,
+            cwd=user.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for user in machines
+    ]
+    with closing(open_store("", served, {})) as store:
+        _until(lambda: store.all_token_frequencies(_fingerprint(store))[0] > 0, processes)
+        os.kill(processes[1].pid, signal.SIGKILL)
+        done = [process.communicate() for process in processes]
+        assert [process.returncode for process in processes] == [0, -signal.SIGKILL, 0], done
+        embedded = [_texts_of(out) for out, _ in (done[0], done[2])]
+        # What the dead one held is free again when its time is up.
+        while store.pending_count(_fingerprint(store), Scope(("many",))):
+            machines[2].ok("embed", "-q")
+        chunks, _ = store.all_token_frequencies(_fingerprint(store))
+        # Each text is one chunk, and was counted once.
+        assert chunks == store.chunk_counts()[_fingerprint(store)] == texts
+        assert all(embedded), done
+
+
+def _fingerprint(store: Store) -> str:
+    return next((each.fingerprint for each in store.vector_sets()), "")
+
+
+def _until(holds: Callable[[], bool], processes: list[subprocess.Popen[str]]) -> None:
+    while not holds():
+        assert any(process.poll() is None for process in processes)
+
+
+def _texts_of(out: str) -> int:
+    found = re.search(r"Embedded (\d+) text", out)
+    return int(found[1]) if found else 0

@@ -48,6 +48,8 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("QMD_THREADS", "many"),
         ("QMD_THREADS", "٣"),
         ("QMD_THREADS", "9" * 5000),
+        ("QMD_EMBED_LEASE", "0"),
+        ("QMD_EMBED_LEASE", "3601"),
         ("QMD_SQLITE_BUSY_TIMEOUT", "-5"),
         ("QMD_SQLITE_BUSY_TIMEOUT", "2147483648"),
         ("QMD_SQLITE_BUSY_TIMEOUT", "1e3"),

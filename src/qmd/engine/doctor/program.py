@@ -21,6 +21,7 @@ VARIABLES = frozenset(
         "QMD_ARCHIVE_DIR",
         "QMD_CONFIG_DIR",
         "QMD_EDITOR_URI",
+        "QMD_EMBED_LEASE",
         "QMD_EMBED_MODEL",
         "QMD_GENERATE_MODEL",
         "QMD_INDEX_PATH",
