@@ -81,8 +81,11 @@ OnProgress = Callable[[EmbedProgress], None]
 
 
 @contextmanager
-def embedding_lock(location: str) -> Iterator[None]:
-    """Hold the right to embed into an index. Raises `BusyError` where another process has it."""
+def embedding_lock(location: str) -> Iterator[str]:
+    """Hold the right to embed for an index on this machine. Raises `BusyError` where another process has it.
+
+    Yields what the names of its workers begin with: what such a worker still holds, it held when it died.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(location + ".embed.lock", timeout=0)
@@ -99,7 +102,7 @@ def embedding_lock(location: str) -> Iterator[None]:
             f"cannot write beside {location}: {reason}", "check the folder's permissions and free space"
         ) from error
     try:
-        yield
+        yield _crew(location)
     finally:
         lock.release()
 
@@ -109,13 +112,13 @@ def embed(
     embedder: Embedder,
     into: VectorSet,
     scope: Scope,
+    worker: str,
     lease: float,
     on_progress: OnProgress | None = None,
 ) -> EmbedReport:
     """Embed every text of a scope that is not in a set yet, and that no other worker is about to embed.
 
-    `lease` is how long it may take for a batch, in seconds, before others take its texts over. The caller
-    holds `embedding_lock`.
+    `lease` is how long it may take for a batch, in seconds, before others take its texts over.
     """
     started = time.monotonic()
     total = store.pending_count(into.fingerprint, scope)
@@ -128,7 +131,7 @@ def embed(
             on_progress(EmbedProgress(texts, total, chunks, left))
 
     progress()
-    for share in shares(store, embedder, into, scope, worker_name(), lease):
+    for share in shares(store, embedder, into, scope, worker, lease):
         texts, chunks = texts + share.texts, chunks + share.chunks
         progress()
     return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
@@ -161,9 +164,20 @@ def shares(
         store.release(worker)
 
 
-def worker_name() -> str:
-    """A name that no other worker has, on any machine."""
-    return f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+def worker_name(crew: str) -> str:
+    """A name for a worker of a crew that no other one has."""
+    return f"{crew}{secrets.token_hex(8)}"
+
+
+def _crew(location: str) -> str:
+    """What tells the workers for an index on this machine from those on others, as far as can be known."""
+    try:
+        with open("/etc/machine-id", "rb") as file:
+            machine = file.read(64)
+    except OSError:
+        machine = b""
+    place = [platform.node().encode(), machine, os.fsencode(os.path.realpath(location))]
+    return hashlib.sha256(b"\0".join(place)).hexdigest()[:16] + "/"
 
 
 def embed_texts(

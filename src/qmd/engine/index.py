@@ -370,7 +370,8 @@ class Index:
         kept = sending.kept(self.config, self.roles, "embed")
         scope = Scope(sending.sendable(self._scope(collections).collections, kept))
         sending.announce(self._store, self.roles, "embed")
-        with embedding.embedding_lock(self.locations.index):
+        with embedding.embedding_lock(self.locations.index) as crew:
+            self._store.release(crew)
             into = self.roles.vector_set
             if force:
                 self._store.drop_vectors(scope, into.fingerprint)
@@ -380,10 +381,11 @@ class Index:
 
                 task = Task(self.locations, dict(self._environ), scope.collections)
                 threads = self.settings.threads
-                report = embed_together(self._store, task, into, workers, threads, on_progress)
+                report = embed_together(self._store, task, into, crew, workers, threads, on_progress)
             else:
-                lease = self.settings.embed_lease_seconds
-                report = embedding.embed(self._store, self.roles.embedder, into, scope, lease, on_progress)
+                worker, lease = embedding.worker_name(crew), self.settings.embed_lease_seconds
+                embedder = self.roles.embedder
+                report = embedding.embed(self._store, embedder, into, scope, worker, lease, on_progress)
             # Not this view's own: vectors of what it does not see stay until they are replaced as well.
             return sets.finish(self._store, Index._permitted(self), self.roles, report)
 

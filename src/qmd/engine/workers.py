@@ -46,6 +46,7 @@ def embed(
     store: Store,
     task: Task,
     into: VectorSet,
+    crew: str,
     count: int,
     threads: int | None = None,
     on_progress: OnProgress | None = None,
@@ -53,13 +54,13 @@ def embed(
     """Embed what a set lacks, by `count` processes that share `threads` (None: as many as there are cores).
 
     A worker that dies is replaced, and others take over what it held. Raises `ModelError` where as many died
-    as were asked for, and what stops a worker. The caller holds `embedding_lock`.
+    as were asked for, and what stops a worker. The caller holds `embedding_lock`, which gives `crew`.
     """
     started = time.monotonic()
     total = store.pending_count(into.fingerprint, Scope(task.collections))
     each = max(1, (threads or os.cpu_count() or 1) // count)
     task = Task(task.locations, {**task.environ, "QMD_THREADS": str(each)}, task.collections)
-    workers = [_start(task) for _ in range(min(count, total))]
+    workers = [_start(task, crew) for _ in range(min(count, total))]
     done = Share(0, 0)
     lost = 0
     try:
@@ -80,7 +81,7 @@ def embed(
                         store.release(worker.name)
                         if lost >= count:
                             raise _too_many(lost, worker.process.exitcode)
-                        workers.append(_start(task))
+                        workers.append(_start(task, crew))
     finally:
         for worker in workers:
             worker.process.terminate()
@@ -91,8 +92,8 @@ def embed(
     return EmbedReport(done.texts, done.chunks, time.monotonic() - started, into.name, lost=lost)
 
 
-def _start(task: Task) -> _Worker:
-    name = worker_name()
+def _start(task: Task, crew: str) -> _Worker:
+    name = worker_name(crew)
     context = multiprocessing.get_context("spawn")
     told, telling = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(task, name, telling), name=name, daemon=True)

@@ -44,6 +44,9 @@ Score = Annotated[float, Field(ge=0, le=1)]
 Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": r"\S"})]
 Intent = Annotated[str, Field(max_length=MAX_QUERY)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
+Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": r"\S"})]
+#: A part of one will do: `2024-06`.
+Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"format": "date"})]
 
 
 class Arguments(BaseModel):
@@ -104,9 +107,9 @@ class SearchArguments(Arguments):
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
     collection: Name | None = None
-    author: Name | None = None
-    after: Name | None = None
-    before: Name | None = None
+    author: Author | None = None
+    after: Date | None = None
+    before: Date | None = None
 
     def request(self) -> SearchRequest:
         """What the engine is asked."""
@@ -144,9 +147,9 @@ class QueryArguments(Arguments):
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
     collection: Name | None = None
-    author: Name | None = None
-    after: Name | None = None
-    before: Name | None = None
+    author: Author | None = None
+    after: Date | None = None
+    before: Date | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
     intent: Intent | None = None
     candidate_limit: Limit = DEFAULT_CANDIDATES

@@ -276,8 +276,8 @@ class Store(Protocol):
         """
         ...
 
-    def release(self, worker: str) -> None:
-        """Let go of what a worker holds."""
+    def release(self, workers: str) -> None:
+        """Let go of what workers hold whose names begin so."""
         ...
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None: ...

@@ -40,7 +40,7 @@ class LeasesPart(Part):
             )
             return found
 
-    def release(self, worker: str) -> None:
-        """Let go of what a worker holds."""
+    def release(self, workers: str) -> None:
+        """Let go of what workers hold whose names begin so."""
         with self._database.transaction() as db:
-            db.execute("DELETE FROM leases WHERE worker = ?", (worker,))
+            db.execute("DELETE FROM leases WHERE substr(worker, 1, ?) = ?", (len(workers), workers))
