@@ -14,7 +14,7 @@ _ORDER = ("scifact", "claude_docs", "code_chunks", "tldr_zh2en", "tidb_docs_zh",
 
 
 def main() -> None:
-    sections = (quality, speed, in_process, serving, load, synthetic, vectors, embedding, install_size)
+    sections = (quality, speed, in_process, serving, load, synthetic, vectors, scale, embedding, install_size)
     parts = [text for section in sections if (text := section())]
     _put(_HERE / "README.md", "results", "\n\n".join(parts))
     for name, text in (("faults", faults()), ("fuzz", fuzz())):
@@ -154,6 +154,57 @@ def vectors() -> str:
     ]
     heads = ["scope", "vectors", "time / reading the int8 matrix", "the same, processor time", "recall@10"]
     return f"### Exact vector search, {result['dimension']} dimensions\n\n" + table(heads, rows)
+
+
+def scale() -> str:
+    result = _load("scale.json")
+    if not result:
+        return ""
+    files, growth = result["files"], result["growth"]
+    facts = [
+        ["files, documents", f"{files['files']:,}, {files['documents']:,}"],
+        ["text, index", f"{files['text_mb']:.0f} MB, {files['index_mb']:.0f} MB"],
+        ["`collection add`, peak memory", f"{files['index_seconds']:.0f} s, {files['index_peak_mb']} MB"],
+        ["update without changes", f"{files['update_seconds']:.1f} s, {files['update_peak_mb']} MB"],
+    ]
+    for kind in ("selective", "questions"):
+        for part, label in (("", ""), ("_1%", ", collection of 1%")):
+            name = f"search_{kind}{part}"
+            facts.append([f"{kind}{label}, p50 / p95", f"{files[f'{name}_p50']} / {files[f'{name}_p95']} ms"])
+    rows = [
+        ("text and terms, s", "text_seconds"),
+        ("vectors into blocks, s", "vector_seconds"),
+        ("index, MB", "index_mb"),
+        ("memory with `search`, MB", "search_peak_mb"),
+        ("memory with `query`, MB", "query_peak_mb"),
+        ("`search`, selective", "selective"),
+        ("the same, collection of 1%", "selective_1%"),
+        ("`search`, questions", "questions"),
+        ("the same, collection of 1%", "questions_1%"),
+        ("`vsearch`", "vsearch"),
+        ("the same, collection of 1%", "vsearch_1%"),
+        ("`query`, not reranked", "query_not_reranked"),
+        ("`query`, 30 reranked", "query"),
+        ("vectors alone", "dense"),
+        ("vectors alone / reading the matrix", "dense_over_reading"),
+        ("recall@10", "recall@10"),
+        ("vectors alone, collection of 1%", "dense_1%"),
+        ("recall@10 of that", "recall@10_1%"),
+    ]
+    body = [[label, *(_figure(each, key) for each in growth)] for label, key in rows]
+    heads = ["documents, one vector each", *(f"{each['documents']:,}" for each in growth)]
+    return (
+        f"### {files['files']:,} real files\n\n{table(['', ''], facts)}\n\n"
+        f"### From a thousand to a million (milliseconds, p50 / p95, warm)\n\n{table(heads, body)}\n\n"
+        "![the same as a plot](results/scale.svg)"
+    )
+
+
+def _figure(row: dict[str, Any], key: str) -> object:
+    if key in row:
+        return f"{row[key]:,}"
+    p95 = row.get(f"{key}_p95")
+    return f"{row[f'{key}_p50']}" + (f" / {p95}" if p95 is not None else "")
 
 
 def embedding() -> str:
