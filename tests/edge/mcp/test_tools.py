@@ -16,6 +16,7 @@ MOST_TOKENS = 1_700
 
 LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
 TEXT = {"type": "string"}
+DATE = TEXT | {"format": "date"}
 COUNT = {"type": "integer", "minimum": 1}
 FLAG = {"type": "boolean"}
 
@@ -50,8 +51,8 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
         "collection": TEXT,
         "author": TEXT,
-        "after": TEXT,
-        "before": TEXT,
+        "after": DATE,
+        "before": DATE,
     }
     typed = {
         "type": "object",
