@@ -279,7 +279,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 5))
+    figure, axes = pyplot.subplots(figsize=(9, 5))
     sizes = [row["documents"] for row in rows]
     for key, label in (
         ("selective_p50", "search, selective"),
@@ -296,7 +296,7 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
         xscale="log", yscale="log", xlabel="documents, one vector each", ylabel="milliseconds, p50, warm"
     )
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 
