@@ -65,7 +65,9 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
 
     session.folder()
     with Bar("Restoring", quiet=session.quiet) as bar:
-        done = restore(session.index_name, file, config=config, force=force, on_pages=_shown(bar))
+        done = restore(
+            session.index_name, file, store=session.store, config=config, force=force, on_pages=_shown(bar)
+        )
     since = f", as of {local_time(done.backup.made)}" if done.backup.made else ""
     say(f"Restored {one_line(done.index)}: {_held(done.backup)}{since}.")
     if done.config:

@@ -15,6 +15,7 @@ from qmd.config.paths import Locations, locate
 from qmd.config.settings import busy_timeout_ms
 from qmd.engine.embedding import embedding_lock
 from qmd.engine.index import beside_foreign
+from qmd.engine.stores import at, place_of
 from qmd.errors import (
     BusyError,
     ConfigError,
@@ -68,6 +69,11 @@ def make(
     `target` is a file or a folder, by default the current one. Raises `NotFoundError` where there is no
     index, `ConflictError` for a file that is there unless `force`, `StoreError`.
     """
+    if "://" in store.location:
+        raise StoreError(
+            f"{store.location} is not copied to a file as it is",
+            "'qmd store copy . FILE' makes an index file of it; Milvus has a backup of its own",
+        )
     if not os.path.exists(store.location):
         raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
     path = os.path.abspath(target or os.curdir)
@@ -97,12 +103,13 @@ def restore(
     name: str | None,
     source: str,
     *,
+    store: str | None = None,
     environ: Mapping[str, str] | None = None,
     config: bool = False,
     force: bool = False,
     on_pages: OnPages = lambda done, total: None,
 ) -> Restored:
-    """Make the index that a command with `--index name` uses what a backup holds.
+    """Make the index that a command with `--index name` and `--store store` uses what a backup holds.
 
     The file is checked before anything changes, and the index that was there is kept beside the restored one.
     `index.yml` is written where it is missing, or with `config`. `force`: even in the place of a file that
@@ -110,7 +117,8 @@ def restore(
     and `BusyError` where another process is writing or embedding; then all is as it was.
     """
     variables = os.environ if environ is None else environ
-    locations = beside_foreign(locate(name, variables, os.getcwd()))
+    locations = beside_foreign(at(locate(name, variables, os.getcwd()), store))
+    _refuse_other_store(locations, variables)
     source = os.path.abspath(source)
     contents = copies.read(source)
     _check_target(locations.index, source, force)
@@ -135,6 +143,19 @@ def restore(
     replaced = [kept] if there else []
     written, said = _restore_config(locations.config, contents, moment, config, replaced)
     return Restored(_backup(source, contents), locations.index, written, tuple(replaced), tuple(said))
+
+
+def _refuse_other_store(locations: Locations, environ: Mapping[str, str]) -> None:
+    """Raise where the index in use is in no file: restoring one would change nothing that anyone sees."""
+    try:
+        url, _ = place_of(locations, read_bytes(locations.config), environ)
+    except ConfigError:
+        return  # it may be what is to be restored
+    if url is not None:
+        raise StoreError(
+            f"the index in use is at {url}, and a backup is a file",
+            f"'qmd store copy FILE {url}' puts what is in it there",
+        )
 
 
 def _check_target(index: str, source: str, force: bool) -> None:

@@ -28,13 +28,19 @@ def open_of(locations: Locations, data: bytes, environ: Mapping[str, str]) -> tu
 
     `data` are the bytes of the configuration file. Raises `ConfigError`, and as the store does.
     """
-    written: Config | None = None
-    url = locations.store
-    if url is None and _NAMED.search(data):
-        written = parse(data, locations.config)
-        url = Trust(locations.project, written, environ).permitted().store
+    url, written = place_of(locations, data, environ)
     store = open_store(locations.index, url, environ, busy_timeout_ms=busy_timeout_ms(environ))
     return store, written
+
+
+def place_of(
+    locations: Locations, data: bytes, environ: Mapping[str, str]
+) -> tuple[str | None, Config | None]:
+    """The address of the store in use, None where it is the file; the configuration if that was needed."""
+    if locations.store is not None or not _NAMED.search(data):
+        return locations.store, None
+    written = parse(data, locations.config)
+    return Trust(locations.project, written, environ).permitted().store, written
 
 
 def at(locations: Locations, store: str | None) -> Locations:

@@ -36,7 +36,7 @@ def diagnose(name: str | None, environ: Mapping[str, str]) -> Iterator[Finding]:
 def _server(index: str, environ: Mapping[str, str]) -> Finding:
     found = beacon.read(cache_dir(environ), index)
     if found is None:
-        return ok("server", "none runs for this index")
+        return ok("server", "no server runs for this index")
     place = f"process {found.pid} at {found.url}"
     address = urlsplit(found.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_PATIENCE)
@@ -50,7 +50,7 @@ def _server(index: str, environ: Mapping[str, str]) -> Finding:
         connection.close()
     if status != 200:
         return warning("server", f"{place} says that it is not healthy", "see its log, or start it again")
-    return ok("server", f"{place} answers")
+    return ok("server", f"the server, {place}, answers")
 
 
 def _keys(index: str, environ: Mapping[str, str]) -> Finding:
@@ -60,7 +60,7 @@ def _keys(index: str, environ: Mapping[str, str]) -> Finding:
     except QmdError as error:
         return failed("keys", error)
     if not known:
-        return ok("keys", "none: a server answers whoever reaches it on this machine")
+        return ok("keys", "no keys: a server answers whoever reaches it on this machine")
     if stat.S_IMODE(os.stat(path).st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
         return warning("keys", f"others may change {path}", f"run: chmod 600 '{path}'")
-    return ok("keys", f"{len(known)}: {', '.join(each.name for each in known)}")
+    return ok("keys", f"keys of the server: {', '.join(each.name for each in known)}")

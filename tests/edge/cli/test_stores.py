@@ -50,6 +50,20 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
 
 
 @needs_milvus
+def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
+    store = f"milvus://{user.home}/index.db"
+    user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
+    made = user.run("--store", store, "backup")
+    assert (made.returncode, made.stdout) == (1, "")
+    assert "qmd store copy . FILE" in made.stderr
+    user.ok("collection", "show", "notes")
+    user.ok("store", "copy", store, str(user.home / "copy.sqlite"))
+    restored = user.run("--store", store, "restore", str(user.home / "copy.sqlite"))
+    assert (restored.returncode, restored.stdout) == (1, "")
+    assert f"qmd store copy FILE {store}" in restored.stderr
+
+
+@needs_milvus
 def test_reading_makes_no_store(user: User) -> None:
     place = user.home / "none.db"
     for args in (["status"], ["search", "words"], ["ls"], ["cleanup", "--dry-run"]):

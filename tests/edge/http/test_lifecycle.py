@@ -270,7 +270,7 @@ def test_the_doctor_looks_at_the_server_and_its_keys(make_user: MakeUser) -> Non
         told = json.loads(user.run("doctor", "--json").stdout)
         return {each["check"]: (each["level"], each["message"]) for each in told}
 
-    assert found()["server"] == ("ok", "none runs for this index")
+    assert found()["server"] == ("ok", "no server runs for this index")
     assert found()["keys"][0] == "ok"
     user.ok("keys", "add", "laptop")
     with server_of(user) as server:
@@ -280,6 +280,6 @@ def test_the_doctor_looks_at_the_server_and_its_keys(make_user: MakeUser) -> Non
         server.process.send_signal(signal.SIGSTOP)
         assert found()["server"][0] == "problem"
         server.process.send_signal(signal.SIGCONT)
-    assert found()["keys"] == ("ok", "1: laptop")
+    assert found()["keys"] == ("ok", "keys of the server: laptop")
     (Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "keys.json").write_text("{", encoding="utf-8")
     assert found()["keys"][0] == "problem"
