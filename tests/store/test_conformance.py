@@ -12,7 +12,7 @@ import pytest
 from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, StoreError
 from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
 from qmd.text.query import parse
-from qmd.types import Chunk, Fingerprint
+from qmd.types import Chunk, Collection, Config, Fingerprint
 from tests.store.conftest import Opens
 from tests.store.material import (
     DIMENSION,
@@ -464,3 +464,13 @@ def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: St
     assert other.dense(EMBEDDER, vector("x"), everything(), 3) == []
     assert embed(store) == len(TEXTS)
     assert other.dense(EMBEDDER, vector("x"), everything(), 3)
+
+
+def test_a_copy_of_the_configuration_by_another_version_is_written_anew(store: Store, opens: Opens) -> None:
+    config = Config("/c/index.yml", "1", {"a": Collection("a", "/files/a")}, archive="/posts")
+    store.sync(config)
+    assert opens().config_copy(config.path, "1") == config
+    # The same bytes of the file, read by a version that knows more of what they say.
+    newer = replace(config, store="milvus://localhost:19530/")
+    store.sync(newer)
+    assert opens().config_copy(config.path, "1") == newer

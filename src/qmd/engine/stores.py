@@ -9,7 +9,6 @@ from dataclasses import replace
 from qmd.config.index_yml import parse
 from qmd.config.paths import Locations
 from qmd.config.settings import busy_timeout_ms
-from qmd.engine.trusting import Trust
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.types import Config
@@ -39,6 +38,9 @@ def place_of(
     """The address of the store in use, None where it is the file; the configuration if that was needed."""
     if locations.store is not None or not _NAMED.search(data):
         return locations.store, None
+    # Most files name no store, and need not wait for what reads them.
+    from qmd.engine.trusting import Trust
+
     written = parse(data, locations.config)
     return Trust(locations.project, written, environ).permitted().store, written
 

@@ -22,7 +22,8 @@ class CollectionsPart(Removal):
 
         The digest is written last: what is cut short before is done again by the next one.
         """
-        if self._state("config", "strong") == config.digest:
+        # A copy by another version, which had other fields, is written anew as well.
+        if self._state("config", "strong") == config.digest and self._copy(config.path) == config:
             return
         # Another process may have edited the file since this one read it.
         config = as_of_now(config)
@@ -55,6 +56,9 @@ class CollectionsPart(Removal):
         """The configuration as of the last `sync`, where its file has not changed since."""
         if self._state("config") != digest:
             return None
+        return self._copy(path)
+
+    def _copy(self, path: str) -> Config | None:
         text = self._state("config copy")
         return unpack(text, path) if text is not None else None
 

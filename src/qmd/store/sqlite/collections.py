@@ -19,10 +19,8 @@ class CollectionsPart(Part):
 
     def sync(self, config: Config) -> None:
         """Make the store's collections and contexts those of the configuration."""
-        connection = self._database.connection()
-        with self._database.errors():
-            row = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
-        if row is not None and row[0] == config.digest:
+        # A copy by another version, which had other fields, is written anew as well.
+        if self.config_copy(config.path, config.digest) == config:
             return
         with self._database.transaction() as db:
             # Another process may have edited the file, and synced, while this one waited.
