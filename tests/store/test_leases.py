@@ -123,3 +123,11 @@ def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: 
     assert other.all_token_frequencies("model") == (7, {5: 3})
     assert other.token_frequencies("model", [5, 9]) == (7, [3, 0])
     other.close()
+
+
+def test_what_is_let_go_behind_a_worker_comes_in_the_end(store: Store) -> None:
+    behind = leased(store, "a")
+    ahead = leased(store, "b")
+    store.release("a")
+    assert leased(store, "b", limit=10).isdisjoint(behind | ahead)
+    assert leased(store, "b", limit=10) == behind

@@ -26,6 +26,7 @@ class SqliteStore(CollectionsPart, DocumentsPart, SetsPart, LeasesPart, CopyingP
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = threading.local()
         self._blocks = OrderedDict()
+        self._leased_to = {}
         self._resident = 0
         self._block_lock = threading.Lock()
 
