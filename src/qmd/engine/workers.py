@@ -60,10 +60,21 @@ def embed(
     total = store.pending_count(into.fingerprint, Scope(task.collections))
     each = max(1, (threads or os.cpu_count() or 1) // count)
     task = Task(task.locations, {**task.environ, "QMD_THREADS": str(each)}, task.collections)
-    workers = [_start(task, crew) for _ in range(min(count, total))]
+    workers: list[_Worker] = []
     done = Share(0, 0)
     lost = 0
+
+    def begin() -> None:
+        nonlocal lost
+        while (worker := _start(task, crew)) is None:
+            lost += 1
+            if lost >= count:
+                raise _too_many(lost, None)
+        workers.append(worker)
+
     try:
+        for _ in range(min(count, total)):
+            begin()
         while workers:
             if on_progress is not None:
                 on_progress(_progress(done, total, time.monotonic() - started))
@@ -81,7 +92,7 @@ def embed(
                         store.release(worker.name)
                         if lost >= count:
                             raise _too_many(lost, worker.process.exitcode)
-                        workers.append(_start(task, crew))
+                        begin()
     finally:
         for worker in workers:
             worker.process.terminate()
@@ -92,12 +103,18 @@ def embed(
     return EmbedReport(done.texts, done.chunks, time.monotonic() - started, into.name, lost=lost)
 
 
-def _start(task: Task, crew: str) -> _Worker:
+def _start(task: Task, crew: str) -> _Worker | None:
+    """A worker at work; None where it died before it was told its task."""
     name = worker_name(crew)
     context = multiprocessing.get_context("spawn")
     told, telling = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(task, name, telling), name=name, daemon=True)
-    process.start()
+    try:
+        process.start()
+    except BrokenPipeError:
+        told.close()
+        telling.close()
+        return None
     # Once the worker has gone, nobody holds this end, and reading the other one says so.
     telling.close()
     return _Worker(name, process, told)
@@ -137,8 +154,10 @@ def _progress(done: Share, total: int, spent: float) -> EmbedProgress:
     return EmbedProgress(done.texts, total, done.chunks, left)
 
 
-def _too_many(lost: int, exitcode: int) -> ModelError:
-    how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
+def _too_many(lost: int, exitcode: int | None) -> ModelError:
+    how = "at its beginning"
+    if exitcode is not None:
+        how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
     return ModelError(
         f"{lost} workers have died, the last one {how}",
         "each needs memory for the model: use fewer --workers; what was embedded is kept",
