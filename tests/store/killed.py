@@ -13,15 +13,17 @@ from typing import Any
 
 from qmd.store.base import Store
 from qmd.store.opening import open_store
-from tests.store.material import TEXTS, changed, config, embed, fill
+from tests.store.material import TEXTS, changed, config, embed_leased, fill
 
+#: The next run on the same machine lets go of what this one held.
+WORKER = "machine/worker"
 WRITING = ("upsert", "delete", "create_collection", "create_index", "load_collection", "drop_collection")
 
 
 def begin(store: Store) -> None:
     """The index before."""
     fill(store)
-    embed(store)
+    embed_leased(store, WORKER)
 
 
 def change(store: Store) -> None:
@@ -38,7 +40,7 @@ def change(store: Store) -> None:
         ["ops/backup.md", "meetings/march.md"],
     )
     store.finish_scan("a")
-    embed(store)
+    embed_leased(store, WORKER)
     store.prune()
     store.refresh_statistics()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.store.base import Changed, Embedded, LexicalMatches, Scope, Store, VectorSet
+from qmd.store.base import Changed, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
 DIMENSION = 16
@@ -95,17 +95,34 @@ def embed(store: Store, embedder: str = EMBEDDER, scope: Scope | None = None, ba
     """Give every text without vectors some: a chunk for each 40 characters. Returns how many texts."""
     after = done = 0
     while found := store.pending(embedder, scope or everything(), after, batch):
-        items = []
-        for item in found:
-            after = item.content
-            starts = range(0, len(item.text), 40)
-            chunks = [Chunk(seq, at, min(at + 40, len(item.text)), 1, 1) for seq, at in enumerate(starts)]
-            vectors = np.stack([vector(item.text[each.start : each.end]) for each in chunks])
-            tokens = [[ord(letter) for letter in item.text[each.start : each.end]] for each in chunks]
-            items.append(Embedded(item.content, chunks, vectors, tokens))
-        store.add_vectors(VectorSet(embedder, "model"), items)
+        after = found[-1].content
+        store.add_vectors(VectorSet(embedder, "model"), embedded(found))
         done += len(found)
     return done
+
+
+def embed_leased(store: Store, worker: str, limit: int = 5, seconds: float = 600) -> int:
+    """The same as `qmd embed` does it: what is left from before is let go of, and texts are leased."""
+    store.release(worker)
+    done = 0
+    while found := store.lease(EMBEDDER, everything(), worker, limit, seconds):
+        store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(found))
+        done += len(found)
+    store.release(worker)
+    store.settle(EMBEDDER, everything())
+    return done
+
+
+def embedded(found: Iterable[Pending]) -> list[Embedded]:
+    """Texts with a vector for each 40 characters, and a token for each character."""
+    items = []
+    for item in found:
+        starts = range(0, len(item.text), 40)
+        chunks = [Chunk(seq, at, min(at + 40, len(item.text)), 1, 1) for seq, at in enumerate(starts)]
+        vectors = np.stack([vector(item.text[each.start : each.end]) for each in chunks])
+        tokens = [[ord(letter) for letter in item.text[each.start : each.end]] for each in chunks]
+        items.append(Embedded(item.content, chunks, vectors, tokens))
+    return items
 
 
 def shown(store: Store, ids: Iterable[int]) -> dict[int, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, Store
 from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Fingerprint
-from tests.store.conftest import Opens
+from tests.store.conftest import MILVUS, Opens
 from tests.store.material import (
     DIMENSION,
     EMBEDDER,
@@ -24,6 +26,7 @@ from tests.store.material import (
     config,
     dense_rows,
     embed,
+    embed_leased,
     everything,
     fill,
     lexical_rows,
@@ -451,6 +454,20 @@ def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> Non
     assert store.lease(EMBEDDER, everything(), "six", 50, 600) == []
     store.drop_vectors(everything(), EMBEDDER)
     assert len(store.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", MILVUS[1]], indirect=True)
+def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store, opens: Opens) -> None:
+    texts = {f"{number}.md": f"text number {number} about pelicans" for number in range(40)}
+    fill(store, texts)
+    stores = [opens() for _ in range(4)]
+    with ThreadPoolExecutor(len(stores)) as pool:
+        done = list(pool.map(lambda at: embed_leased(stores[at], f"worker {at}", 2), range(len(stores))))
+    assert sum(done) == len(texts)
+    assert store.chunk_counts() == {EMBEDDER: len(texts)}
+    chunks, counts = store.all_token_frequencies(EMBEDDER)
+    assert (chunks, counts[ord("p")]) == (len(texts), len(texts))
+    assert counts == Counter(ord(letter) for text in texts.values() for letter in set(text))
 
 
 def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: Store, opens: Opens) -> None:

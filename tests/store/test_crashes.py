@@ -13,13 +13,13 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.text.query import parse
 from tests.store.conftest import needs_milvus
-from tests.store.killed import begin, change
+from tests.store.killed import WORKER, begin, change
 from tests.store.material import (
     EMBEDDER,
     TEXTS,
     assert_alike,
     dense_rows,
-    embed,
+    embed_leased,
     everything,
     lexical_rows,
     vector,
@@ -74,7 +74,7 @@ def begin_and_change(store: Store, *, again: bool) -> None:
     if again and not list(store.listing()):
         begin(store)
     elif again:
-        embed(store)
+        embed_leased(store, WORKER)
     change(store)
 
 

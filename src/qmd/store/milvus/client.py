@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
@@ -27,6 +28,8 @@ _CONNECT_SECONDS = 10.0
 #: Servers that do not expect to be asked whether they are there, while a model works, hang up.
 _CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 _CALL_SECONDS = 60.0
+#: Between attempts at what another process may be doing as well, in seconds.
+_PAUSES = (0.05, 0.2, 0.8)
 #: The most rows that Milvus gives for one query or search; fewer a page where they are large.
 MOST = 16_384
 HEAVY = 500
@@ -46,6 +49,11 @@ class Client:
         self._known: set[str] = set()
         self._wrote = False
         self.embedded = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other programs may be writing at this moment: a file is held by one alone."""
+        return self._address.file is None
 
     @property
     def is_absent(self) -> bool:
@@ -172,7 +180,8 @@ class Client:
         state = self._call(lambda client, options: client.get_load_state(name, timeout=_CALL_SECONDS))
         if str(state["state"]) != "Loaded":
             with self.errors():
-                complete(self._connected(), name, table(name), embedded=self.embedded)
+                client = self._connected()
+                _together(lambda: complete(client, name, table(name), embedded=self.embedded))
         self._known.add(name)
         return True
 
@@ -235,9 +244,16 @@ class Client:
     def _make(self, name: str, dimension: int) -> None:
         if self.has(name):
             return
+        shape = table(name, dimension)
         with self.errors():
-            create(self._connected(), name, table(name, dimension), embedded=self.embedded)
-        self._known.add(name)
+            client = self._connected()
+
+            def make() -> None:
+                if not client.has_collection(name):
+                    create(client, name, shape, embedded=self.embedded)
+
+            _together(make)
+        self.has(name)
 
     # -- the connection ------------------------------------------------------------------------------------
 
@@ -291,6 +307,20 @@ class Client:
             # Another process may have dropped a collection: what is there is asked anew.
             self._known.clear()
             raise failure(error, self._address) from error
+
+
+def _together(work: Callable[[], object]) -> None:
+    """Do what another process may be doing at this very moment: where that fails, look again."""
+    from qmd.store.milvus.failures import kinds
+
+    for pause in _PAUSES:
+        try:
+            work()
+        except kinds():
+            time.sleep(pause)
+        else:
+            return
+    work()
 
 
 def _started(file: str) -> str:

@@ -1,16 +1,24 @@
 """Which worker is about to embed which text, without a compare-and-set.
 
-A worker writes its claims, waits, and reads who else claimed the same texts: the lowest name has them, the
-others take their claims back. Texts that someone holds are not claimed at all. Claims that took longer to
-write than that wait are taken back too, since another worker may have looked before it could see them.
+A worker writes its claims, waits, and reads who else claimed the same: the lowest name has them, the others
+take their claims back. What someone holds is not claimed at all. Claims that took longer to write than that
+wait are taken back too, since another worker may have looked before it could see them. Nobody else writes to
+a Milvus Lite in a file, and there nothing is waited for.
+
+Since a claim takes a second, a worker claims more texts than it asked for, and is given them bit by bit.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from abc import abstractmethod
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from qmd.errors import BusyError
+from qmd.store.base import Pending, Scope
 from qmd.store.milvus.client import quoted
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.part import Part
@@ -20,67 +28,157 @@ from qmd.store.records import LONGEST
 #: How long claims may take to be written, and are waited for, in seconds.
 _SETTLED = 1.0
 _ATTEMPTS = 10
+#: The most texts that are claimed at once; and of those that wait, half of what each writer's part would be.
+_STOCK, _PARTS = 1_024, 2
+
+
+@dataclass(slots=True)
+class Shift:
+    """What a worker still has to do: texts nobody has looked at yet, and those it holds and was not given."""
+
+    queue: deque[int] = field(default_factory=deque)
+    stock: deque[int] = field(default_factory=deque)
+    until: float = 0.0
 
 
 class Leases(Part):
     """Leases of texts without vectors."""
 
+    _shifts: dict[tuple[str, str, Scope], Shift]
+    #: Who works here, as far as is known, and how long it holds what it takes.
+    _worker: str
+    _seconds: float
+
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """The next texts without vectors that nobody holds; from now on `worker` does, for so long."""
+        self._worker, self._seconds = worker, seconds
+        shift = self._shifts.setdefault((worker, embedder, scope), Shift())
+        if time.monotonic() < shift.until:
+            self._hold_on(embedder, worker, seconds)
+        else:
+            # Others may have taken over what it held.
+            shift.stock.clear()
+            self._let_go(embedder, worker)
+        shift.until = time.monotonic() + seconds
+        if not limit:
+            return []
+        if not shift.stock:
+            shift.stock.extend(self._more(shift, embedder, scope, worker, limit, seconds))
+        given = [shift.stock.popleft() for _ in range(min(limit, len(shift.stock)))]
+        return self._read(given, scope)
+
     def release(self, workers: str) -> None:
         """Let go of what workers hold whose names begin so."""
+        for asked in [each for each in self._shifts if each[0].startswith(workers)]:
+            del self._shifts[asked]
         rows = self._client.all(LEASES, "id >= 0 or id < 0", ["id", "worker"])
         theirs = [int(row["id"]) for row in rows if str(row["worker"]).startswith(workers)]
         self._client.delete_among(LEASES, "id", theirs)
 
-    def _hold_on(self, worker: str, seconds: float) -> None:
-        """What a worker holds it holds for so long from now on."""
-        fields = ["id", "embedder", "content", "worker"]
-        held = self._client.all(LEASES, f"worker == {quoted(worker)}", fields)
-        self._client.put(LEASES, [{**row, "until": _until(seconds)} for row in held])
+    @abstractmethod
+    def _without(self, embedder: str, scope: Scope) -> list[int]:
+        """The texts of a scope without vectors, in order of their numbers."""
 
-    def _claim(
-        self, embedder: str, contents: Sequence[int], worker: str, limit: int, seconds: float
-    ) -> Collection[int]:
-        """Which of these texts the worker holds now, at most `limit`."""
+    @abstractmethod
+    def _embedded(self, embedder: str, contents: Iterable[int]) -> set[int]:
+        """Those of some texts that have vectors."""
+
+    @abstractmethod
+    def _writers(self, embedder: str) -> int:
+        """How many embed at this moment, this one among them."""
+
+    @abstractmethod
+    def _read(self, contents: Sequence[int], scope: Scope) -> list[Pending]:
+        """Texts by number; those that are gone are left out."""
+
+    def _more(
+        self, shift: Shift, embedder: str, scope: Scope, worker: str, limit: int, seconds: float
+    ) -> Sequence[int]:
+        """Texts that the worker holds from now on; none where all are embedded or held by others."""
+        is_anew = False
+        while True:
+            if not shift.queue:
+                if is_anew:
+                    return ()
+                waiting = self._without(embedder, scope)
+                # Each worker begins elsewhere: those who want the same texts make one another wait.
+                start = bisect_right(waiting, number("worker", worker)) if self._client.is_shared else 0
+                shift.queue.extend(waiting[start:])
+                shift.queue.extend(waiting[:start])
+                is_anew = True
+            part = min(_STOCK, len(shift.queue) // (_PARTS * self._writers(embedder)))
+            size = limit * max(1, part // limit)
+            chosen = [shift.queue.popleft() for _ in range(min(size, len(shift.queue)))]
+            wanted = self._left(embedder, chosen)
+            held = self._claim(embedder, wanted, worker, len(wanted), seconds)
+            # Again, now that nobody else can: who held one may have embedded it since, and let go of it.
+            left = self._left(embedder, [each for each in wanted if each in held])
+            self._free(embedder, held - set(left))
+            if left:
+                return left
+
+    def _left(self, embedder: str, contents: Sequence[int]) -> list[int]:
+        done = self._embedded(embedder, contents)
+        return [each for each in contents if each not in done]
+
+    def _claim(self, what: str, numbers: Sequence[int], worker: str, limit: int, seconds: float) -> set[int]:
+        """Which of these the worker holds now, at most `limit`."""
         for _ in range(_ATTEMPTS):
             started = time.monotonic()
-            others = self._holders(embedder, contents)
-            chosen = [each for each in contents if each not in others][:limit]
+            others = self._holders(what, numbers)
+            chosen = [each for each in numbers if each not in others][:limit]
             if not chosen:
-                return ()
-            claims = {each: number("lease", embedder, each, worker) for each in chosen}
-            claimed = {"embedder": embedder, "worker": worker, "until": _until(seconds)}
+                return set()
+            claims = {each: number("lease", what, each, worker) for each in chosen}
+            claimed = {"embedder": what, "worker": worker, "until": _until(seconds)}
             self._client.put(
                 LEASES, ({"id": key, "content": each, **claimed} for each, key in claims.items())
             )
+            if not self._client.is_shared:
+                return set(chosen)
             lost = set(chosen)
             if time.monotonic() - started < _SETTLED:
                 time.sleep(_SETTLED)
-                now = self._holders(embedder, chosen)
+                now = self._holders(what, chosen)
                 lost = {each for each in chosen if min(now.get(each, {worker})) != worker}
             self._client.delete_among(LEASES, "id", [claims[each] for each in lost])
             if claims.keys() - lost:
                 return claims.keys() - lost
         raise BusyError("Milvus is too slow to share the work between several", "try again later")
 
-    def _holders(self, embedder: str, contents: Sequence[int]) -> dict[int, set[str]]:
-        """The workers that claim these texts."""
+    def _hold_on(self, what: str, worker: str, seconds: float) -> None:
+        """What a worker holds it holds for so long from now on."""
+        fields = ["id", "embedder", "content", "worker"]
+        held = self._client.all(LEASES, _whose(what, worker), fields)
+        self._client.put(LEASES, [{**row, "until": _until(seconds)} for row in held])
+
+    def _let_go(self, what: str, worker: str) -> None:
+        if self._client.has(LEASES):
+            self._client.delete(LEASES, _whose(what, worker))
+
+    def _holders(self, what: str, numbers: Sequence[int]) -> dict[int, set[str]]:
+        """The workers that claim these."""
         # One that lasts too long was made before the clock was put back.
-        where = f"embedder == {quoted(embedder)} and until > {_until(0)} and until <= {_until(LONGEST)}"
+        where = f"embedder == {quoted(what)} and until > {_until(0)} and until <= {_until(LONGEST)}"
         rows = self._client.among(
-            LEASES, "content", contents, ["content", "worker"], where=where, reading="strong"
+            LEASES, "content", numbers, ["content", "worker"], where=where, reading="strong"
         )
         holders: dict[int, set[str]] = {}
         for row in rows:
             holders.setdefault(int(row["content"]), set()).add(str(row["worker"]))
         return holders
 
-    def _free(self, embedder: str, contents: Sequence[int]) -> None:
+    def _free(self, embedder: str, contents: Collection[int]) -> None:
         """Let go of texts that have their vectors by now, whoever held them."""
-        if self._client.has(LEASES):
+        if contents and self._client.has(LEASES):
             held = self._client.among(
                 LEASES, "content", contents, ["id"], where=f"embedder == {quoted(embedder)}", reading="strong"
             )
             self._client.delete_among(LEASES, "id", [int(row["id"]) for row in held])
+
+
+def _whose(what: str, worker: str) -> str:
+    return f"worker == {quoted(worker)} and embedder == {quoted(what)}"
 
 
 def _until(seconds: float) -> int:

@@ -91,7 +91,7 @@ class Removal(Part):
         for row in self._client.all(TEXTS, "part == 0", ["content", "bytes", "writer", "at"]):
             if int(row["content"]) in used:
                 continue
-            if self._client.embedded or row["writer"] == self._writer or int(row["at"]) < before:
+            if not self._client.is_shared or row["writer"] == self._writer or int(row["at"]) < before:
                 loose.texts[int(row["content"])] = int(row["bytes"])
             else:
                 loose.settling = True

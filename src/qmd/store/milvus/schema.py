@@ -114,7 +114,11 @@ def table(name: str, dimension: int = 0) -> Table:
     if name in _TABLES:
         return _TABLES[name]
     if name.startswith("qmd_tokens_"):
-        return Table({"token": "int", "chunks": "int", "filler": "vector"}, "token")
+        return Table(
+            {"id": "int", "token": "int", "lane": "int", "chunks": "int", "filler": "vector"},
+            "id",
+            ("token",),
+        )
     return Table(
         {
             "id": "int",
@@ -129,6 +133,7 @@ def table(name: str, dimension: int = 0) -> Table:
             "end": "int",
             "first_line": "int",
             "last_line": "int",
+            "lane": "int",
             "tokens": "ints",
             "vector": "vector",
         },
@@ -149,7 +154,7 @@ def vectors(embedder: str) -> str:
 
 
 def tokens(embedder: str) -> str:
-    """The collection of an embedder's token frequencies; token −1 counts all chunks."""
+    """The collection of an embedder's token frequencies, by lane; token −1 counts all chunks."""
     return f"qmd_tokens_{_short(embedder)}"
 
 

@@ -15,6 +15,9 @@ from qmd.store.milvus.schema import FORMAT
 from qmd.store.milvus.upkeep import UpkeepPart
 from qmd.text.query import LexicalQuery
 
+#: How long a writer that leased no texts keeps others from what it writes, in seconds.
+_HELD = 600.0
+
 
 class MilvusStore(CollectionsPart, UpkeepPart):
     """An index in Milvus. Raises `ConfigError` for an address that is none, `StoreError` as `Client` does.
@@ -28,6 +31,8 @@ class MilvusStore(CollectionsPart, UpkeepPart):
         self._client = Client(self._address)
         self._vocabulary = set()
         self._queue = None
+        self._shifts, self._lanes = {}, {}
+        self._worker, self._seconds = self._writer, _HELD
         try:
             self._refuse_newer()
         except BaseException:

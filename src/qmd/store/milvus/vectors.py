@@ -6,15 +6,15 @@ not agree with it is left out of every answer.
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
 from qmd.store.milvus.client import HEAVY, MOST, Row
+from qmd.store.milvus.counting import Counting
 from qmd.store.milvus.documents import DocumentsPart
 from qmd.store.milvus.ids import content_id
-from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.placing import chunk_of
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
 from qmd.store.records import other_dimension
@@ -26,18 +26,14 @@ if TYPE_CHECKING:
 
 #: Chunks that are looked at for each document asked for, and the fewest.
 _DEPTH_FACTOR, _DEPTH = 3, 50
-#: The token under which all chunks are counted.
-_ALL_CHUNKS = -1
 _PLACE = ("seq", "start", "end", "first_line", "last_line")
-#: Set while token frequencies are being written: where it is found, they are counted anew.
-_COUNTING = "counting:"
 
 
-class VectorsPart(DocumentsPart, Leases):
+class VectorsPart(DocumentsPart, Counting):
     """Vectors of chunks, by embedder fingerprint."""
 
-    #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts by number).
-    _queue: tuple[str, Scope, list[tuple[int, str, str]]] | None
+    #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts).
+    _queue: tuple[str, Scope, list[int]] | None
 
     def has_vectors(self, embedder: str, scope: Scope) -> bool:
         """Whether any document of the scope's collections can be found by vector."""
@@ -59,38 +55,41 @@ class VectorsPart(DocumentsPart, Leases):
         """The next texts without vectors, by id, beyond `after`."""
         if self._queue is None or after == 0 or self._queue[:2] != (embedder, scope):
             self._queue = (embedder, scope, self._without(embedder, scope))
-        return self._read(each for each in [row for row in self._queue[2] if row[0] > after][:limit])
+        waiting = self._queue[2]
+        start = bisect_right(waiting, after)
+        return self._read(waiting[start : start + limit], scope)
 
-    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """The next texts without vectors that nobody holds; from now on `worker` does, for so long."""
-        self._hold_on(worker, seconds)
-        if not limit:
+    def _read(self, contents: Sequence[int], scope: Scope) -> list[Pending]:
+        where = self._within(scope)
+        if where is None or not contents:
             return []
-        waiting = self._without(embedder, scope)
-        held = self._claim(embedder, [content for content, _, _ in waiting], worker, limit, seconds)
-        return self._read(each for each in waiting if each[0] in held)
-
-    def _read(self, waiting: Iterable[tuple[int, str, str]]) -> list[Pending]:
-        chosen = list(waiting)
-        texts = self.contents(content for content, _, _ in chosen)
+        fields = ["id", "content", "title", "hash"]
+        rows = list(self._client.among(DOCUMENTS, "content", contents, fields, where=where, reading="strong"))
+        # Of several documents that have a text, all who ask take the same one's title.
+        first = {int(row["content"]): row for row in sorted(rows, key=lambda row: -int(row["id"]))}
+        texts = self.contents(contents)
         return [
-            Pending(content, title, texts[content], digest)
-            for content, title, digest in chosen
-            if content in texts
+            Pending(each, str(first[each]["title"]), texts[each], str(first[each]["hash"]))
+            for each in contents
+            if each in first and each in texts
         ]
 
-    def _without(self, embedder: str, scope: Scope) -> list[tuple[int, str, str]]:
-        """Texts of a scope without vectors, by number: (number, title of a document that has it, hash)."""
+    def _without(self, embedder: str, scope: Scope) -> list[int]:
+        """Texts of a scope without vectors, in order of their numbers."""
         where = self._within(scope)
         if where is None:
             return []
-        embedded = {
-            int(row["content"])
-            for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"])
-        }
-        rows = self._client.all(DOCUMENTS, where, ["content", "title", "hash"])
-        found = {int(row["content"]): (str(row["title"]), str(row["hash"])) for row in rows}
-        return [(each, *found[each]) for each in sorted(found.keys() - embedded)]
+        known = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
+        rows = self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"])
+        known.difference_update(int(row["content"]) for row in rows)
+        return sorted(known)
+
+    def _embedded(self, embedder: str, contents: Iterable[int]) -> set[int]:
+        """Those of some texts that have vectors."""
+        rows = self._client.among(
+            vectors(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
+        )
+        return {int(row["content"]) for row in rows}
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
         """Keep the vectors of texts, and let every document that has them be found by them."""
@@ -104,28 +103,22 @@ class VectorsPart(DocumentsPart, Leases):
             DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
         ):
             homes.setdefault(int(row["content"]), []).append(row)
-        held = self._client.among(
-            vectors(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
-        )
-        known = {int(row["content"]) for row in held}
+        known = self._embedded(embedder, contents)
         new = [item for item in batch if item.content in homes and item.content not in known]
-        chunks = [
-            chunk_of(document, each)
-            for item in new
-            for each in _chunks(item)
-            for document in homes[item.content]
-        ]
-        if not chunks:
+        if not new:
             return
-        cut_short = self._states(_COUNTING + embedder, "strong")
-        self._set_states({_COUNTING + embedder: self._writer})
-        self._put_chunks(embedder, chunks)
-        if cut_short:
-            self._count_tokens_anew(embedder)
-        else:
-            self._add_frequencies(embedder, [each for item in new for each in item.tokens])
-        self._forget_state(_COUNTING + embedder)
-        self._free(embedder, [item.content for item in new])
+        lane = self._begin_counting(embedder)
+        self._put_chunks(
+            embedder,
+            [
+                chunk_of(document, each)
+                for item in new
+                for each in _chunks(item, lane)
+                for document in homes[item.content]
+            ],
+        )
+        self._end_counting(embedder, lane, new)
+        self._free(embedder, contents)
 
     def vectors_of(
         self, embedder: str, hashes: Sequence[str]
@@ -167,6 +160,7 @@ class VectorsPart(DocumentsPart, Leases):
         The set is marked first: what is cut short after that answers by the new vectors, and is done again by
         the next `embed`.
         """
+        self._count_what_was_left(embedder)
         if self._without(embedder, scope) or not self._client.count(vectors(embedder), "", reading="strong"):
             return None
         known = self._embedders("strong")
@@ -224,23 +218,13 @@ class VectorsPart(DocumentsPart, Leases):
             if int(row["content"]) in texts and int(row["document"]) in titles
         ]
 
-    def token_frequencies(self, embedder: str, tokens_asked: Sequence[int]) -> tuple[int, list[int]]:
-        """(chunks embedded, in how many of them each token occurs)."""
-        known = self._frequencies(embedder, {_ALL_CHUNKS, *tokens_asked})
-        return known.get(_ALL_CHUNKS, 0), [known.get(each, 0) for each in tokens_asked]
-
-    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """(chunks embedded, token → in how many of them it occurs)."""
-        rows = self._client.all(tokens(embedder), "", ["token", "chunks"])
-        counts = {int(row["token"]): int(row["chunks"]) for row in rows}
-        return counts.pop(_ALL_CHUNKS, 0), counts
-
     def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
         """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         known = self._embedders("strong").get(copied.fingerprint)
         if known is not None:
-            self._client.delete(tokens(copied.fingerprint), f"token >= {_ALL_CHUNKS}")
-            self._put_frequencies(copied.fingerprint, {**counts, _ALL_CHUNKS: chunks})
+            self._replace_counts(copied.fingerprint, counts, chunks)
+            # Copying leases no texts, so nobody lets go of its lane.
+            self.release(self._writer)
             self._put_embedder(copied, int(known["dimension"]))
 
     def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
@@ -293,7 +277,7 @@ class VectorsPart(DocumentsPart, Leases):
                 best[document] = ChunkMatch(document, chunk, cosine)
         return list(best.values())
 
-    # -- dimensions and frequencies ------------------------------------------------------------------------
+    # -- dimensions ---------------------------------------------------------------------------------------
 
     def _check_dimension(self, embedder: str, vector: NDArray[np.float32]) -> None:
         """Raises `ModelError` for a vector that cannot be compared with those of the index."""
@@ -312,39 +296,13 @@ class VectorsPart(DocumentsPart, Leases):
         if known is None:
             self._put_embedder(made, dimension)
 
-    def _frequencies(self, embedder: str, wanted: Iterable[int]) -> dict[int, int]:
-        rows = self._client.among(tokens(embedder), "token", wanted, ["token", "chunks"])
-        return {int(row["token"]): int(row["chunks"]) for row in rows}
 
-    def _put_frequencies(self, embedder: str, counts: dict[int, int]) -> None:
-        self._client.put(
-            tokens(embedder), ({"token": token, "chunks": count} for token, count in sorted(counts.items()))
-        )
-
-    def _add_frequencies(self, embedder: str, chunks: Sequence[Iterable[int]]) -> None:
-        added = Counter(token for each in chunks for token in set(each))
-        added[_ALL_CHUNKS] = len(chunks)
-        before = self._frequencies(embedder, added)
-        self._put_frequencies(embedder, {token: before.get(token, 0) + n for token, n in added.items()})
-
-    def _count_tokens_anew(self, embedder: str) -> None:
-        """Count what the chunks themselves say: an `add_vectors` was cut short."""
-        counts: Counter[int] = Counter()
-        seen: set[tuple[int, int]] = set()
-        for row in self._client.all(vectors(embedder), "", ["content", "seq", "tokens"], page=2_000):
-            key = (int(row["content"]), int(row["seq"]))
-            if key not in seen:
-                seen.add(key)
-                counts.update(map(int, row["tokens"]))
-        counts[_ALL_CHUNKS] = len(seen)
-        self._put_frequencies(embedder, dict(counts))
-
-
-def _chunks(item: Embedded) -> Iterable[dict[str, Any]]:
+def _chunks(item: Embedded, lane: int) -> Iterable[dict[str, Any]]:
     for chunk, vector, ids in zip(item.chunks, item.vectors, item.tokens, strict=True):
         yield {
             **{field: getattr(chunk, field) for field in _PLACE},
             "content": item.content,
+            "lane": lane,
             "tokens": sorted(set(map(int, ids)))[:MAX_ARRAY],
             "vector": [float(value) for value in vector],
         }
