@@ -51,6 +51,8 @@ def frequencies(user: User) -> list[tuple[int, int]]:
 def asked(user: User, query: str) -> list[Any]:
     # Not with the standard library's SQLite: two copies of it in a process break each other's locks.
     db = apsw.Connection(str(Path(user.environ["XDG_CACHE_HOME"]) / "qmd" / "index.sqlite"))
+    # Who opens or closes the index last, or mends it after one that was killed, has it alone for a moment.
+    db.set_busy_timeout(60_000)
     try:
         return list(db.execute(query))
     finally:
