@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmd.store.base import Changed, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
-from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
+from qmd.text.chunking import numbered
+from qmd.types import Collection, Config, Fingerprint, SourceText
 
 DIMENSION = 16
 EMBEDDER = "fingerprint-1"
@@ -117,8 +118,8 @@ def embedded(found: Iterable[Pending]) -> list[Embedded]:
     """Texts with a vector for each 40 characters, and a token for each character."""
     items = []
     for item in found:
-        starts = range(0, len(item.text), 40)
-        chunks = [Chunk(seq, at, min(at + 40, len(item.text)), 1, 1) for seq, at in enumerate(starts)]
+        size = len(item.text)
+        chunks = list(numbered(item.text, [(at, min(at + 40, size)) for at in range(0, size, 40)]))
         vectors = np.stack([vector(item.text[each.start : each.end]) for each in chunks])
         tokens = [[ord(letter) for letter in item.text[each.start : each.end]] for each in chunks]
         items.append(Embedded(item.content, chunks, vectors, tokens))

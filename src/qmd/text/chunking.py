@@ -57,8 +57,8 @@ def chunk(
     if not text or text.isspace():
         return []
     if len(offsets) <= target:
-        return list(_numbered(text, [(0, len(text))]))
-    return list(_numbered(text, _Cutter(text, offsets, target, overlap, window).spans()))
+        return list(numbered(text, [(0, len(text))]))
+    return list(numbered(text, _Cutter(text, offsets, target, overlap, window).spans()))
 
 
 class _Tokens:
@@ -254,7 +254,8 @@ def _inside_sequence(text: str, position: int) -> bool:
     )
 
 
-def _numbered(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Chunk]:
+def numbered(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Chunk]:
+    """The chunks of a text at these places, in order, with the lines that they are on."""
     line, counted = 1, 0
     for seq, (start, end) in enumerate(spans):
         line += text.count("\n", counted, start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -176,13 +177,39 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         ("UPDATE content_vectors SET vector = x'00' WHERE seq = 0", "vectors have a length"),
         ("UPDATE vectors_vec SET slots = slots - 1", "vector blocks are cut short"),
         ("PRAGMA foreign_keys=OFF; DELETE FROM contents", "rows refer to rows that are gone"),
+        ("UPDATE documents SET title = title || ' more' WHERE path = 'deploy.md'", "what the texts say"),
+        ("UPDATE documents SET path = 'other.md' WHERE path = 'deploy.md'", "what the texts say"),
+        ("UPDATE documents SET author_key = 'nobody' WHERE path = 'deploy.md'", "authors are not what"),
+        ("UPDATE content_vectors SET last_line = last_line + 1", "chunks that are not theirs"),
+        ("UPDATE content_vectors SET end = end - 1", "chunks that are not theirs"),
     ],
-    ids=["documents", "entries", "texts", "vectors", "blocks", "references"],
+    ids=[
+        *("documents", "entries", "texts", "vectors", "blocks", "references"),
+        *("title", "path", "author", "lines", "ends"),
+    ],
 )
 def test_tables_that_contradict_each_other_are_a_problem(embedded: User, statement: str, words: str) -> None:
     change(embedded, "PRAGMA foreign_keys=OFF", statement)
     messages = [each["message"] for each in findings(embedded, code=1) if each["level"] == "problem"]
     assert any(words in message for message in messages), messages
+
+
+def test_a_byte_that_changed_in_the_full_text_index_is_a_problem(embedded: User) -> None:
+    change(embedded, "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
+    whole = index_of(embedded).read_bytes()
+    chance = random.Random(5)
+    for _ in range(40):
+        index_of(embedded).write_bytes(whole)
+        db = apsw.Connection(str(index_of(embedded)))
+        # Rows up to 10 are FTS5's own notes.
+        pages = db.execute("SELECT id, block FROM documents_fts_data WHERE id > 10").fetchall()
+        page, block = chance.choice(pages)
+        at = chance.randrange(len(block))
+        damaged = block[:at] + bytes([block[at] ^ chance.randrange(1, 256)]) + block[at + 1 :]
+        db.execute("UPDATE documents_fts_data SET block = ? WHERE id = ?", (damaged, page))
+        db.close()
+        problems = [each for each in findings(embedded, code=1) if each["level"] == "problem"]
+        assert any(each["hint"].startswith("restore a backup with") for each in problems), (page, at)
 
 
 def test_wrong_vector_blocks_are_found_and_a_cleanup_mends_them(embedded: User) -> None:

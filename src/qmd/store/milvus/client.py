@@ -215,11 +215,12 @@ class Client:
             self._wrote = True
             self._call(lambda client, options: client.delete(name, filter=where, timeout=_CALL_SECONDS))
 
-    def delete_among(self, name: str, field: str, values: Iterable[int | str]) -> None:
-        """Delete the rows whose `field` is one of `values`."""
+    def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
+        """Delete the rows whose `field` is one of `values`, and that fulfil a condition."""
         wanted = sorted(set(values))
         for at in range(0, len(wanted), _LISTED):
-            self.delete(name, f"{field} in {literal(wanted[at : at + _LISTED])}")
+            condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
+            self.delete(name, f"{condition} and {where}" if where else condition)
 
     def drop(self, name: str) -> None:
         """Drop a collection with all that is in it."""

@@ -86,7 +86,7 @@ class DocumentsPart(Placing):
         self._place(placed)
         self._client.put(DOCUMENTS, rows.values(), whole=True)
         self._unplace(placed, gone)
-        self._client.delete_among(DOCUMENTS, "id", gone)
+        self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
         return Applied(added, updated, len(gone))
 
     def refresh_statistics(self, force: bool = False) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from qmd.store.milvus.client import HEAVY, literal
+from qmd.store.milvus.client import HEAVY, literal, quoted
 from qmd.store.milvus.part import LOOSE, UNCOUNTED, Part
 from qmd.store.milvus.schema import CHUNK, DOCUMENTS, TEXTS, vectors
 
@@ -28,6 +28,8 @@ class Loose:
     chunks: dict[str, list[int]] = field(default_factory=dict)
     #: Texts that another writer may be about to use: left for the next time.
     settling: bool = False
+    #: What a text fulfils that nobody is about to use.
+    settled: str = ""
 
 
 class Removal(Part):
@@ -52,10 +54,11 @@ class Removal(Part):
         return len(loose.texts)
 
     def _drop(self, loose: Loose) -> None:
-        self._client.delete_among(DOCUMENTS, "id", loose.documents)
+        self._client.delete_among(DOCUMENTS, "id", loose.documents, where="live == false")
         for embedder, chunks in loose.chunks.items():
             self._client.delete_among(vectors(embedder), "id", chunks)
-        self._client.delete_among(TEXTS, "content", loose.texts)
+        # Another writer may be about to use one of them again: then it has written it anew.
+        self._client.delete_among(TEXTS, "content", loose.texts, where=loose.settled)
 
     def _drop_documents(self, collection: int) -> int:
         """Drop all documents of a collection; texts and vectors stay until they are pruned."""
@@ -88,6 +91,8 @@ class Removal(Part):
         loose.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         used = set(contents.values())
         before = int(time.time()) - _SETTLING
+        if self._client.is_shared:
+            loose.settled = f"(at < {before} or writer == {quoted(self._writer)})"
         for row in self._client.all(TEXTS, "part == 0", ["content", "bytes", "writer", "at"]):
             if int(row["content"]) in used:
                 continue
@@ -97,9 +102,20 @@ class Removal(Part):
                 loose.settling = True
         for embedder in self._embedders("strong"):
             rows = self._client.all(vectors(embedder), "", ["id", "document", "content", "live"])
+            found = [
+                row
+                for row in rows
+                if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
+            ]
+            # Another writer may have indexed and embedded these since the documents were read.
+            asked = {int(row["document"]) for row in found if row["live"]}
+            for row in self._client.among(
+                DOCUMENTS, "id", asked, ["id", "content"], where=where, reading="strong"
+            ):
+                contents[int(row["id"])] = int(row["content"])
             loose.chunks[embedder] = [
                 int(row["id"])
-                for row in rows
+                for row in found
                 if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
             ]
         return loose

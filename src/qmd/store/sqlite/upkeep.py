@@ -1,28 +1,20 @@
-"""Keeping an index file small and whole: what it can do without, and what is wrong in it."""
+"""Keeping an index file small and whole: what it can do without. What is wrong in it: `faults`."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import apsw
 
 from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
 from qmd.store.records import written
+from qmd.store.sqlite import faults
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.database import REMAKE
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
-from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.sqlite.sets import drop_other_embedders, others
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
@@ -30,15 +22,8 @@ _SEGMENTS = 4
 _TOMBSTONES = 1 << 53
 #: Pages that later writes will fill need no rewriting of the whole file, up to this share of it.
 _UNUSED_SHARE = 0.05
-#: Vectors whose lengths are looked at together.
-_MEASURED = 4096
-#: Every vector has length 1. Rounding to float16, or to int8 in blocks, changes that by less.
-_ROUNDED = 0.02
 #: SQLite's instructions between two looks at whether the user wants to stop.
 _INSTRUCTIONS = 100_000
-
-_REEMBED = "run 'qmd embed --force'"
-_REBUILD = "run 'qmd cleanup': it lays the blocks out anew"
 
 _STEPS: dict[WasteKind, str] = {
     "answers": "Forgetting old answers",
@@ -86,10 +71,7 @@ class UpkeepPart(Part):
             # Without it SQLite would not hear Ctrl-C before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)
             try:
-                on_step("Checking the file")
-                found = list(_damage(db))
-                on_step("Checking the tables")
-                return found or [*_contradictions(db), *_wrong_blocks(db)]
+                return list(faults.found(db, on_step))
             finally:
                 db.set_progress_handler(None)
 
@@ -246,116 +228,3 @@ _KINDS: dict[WasteKind, tuple[_Count, _Drop]] = {
     "slots": (_count_slots, _rebuild_blocks),
     "segments": (_count_segments, _merge_segments),
 }
-
-
-# -- faults ------------------------------------------------------------------------------------------------
-
-
-def _damage(db: apsw.Connection) -> Iterator[Fault]:
-    """What SQLite itself finds, full-text index included."""
-    said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-    if said != ["ok"]:
-        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield Fault(f"the file is damaged: {' '.join(said[0].split())}{more}", REMAKE)
-    (broken,) = db.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone() or (0,)
-    if broken:
-        yield Fault(f"{broken} rows refer to rows that are gone", REMAKE)
-    # Of a contentless table the check above sees little. This reads every posting list there is.
-    (held,) = db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").fetchone() or (0,)
-    if held != sum(_column_totals(db)):
-        yield Fault("the file is damaged: the full-text index does not add up", REMAKE)
-
-
-def _column_totals(db: apsw.Connection) -> list[int]:
-    """How many terms FTS5 says that each column holds: its record of averages, after the number of rows."""
-    row = db.execute("SELECT block FROM documents_fts_data WHERE id = 1").fetchone()
-    numbers, number = [], 0
-    for byte in row[0] if row else b"":
-        number = number << 7 | byte & 127
-        if byte < 128:
-            numbers.append(number)
-            number = 0
-    return numbers[1:]
-
-
-#: What must never be counted, and the words for it.
-_NEVER = {
-    "documents are not in the full-text index": (
-        "SELECT count(*) FROM documents WHERE id NOT IN (SELECT id FROM documents_fts_docsize)"
-    ),
-    "entries of the full-text index belong to no document": (
-        "SELECT count(*) FROM documents_fts_docsize WHERE id NOT IN (SELECT id FROM documents)"
-    ),
-    "documents have a number outside their collection": (
-        f"SELECT count(*) FROM documents WHERE id >> {COLLECTION_SHIFT} <> collection_id"
-    ),
-    "vectors have a length that is not their embedder's": (
-        "SELECT count(*) FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
-        "WHERE octet_length(v.vector) <> 2 * e.dimension"
-    ),
-}
-
-
-def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
-    """Rows of one table that another denies."""
-    for words, query in _NEVER.items():
-        (count,) = db.execute(query).fetchone() or (0,)
-        if count:
-            yield Fault(f"{count:,} {words}", REMAKE)
-    # SQLite keeps no checksums: bytes that change inside a value are no fault to it.
-    texts = db.execute("SELECT hash, text FROM contents")
-    changed = sum(hashlib.sha256(text.encode("utf-8")).hexdigest() != digest for digest, text in texts)
-    if changed:
-        yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
-
-
-def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
-    (uneven,) = db.execute(
-        "SELECT count(*) FROM vectors_vec v JOIN embedders e ON e.id = v.embedder_id WHERE "
-        "octet_length(ids) <> 8 * slots OR octet_length(scales) <> 4 * slots "
-        "OR octet_length(codes) <> slots * e.dimension"
-    ).fetchone() or (0,)
-    if uneven:
-        yield Fault(f"{uneven:,} vector blocks are cut short", _REEMBED)
-        return
-    changed = sum(_not_of_length_one(vectors) for vectors in (*_vectors(db), *_block_vectors(db)))
-    if changed:
-        yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
-    names = dict(db.execute("SELECT id, name FROM collections"))
-    for found in audit(db):
-        if not found.is_right:
-            wrong = f"{found.missing:,} chunks are missing and {found.unknown:,} do not belong"
-            yield Fault(f"in the vector blocks of '{names[found.collection]}' {wrong}", _REBUILD)
-
-
-def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
-    """All vectors of chunks, in batches of one embedder: shape (n, dimension)."""
-    import numpy as np
-
-    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
-        rows = db.execute(
-            "SELECT vector FROM content_vectors WHERE embedder_id = ? AND octet_length(vector) = ?",
-            (embedder, 2 * dimension),
-        )
-        while batch := list(islice(rows, _MEASURED)):
-            joined = np.frombuffer(b"".join(vector for (vector,) in batch), dtype=np.float16)
-            yield joined.reshape(len(batch), dimension).astype(np.float32)
-
-
-def _block_vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
-    """The vectors of each block, without emptied slots."""
-    import numpy as np
-
-    for slots, ids, scales, codes in db.execute("SELECT slots, ids, scales, codes FROM vectors_vec"):
-        held = np.frombuffer(ids, dtype=np.int64) > 0
-        matrix = np.frombuffer(codes, dtype=np.int8).reshape(slots, -1).astype(np.float32)
-        yield (matrix * np.frombuffer(scales, dtype=np.float32)[:, None])[held]
-
-
-def _not_of_length_one(vectors: NDArray[np.float32]) -> int:
-    import numpy as np
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.linalg.norm(vectors, axis=1)
-    # Written so that what is no number counts too.
-    return int((~(np.abs(lengths - 1.0) < _ROUNDED)).sum())
