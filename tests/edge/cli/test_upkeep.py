@@ -212,6 +212,27 @@ def test_a_byte_that_changed_in_the_full_text_index_is_a_problem(embedded: User)
         assert any(each["hint"].startswith("restore a backup with") for each in problems), (page, at)
 
 
+def test_whichever_table_is_damaged_every_command_says_so_in_a_line(embedded: User) -> None:
+    whole = index_of(embedded).read_bytes()
+    db = apsw.Connection(str(index_of(embedded)))
+    roots = list(db.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"))
+    size = db.pragma("page_size")
+    db.close()
+    commands = ["search database", "vsearch database", "query database", "status", "ls notes", "update"]
+    commands += ["get notes/deploy.md", "embed", "cleanup", "why notes/deploy.md database", "doctor"]
+    told = 0
+    for table, page in roots:
+        at = (page - 1) * size
+        index_of(embedded).write_bytes(whole[:at] + b"\xff" * size + whole[at + size :])
+        for command in commands:
+            result = embedded.invoke(*command.split())
+            assert result.exit_code in (0, 1), (table, command, result.output)
+            assert "internal error" not in result.output, (table, command, result.output)
+            told += result.exit_code
+        index_of(embedded).write_bytes(whole)
+    assert told > 2 * len(roots)
+
+
 def test_wrong_vector_blocks_are_found_and_a_cleanup_mends_them(embedded: User) -> None:
     before = embedded.ok("vsearch", "databases", "--json")
     change(embedded, "UPDATE vectors_vec SET ids = zeroblob(length(ids))")

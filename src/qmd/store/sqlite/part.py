@@ -15,18 +15,17 @@ class Part:
 
     def _collection_ids(self, scope: Scope) -> list[int]:
         """Ids of a scope's collections; those that were never indexed are left out."""
-        known = dict(self._database.connection().execute("SELECT name, id FROM collections"))
+        with self._database.errors():
+            known = dict(self._database.connection().execute("SELECT name, id FROM collections"))
         return [known[name] for name in scope.collections if name in known]
 
     def _within(self, scope: Scope) -> Within:
         return within(scope, self._collection_ids(scope))
 
     def _collection_id(self, name: str) -> int:
-        row = (
-            self._database.connection()
-            .execute("SELECT id FROM collections WHERE name = ?", (name,))
-            .fetchone()
-        )
+        with self._database.errors():
+            found = self._database.connection().execute("SELECT id FROM collections WHERE name = ?", (name,))
+            row = found.fetchone()
         if row is None:
             raise CollectionNotFoundError(f"no such collection in the index: {name}", "run 'qmd index' first")
         return int(row[0])
