@@ -180,12 +180,17 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         ("UPDATE documents SET title = title || ' more' WHERE path = 'deploy.md'", "what the texts say"),
         ("UPDATE documents SET path = 'other.md' WHERE path = 'deploy.md'", "what the texts say"),
         ("UPDATE documents SET author_key = 'nobody' WHERE path = 'deploy.md'", "authors are not what"),
+        (
+            "UPDATE content_vectors SET vector = CAST(substr(vector, 1, 100) || zeroblob(4) || "
+            "substr(vector, 105) AS BLOB)",
+            "vectors are not what",
+        ),
         ("UPDATE content_vectors SET last_line = last_line + 1", "chunks that are not theirs"),
         ("UPDATE content_vectors SET end = end - 1", "chunks that are not theirs"),
     ],
     ids=[
         *("documents", "entries", "texts", "vectors", "blocks", "references"),
-        *("title", "path", "author", "lines", "ends"),
+        *("title", "path", "author", "numbers", "lines", "ends"),
     ],
 )
 def test_tables_that_contradict_each_other_are_a_problem(embedded: User, statement: str, words: str) -> None:
@@ -248,7 +253,9 @@ def test_vectors_that_the_model_would_make_differently_are_a_problem(embedded: U
     change(
         embedded,
         "UPDATE content_vectors SET vector = (SELECT vector FROM content_vectors ORDER BY id LIMIT 1)",
+        "DELETE FROM vectors_vec",
     )
+    embedded.ok("cleanup")
     found = the(findings(embedded, code=1), "problem")
     assert found["message"].startswith("of 5 vectors made again, one has cosine ")
     assert found["hint"] == "run 'qmd embed --force'"

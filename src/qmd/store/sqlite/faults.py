@@ -7,6 +7,7 @@ ways, or follows from something else, is compared with it.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 #: Vectors whose lengths are looked at together.
 _MEASURED = 4096
-#: Every vector has length 1. Rounding to float16, or to int8 in blocks, changes that by less.
-_ROUNDED = 0.02
+#: Every vector has length 1; rounding to float16 changes that by less.
+_ROUNDED = 0.002
+#: A code in a block is the nearest to its number (in steps of the scale), but for what float16 rounds off.
+_NEAREST, _HALF = 0.51, 2.0**-11
 
 _REEMBED = "run 'qmd embed --force'"
 _REBUILD = "run 'qmd cleanup': it lays the blocks out anew"
@@ -144,7 +147,7 @@ def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
     if uneven:
         yield Fault(f"{uneven:,} vector blocks are cut short", _REEMBED)
         return
-    changed = sum(_not_of_length_one(vectors) for vectors in (*_vectors(db), *_block_vectors(db)))
+    changed = sum(map(_not_of_length_one, _vectors(db))) or _unlike_their_blocks(db)
     if changed:
         yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
     names = dict(db.execute("SELECT id, name FROM collections"))
@@ -168,14 +171,35 @@ def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
             yield joined.reshape(len(batch), dimension).astype(np.float32)
 
 
-def _block_vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
-    """The vectors of each block, without emptied slots."""
+def _unlike_their_blocks(db: apsw.Connection) -> int:
+    """How many vectors in blocks are not those of their chunks."""
     import numpy as np
 
+    unlike = 0
     for slots, ids, scales, codes in db.execute("SELECT slots, ids, scales, codes FROM vectors_vec"):
-        held = np.frombuffer(ids, dtype=np.int64) > 0
-        matrix = np.frombuffer(codes, dtype=np.int8).reshape(slots, -1).astype(np.float32)
-        yield (matrix * np.frombuffer(scales, dtype=np.float32)[:, None])[held]
+        chunks = np.frombuffer(ids, dtype=np.int64)
+        steps = np.frombuffer(scales, dtype=np.float32)
+        matrix = np.frombuffer(codes, dtype=np.int8).reshape(slots, -1)
+        # Chunks that are not there are told of by the audit.
+        rows = dict(
+            db.execute(
+                "SELECT id, vector FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) "
+                "AND octet_length(vector) = ?",
+                (json.dumps(chunks.tolist()), 2 * matrix.shape[1]),
+            )
+        )
+        known = [at for at, chunk in enumerate(chunks) if int(chunk) in rows]
+        if not known:
+            continue
+        whole = np.frombuffer(b"".join(rows[int(chunks[at])] for at in known), dtype=np.float16)
+        vectors = whole.reshape(len(known), -1).astype(np.float32)
+        step = steps[known][:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(vectors - matrix[known] * step)
+            # Written so that what is no number counts too.
+            near = apart <= _NEAREST * np.abs(step) + _HALF * np.abs(vectors)
+        unlike += int((~near.all(axis=1)).sum())
+    return unlike
 
 
 def _not_of_length_one(vectors: NDArray[np.float32]) -> int:
