@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -161,30 +166,75 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path, environ: dict[str,
     assert caught.value.hint == "pip install 'qmd-python[milvus]'"
 
 
-@needs_milvus
-def test_a_file_that_another_process_has_is_busy_with_a_way_out(
-    tmp_path: Path, environ: dict[str, str], notes: Notes
-) -> None:
-    import subprocess
-    import sys
-
-    url = f"milvus://{tmp_path}/index.db"
-    holder = (
-        "import sys; from qmd.store.milvus.lite import start; start(sys.argv[1]); print(flush=True); input()"
-    )
+@contextmanager
+def _running(script: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has printed a line, and ends when its standard input does."""
     process = subprocess.Popen(
-        [sys.executable, "-c", holder, str(tmp_path / "index.db")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     process.stdout.readline()
-    with pytest.raises(qmd.BusyError) as caught:
-        qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ)
-    assert "milvus-lite server" in (caught.value.hint or "")
-    process.communicate(b"\n")
+    yield process
+    process.communicate()
+
+
+_ANOTHER_PROGRAM = """
+import sys
+from milvus_lite.adapter.grpc.server import start_server_in_thread
+server, database, port = start_server_in_thread(sys.argv[1], host="127.0.0.1", port=0)
+print(flush=True)
+sys.stdin.read()
+server.stop(0).wait()
+database.close()
+"""
+
+_SAME_PROGRAM = """
+import sys, qmd
+with qmd.open_index(sys.argv[1], store=sys.argv[2], environ={"HOME": sys.argv[3]}) as index:
+    index.add_collection(sys.argv[4], "theirs")
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@needs_milvus
+def test_a_file_that_another_program_has_is_busy_with_a_way_out(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    url = f"milvus://{tmp_path}/index.db"
+    with _running(_ANOTHER_PROGRAM, str(tmp_path / "index.db")):
+        with pytest.raises(qmd.BusyError) as caught:
+            qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ)
+        assert "milvus-lite server" in (caught.value.hint or "")
     with qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index:
         assert index.status().total_documents == 0
+
+
+@needs_milvus
+@pytest.mark.parametrize("end", [signal.SIGKILL, None], ids=["killed", "ended"])
+def test_a_file_that_another_process_serves_is_shared_and_outlives_it(
+    tmp_path: Path, environ: dict[str, str], notes: Notes, end: signal.Signals | None
+) -> None:
+    url, folder = f"milvus://{tmp_path}/index.db", notes({"a.md": "pelicans"})
+    arguments = (str(tmp_path / "index.sqlite"), url, str(tmp_path / "home"), str(folder))
+    with (
+        _running(_SAME_PROGRAM, *arguments) as process,
+        qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index,
+    ):
+        assert [hit.file for hit in index.search("pelicans").hits] == ["theirs/a.md"]
+        (folder / "b.md").write_text("herons", encoding="utf-8")
+        index.update()
+        assert index.embed().texts == 2
+        if end is None:
+            process.communicate()
+        else:
+            os.kill(process.pid, end)
+            process.wait()
+        assert [hit.file for hit in index.search("herons").hits] == ["theirs/b.md"]
+        (folder / "b.md").write_text("storks", encoding="utf-8")
+        index.update()
+        assert [hit.file for hit in index.vsearch("storks").hits] == ["theirs/a.md"]
+        assert [hit.file for hit in index.search("storks").hits] == ["theirs/b.md"]
 
 
 def test_a_project_may_not_choose_a_store_unasked(

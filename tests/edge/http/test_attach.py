@@ -12,6 +12,7 @@ import pytest
 
 from tests.edge.cli.conftest import MakeUser, User
 from tests.edge.http.conftest import Server, server_of
+from tests.store.conftest import needs_milvus
 
 
 @dataclass(frozen=True)
@@ -176,3 +177,18 @@ def test_another_mode_is_a_usage_error(attached: Attached) -> None:
     found = attached.user.run("search", "performance", "--mode", "remote")
     assert found.returncode == 2
     assert "--mode must be one of auto, server, local, not 'remote'" in found.stderr
+
+
+@needs_milvus
+def test_a_milvus_lite_that_a_server_has_is_shared_with_the_command_line(make_user: MakeUser) -> None:
+    user = make_user("shares")
+    user.environ["QMD_STORE"] = f"milvus://{user.home}/index.db"
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    local = user.ok("search", "performance", "--json")
+    with server_of(user) as server:
+        assert user.ok("search", "performance", "--json", "--mode", "server") == local
+        assert user.ok("search", "performance", "--json", "--mode", "local") == local
+        (user.notes / "later.md").write_text("# Later\n\nzymurgy", encoding="utf-8")
+        user.ok("update")
+        assert "later.md" in server.ask("POST", "/search", {"query": "zymurgy"}).text
+    assert "later.md" in user.ok("search", "zymurgy")

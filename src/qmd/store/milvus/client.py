@@ -48,12 +48,14 @@ class Client:
         self._client: Any = None
         self._known: set[str] = set()
         self._wrote = False
+        #: Where a file is served: the port of the process that does; 0 where this one does.
+        self._port = 0
         self.embedded = False
 
     @property
-    def is_shared(self) -> bool:
-        """Whether other programs may be writing at this moment: a file is held by one alone."""
-        return self._address.file is None
+    def is_local(self) -> bool:
+        """Whether it is a file: then what anyone has written, all see at once."""
+        return self._address.file is not None
 
     @property
     def is_absent(self) -> bool:
@@ -66,10 +68,7 @@ class Client:
         with self._lock:
             if self._client is None:
                 return
-            self._client.close()
-            self._client = None
-            if self._address.file is not None:
-                lite.stop(self._address.file)
+            self._leave()
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -171,10 +170,13 @@ class Client:
 
     def has(self, name: str) -> bool:
         """Whether a collection is there; but for `drop`, one that is stays."""
-        if name in self._known:
-            return True
         if self.is_absent:
             return False
+        # Who serves a file may be another one by now, which has loaded nothing yet.
+        with self.errors():
+            self._connected()
+        if name in self._known:
+            return True
         if not self._call(lambda client, options: client.has_collection(name, timeout=_CALL_SECONDS)):
             return False
         state = self._call(lambda client, options: client.get_load_state(name, timeout=_CALL_SECONDS))
@@ -266,9 +268,22 @@ class Client:
 
     def _connected(self) -> Any:
         with self._lock:
+            file = self._address.file
+            if self._port and file is not None and lite.served_at(file) != self._port:
+                # Who served the file has ended: another one does, or this one is about to.
+                self._leave()
             if self._client is None:
                 self._client = self._connect()
             return self._client
+
+    def _leave(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+        self._client = None
+        self._known.clear()
+        if self._address.file is not None and not self._port:
+            lite.stop(self._address.file)
+        self._port = 0
 
     def _connect(self) -> Any:
         # What it writes to stderr by itself is told by our errors.
@@ -280,7 +295,9 @@ class Client:
         # It tells of errors that it also raises, and of those that it repeats.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
         file = self._address.file
-        uri = self._address.uri if file is None else _started(file)
+        uri, is_ours = (self._address.uri, False) if file is None else _started(file)
+        if file is not None and not is_ours:
+            self._port = int(uri.rpartition(":")[2])
         try:
             client = MilvusClient(
                 uri,
@@ -292,8 +309,9 @@ class Client:
             )
             self.embedded = "lite" in str(client.get_server_version())
         except BaseException:
-            if file is not None:
+            if file is not None and is_ours:
                 lite.stop(file)
+            self._port = 0
             raise
         return client
 
@@ -324,7 +342,7 @@ def _together(work: Callable[[], object]) -> None:
     work()
 
 
-def _started(file: str) -> str:
+def _started(file: str) -> tuple[str, bool]:
     try:
         return lite.start(file)
     except ImportError as error:

@@ -65,8 +65,6 @@ class Counting(Leases):
 
     def _writers(self, embedder: str) -> int:
         """How many embed at this moment, this one among them."""
-        if not self._client.is_shared:
-            return 1
         lanes = self._holders(_lease_of(embedder), range(_LANES))
         return len({worker for each in lanes.values() for worker in each} | {self._worker})
 
@@ -113,9 +111,7 @@ class Counting(Leases):
         for lane in sorted(marked):
             # Under another name: this writer may hold a lane already, and is not to lose it.
             keeper = f"{self._worker}/{lane}"
-            if not self._client.is_shared:
-                self._count_anew(embedder, lane)
-            elif self._claim(what, [lane], keeper, 1, self._seconds):
+            if self._claim(what, [lane], keeper, 1, self._seconds):
                 self._count_anew(embedder, lane)
                 self._let_go(what, keeper)
 
@@ -135,16 +131,14 @@ class Counting(Leases):
 
     def _take_lane(self, embedder: str) -> int:
         """A lane that nobody holds; one whose holder is gone sooner than one that nobody ever had."""
+        what = _lease_of(embedder)
+        self._let_go(what, self._worker)
         marked = self._marked(embedder)
-        lane = 0
-        if self._client.is_shared:
-            what = _lease_of(embedder)
-            self._let_go(what, self._worker)
-            order = [*sorted(marked), *(each for each in range(_LANES) if each not in marked)]
-            claimed = self._claim(what, order, self._worker, 1, self._seconds)
-            if not claimed:
-                raise BusyError(f"{_LANES} others are writing vectors to this index", "try again later")
-            (lane,) = claimed
+        order = [*sorted(marked), *(each for each in range(_LANES) if each not in marked)]
+        claimed = self._claim(what, order, self._worker, 1, self._seconds)
+        if not claimed:
+            raise BusyError(f"{_LANES} others are writing vectors to this index", "try again later")
+        (lane,) = claimed
         if lane in marked:
             self._count_anew(embedder, lane)
         return lane

@@ -2,8 +2,7 @@
 
 A worker writes its claims, waits, and reads who else claimed the same: the lowest name has them, the others
 take their claims back. What someone holds is not claimed at all. Claims that took longer to write than that
-wait are taken back too, since another worker may have looked before it could see them. Nobody else writes to
-a Milvus Lite in a file, and there nothing is waited for.
+wait are taken back too, since another worker may have looked before it could see them.
 
 Since a claim takes a second, a worker claims more texts than it asked for, and is given them bit by bit.
 """
@@ -25,8 +24,8 @@ from qmd.store.milvus.part import Part
 from qmd.store.milvus.schema import LEASES
 from qmd.store.records import LONGEST
 
-#: How long claims may take to be written, and are waited for, in seconds.
-_SETTLED = 1.0
+#: How long claims may take to be written, and are waited for, in seconds: by Milvus, and by a Milvus Lite.
+_SETTLED, _SETTLED_LOCALLY = 1.0, 0.2
 _ATTEMPTS = 10
 #: The most texts that are claimed at once; and of those that wait, half of what each writer's part would be.
 _STOCK, _PARTS = 1_024, 2
@@ -102,7 +101,7 @@ class Leases(Part):
                     return ()
                 waiting = self._without(embedder, scope)
                 # Each worker begins elsewhere: those who want the same texts make one another wait.
-                start = bisect_right(waiting, number("worker", worker)) if self._client.is_shared else 0
+                start = bisect_right(waiting, number("worker", worker))
                 shift.queue.extend(waiting[start:])
                 shift.queue.extend(waiting[:start])
                 is_anew = True
@@ -123,6 +122,7 @@ class Leases(Part):
 
     def _claim(self, what: str, numbers: Sequence[int], worker: str, limit: int, seconds: float) -> set[int]:
         """Which of these the worker holds now, at most `limit`."""
+        settled = _SETTLED_LOCALLY if self._client.is_local else _SETTLED
         for _ in range(_ATTEMPTS):
             started = time.monotonic()
             others = self._holders(what, numbers)
@@ -134,11 +134,9 @@ class Leases(Part):
             self._client.put(
                 LEASES, ({"id": key, "content": each, **claimed} for each, key in claims.items())
             )
-            if not self._client.is_shared:
-                return set(chosen)
             lost = set(chosen)
-            if time.monotonic() - started < _SETTLED:
-                time.sleep(_SETTLED)
+            if time.monotonic() - started < settled:
+                time.sleep(settled)
                 now = self._holders(what, chosen)
                 lost = {each for each in chosen if min(now.get(each, {worker})) != worker}
             self._client.delete_among(LEASES, "id", [claims[each] for each in lost])

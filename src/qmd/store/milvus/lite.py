@@ -1,18 +1,26 @@
-"""Milvus Lite inside this program: one server a file, shared by all who opened it here."""
+"""Milvus Lite inside this program: one server a folder, shared by all who opened it, here or elsewhere.
+
+Only one process can have the folder. It says in a file there at which port of this machine it serves, and
+holds a lock on that file for as long as it does; other processes ask it. When it ends, one of them takes its
+place.
+"""
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 
-#: Another command that has the file is most likely about to end: it is waited for so long, in seconds.
+#: Who has the folder is most likely about to end, or to say where it serves: it is waited for, in seconds.
 _PATIENCE = 3.0
+_PORT = "qmd.port"
 
 
 @dataclass(slots=True)
@@ -20,6 +28,8 @@ class _Running:
     server: Any
     database: Any
     port: int
+    #: Descriptor of the file that says the port.
+    told: int = -1
     users: int = 0
 
 
@@ -37,10 +47,10 @@ def exists(file: str) -> bool:
     return os.path.isdir(os.path.join(file, "collections"))
 
 
-def start(file: str) -> str:
-    """Open a database, made where there is none; returns the address to connect to. `stop` it once.
+def start(file: str) -> tuple[str, bool]:
+    """Open a database, made where there is none: (address to connect to, whether this process serves it).
 
-    Raises `BusyError` where another process has it.
+    Where it does, `stop` it once. Raises `BusyError` where a program has it that does not share it.
     """
     from milvus_lite.adapter.grpc.server import start_server_in_thread
     from milvus_lite.exceptions import DataDirLockedError
@@ -52,11 +62,16 @@ def start(file: str) -> str:
         while (running := _running.get(place)) is None:
             try:
                 os.makedirs(place, mode=0o700, exist_ok=True)
-                _running[place] = _Running(*start_server_in_thread(place, host="127.0.0.1", port=0))
+                running = _Running(*start_server_in_thread(place, host="127.0.0.1", port=0))
+                running.told = _tell(place, running.port)
+                _running[place] = running
             except DataDirLockedError as error:
+                port = served_at(place)
+                if port is not None:
+                    return _address(port), False
                 if time.monotonic() >= due:
                     raise BusyError(
-                        f"{file} is in use by another process, and Milvus Lite serves one at a time",
+                        f"{file} is in use by another program, and Milvus Lite serves one at a time",
                         "wait for it to end, or serve the file: "
                         f"milvus-lite server --host 127.0.0.1 --data-dir {file}, and use milvus://127.0.0.1:19530",
                     ) from error
@@ -67,7 +82,36 @@ def start(file: str) -> str:
                     "check the folder's permissions and space",
                 ) from error
         running.users += 1
-        return f"http://127.0.0.1:{running.port}"
+        return _address(running.port), True
+
+
+def served_at(file: str) -> int | None:
+    """The port at which another process serves a database; None where none does."""
+    try:
+        told = os.open(os.path.join(os.path.realpath(file), _PORT), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(told, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(told, 16, 0)
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(told)
+    return None
+
+
+def _tell(place: str, port: int) -> int:
+    """Say where a database is served, until the descriptor is closed."""
+    told = os.open(os.path.join(place, _PORT), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(told, fcntl.LOCK_EX)
+    os.ftruncate(told, 0)
+    os.pwrite(told, str(port).encode(), 0)
+    return told
+
+
+def _address(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
 
 
 @atexit.register
@@ -86,6 +130,9 @@ def stop(file: str) -> None:
         running.users -= 1
         if not running.users:
             del _running[place]
+            with suppress(OSError):
+                os.unlink(os.path.join(place, _PORT))
+            os.close(running.told)
             running.server.stop(grace=1).wait()
             running.database.close()
 

@@ -91,12 +91,11 @@ class Removal(Part):
         loose.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         used = set(contents.values())
         before = int(time.time()) - _SETTLING
-        if self._client.is_shared:
-            loose.settled = f"(at < {before} or writer == {quoted(self._writer)})"
+        loose.settled = f"(at < {before} or writer == {quoted(self._writer)})"
         for row in self._client.all(TEXTS, "part == 0", ["content", "bytes", "writer", "at"]):
             if int(row["content"]) in used:
                 continue
-            if not self._client.is_shared or row["writer"] == self._writer or int(row["at"]) < before:
+            if row["writer"] == self._writer or int(row["at"]) < before:
                 loose.texts[int(row["content"])] = int(row["bytes"])
             else:
                 loose.settling = True
