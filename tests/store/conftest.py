@@ -53,8 +53,10 @@ def served(milvus_port: int) -> str:
     """The address of an empty database on it."""
     from pymilvus import MilvusClient
 
+    from qmd.store.milvus.client import CHANNEL
+
     name = f"test_{next(_databases)}"
-    client = MilvusClient(f"http://127.0.0.1:{milvus_port}")
+    client = MilvusClient(f"http://127.0.0.1:{milvus_port}", grpc_options=CHANNEL)
     client.create_database(name)
     client.close()
     return f"milvus://127.0.0.1:{milvus_port}/{name}"

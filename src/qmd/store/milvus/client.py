@@ -26,7 +26,7 @@ Reading = Literal["strong", "fresh"]
 
 _CONNECT_SECONDS = 10.0
 #: Servers that do not expect to be asked whether they are there, while a model works, hang up.
-_CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
+CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 _CALL_SECONDS = 60.0
 #: Between attempts at what another process may be doing as well, in seconds.
 _PAUSES = (0.05, 0.2, 0.8)
@@ -305,7 +305,7 @@ class Client:
                 db_name=self._address.database,
                 timeout=_CONNECT_SECONDS,
                 server_pem_path=self._address.authority,
-                grpc_options=_CHANNEL,
+                grpc_options=CHANNEL,
             )
             self.embedded = "lite" in str(client.get_server_version())
         except BaseException:
