@@ -9,7 +9,6 @@ import apsw
 
 from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
 from qmd.store.records import written
-from qmd.store.sqlite import faults
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
@@ -67,6 +66,8 @@ class UpkeepPart(Part):
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         """What is wrong in the index. Reads all of it, and changes nothing."""
+        from qmd.store.sqlite import faults
+
         with self._database.snapshot() as db:
             # Without it SQLite would not hear Ctrl-C before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)
