@@ -70,6 +70,8 @@ class Leases(Part):
         """Let go of what workers hold whose names begin so."""
         for asked in [each for each in self._shifts if each[0].startswith(workers)]:
             del self._shifts[asked]
+        if self._worker.startswith(workers):
+            self._worker = self._writer
         rows = self._client.all(LEASES, "id >= 0 or id < 0", ["id", "worker"])
         theirs = [int(row["id"]) for row in rows if str(row["worker"]).startswith(workers)]
         self._client.delete_among(LEASES, "id", theirs)

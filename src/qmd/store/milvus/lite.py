@@ -63,7 +63,11 @@ def start(file: str) -> tuple[str, bool]:
             try:
                 os.makedirs(place, mode=0o700, exist_ok=True)
                 running = _Running(*start_server_in_thread(place, host="127.0.0.1", port=0))
-                running.told = _tell(place, running.port)
+                try:
+                    running.told = _tell(place, running.port)
+                except OSError:
+                    _end(running)
+                    raise
                 _running[place] = running
             except DataDirLockedError as error:
                 port = served_at(place)
@@ -103,10 +107,13 @@ def served_at(file: str) -> int | None:
 
 def _tell(place: str, port: int) -> int:
     """Say where a database is served, until the descriptor is closed."""
-    told = os.open(os.path.join(place, _PORT), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = os.path.join(place, _PORT)
+    # Locked and written before it can be found: a file from before may name a port of another program.
+    temporary = f"{path}.{os.getpid()}"
+    told = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     fcntl.flock(told, fcntl.LOCK_EX)
-    os.ftruncate(told, 0)
-    os.pwrite(told, str(port).encode(), 0)
+    os.write(told, str(port).encode())
+    os.replace(temporary, path)
     return told
 
 
@@ -133,8 +140,12 @@ def stop(file: str) -> None:
             with suppress(OSError):
                 os.unlink(os.path.join(place, _PORT))
             os.close(running.told)
-            running.server.stop(grace=1).wait()
-            running.database.close()
+            _end(running)
+
+
+def _end(running: _Running) -> None:
+    running.server.stop(grace=1).wait()
+    running.database.close()
 
 
 def size(file: str) -> int:
