@@ -120,7 +120,9 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
     gone: set[int] = set()
     for content in contents:
         still = db.execute(
-            "SELECT 1 FROM documents WHERE content_id = ? AND collection_id = ? LIMIT 1",
+            # Only the text's index: the others hold every document of the collection.
+            "SELECT 1 FROM documents INDEXED BY documents_content "
+            "WHERE content_id = ? AND collection_id = ? LIMIT 1",
             (content, collection),
         ).fetchone()
         if still is None:

@@ -11,7 +11,7 @@ from qmd.store.base import Applied, Changed
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.schema import COLLECTION_SHIFT
+from qmd.store.sqlite.scopes import ranges
 from qmd.text.origin import author_key
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
@@ -32,9 +32,10 @@ class DocumentsPart(Part):
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
         """What the index knows of a collection's files: path → fingerprint."""
         with self._database.errors():
+            # In the order of the table: an index would have each row looked up.
             rows = self._database.connection().execute(
-                "SELECT path, size, mtime_ns, inode FROM documents WHERE collection_id = ?",
-                (self._collection_id(collection),),
+                "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
+                *ranges([self._collection_id(collection)]),
             )
             return {path: Fingerprint(size, mtime, inode) for path, size, mtime, inode in rows}
 
@@ -165,11 +166,8 @@ class _Writer:
         self._linked: set[int] = set()
         self._unlinked: set[int] = set()
         self.added = self.updated = self.removed = 0
-        first = collection << COLLECTION_SHIFT
-        row = db.execute(
-            "SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?",
-            (first, first + (1 << COLLECTION_SHIFT) - 1),
-        ).fetchone()
+        ((first, last),) = ranges([collection])
+        row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()
         self._next = (row[0] if row and row[0] is not None else first) + 1
 
     def put(self, item: Changed, title_form: str, body_form: str) -> None:

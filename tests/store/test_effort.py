@@ -1,0 +1,85 @@
+"""A small change costs as much in a large index as in a small one: counted in SQLite's own steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from qmd.store.base import Store, VectorSet
+from qmd.store.sqlite.store import SqliteStore
+from tests.store.material import EMBEDDER, changed, embedded, everything, fill
+
+SMALL, LARGE = 300, 3_000
+#: A look at every document would be ten times as much.
+GROWTH = 2.0
+
+
+@pytest.fixture
+def steps() -> Iterator[Callable[[], int]]:
+    """How many steps SQLite's machine took since it was last asked."""
+    counted = 0
+
+    def count(event: dict[str, Any]) -> None:
+        nonlocal counted
+        # FTS5's own statements go on counting from one use to the next.
+        if "'documents_fts_" not in event["sql"]:
+            counted += event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, count)
+
+    def since() -> int:
+        nonlocal counted
+        found, counted = counted, 0
+        return found
+
+    apsw.connection_hooks.append(watch)
+    yield since
+    apsw.connection_hooks.remove(watch)
+
+
+def edit(store: Store) -> None:
+    store.apply("a", [changed("7.md", "another text", version=2)], [], [])
+
+
+def remove(store: Store) -> None:
+    store.apply("a", [], [], ["7.md"])
+
+
+def move(store: Store) -> None:
+    store.apply("a", [changed("moved.md", "text number 7")], [], ["7.md"])
+
+
+def lease_and_embed(store: Store) -> None:
+    # The first lease looks for what is not embedded, the next ones go on from there.
+    found = store.lease(EMBEDDER, everything(), "worker", 5, 60)
+    store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(found))
+
+
+def find(store: Store) -> None:
+    document = store.find("a", "7.md")
+    assert document is not None
+    store.texts([document.id])
+    store.with_hash(document.hash[:8])
+
+
+@pytest.mark.parametrize("work", [edit, remove, move, lease_and_embed, find])
+def test_work_on_one_document_does_not_grow_with_the_index(
+    tmp_path: Path, steps: Callable[[], int], work: Callable[[Store], None]
+) -> None:
+    taken = []
+    for size in (SMALL, LARGE):
+        store = SqliteStore(str(tmp_path / f"{size}.sqlite"))
+        fill(store, {f"{number}.md": f"text number {number}" for number in range(size)})
+        waiting = store.pending(EMBEDDER, everything(), 0, size - 10)
+        store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(waiting))
+        store.lease(EMBEDDER, everything(), "worker", 2, 60)
+        steps()
+        work(store)
+        taken.append(steps())
+        store.close()
+    assert 0 < taken[1] < GROWTH * taken[0], taken
