@@ -76,8 +76,8 @@ class Counting(Leases):
 
     def _end_counting(self, embedder: str, lane: int, new: Iterable[Embedded]) -> None:
         """Count chunks that are written."""
-        added = _counted(tokens for each in new for tokens in each.tokens)
-        ids = {_row_id(lane, token): token for token in added}
+        added = _counted(chunk for each in new for chunk in each.tokens)
+        ids = {_row_id(lane, token) for token in added}
         for row in self._client.among(
             tokens(embedder), "id", ids, ["token", "chunks"], where=f"lane == {lane}", reading="strong"
         ):
