@@ -456,6 +456,17 @@ def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> Non
     assert len(store.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
 
 
+def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Store) -> None:
+    texts = {f"{number}.md": f"text number {number}" for number in range(40)}
+    fill(store, texts)
+    given = {item.hash for item in store.lease(EMBEDDER, everything(), "worker", 2, 600)}
+    kept = {document.path: document.hash for document in list(store.listing("a"))[::8]}
+    store.apply("a", [], [], [path for path in texts if path not in kept])
+    while found := store.lease(EMBEDDER, everything(), "worker", 2, 600):
+        given |= {item.hash for item in found}
+    assert given >= set(kept.values())
+
+
 @pytest.mark.parametrize("kind", ["sqlite", MILVUS[1]], indirect=True)
 def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store, opens: Opens) -> None:
     texts = {f"{number}.md": f"text number {number} about pelicans" for number in range(40)}

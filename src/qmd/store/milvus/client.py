@@ -53,11 +53,6 @@ class Client:
         self.embedded = False
 
     @property
-    def is_local(self) -> bool:
-        """Whether it is a file: then what anyone has written, all see at once."""
-        return self._address.file is not None
-
-    @property
     def is_absent(self) -> bool:
         """Whether there is nothing to connect to, and connecting would make it."""
         file = self._address.file
@@ -117,11 +112,7 @@ class Client:
         page: int = MOST,
     ) -> Iterator[Row]:
         """Every row whose `field` is one of `values`, and that fulfils a condition."""
-        wanted = sorted(set(values))
-        for at in range(0, len(wanted), _LISTED):
-            condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
-            if where:
-                condition += f" and {where}"
+        for condition in _conditions(field, values, where):
             rows = self.query(name, condition, fields, limit=page, reading=reading)
             # A full page may not be all: most often it is.
             yield from (
@@ -219,10 +210,8 @@ class Client:
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
         """Delete the rows whose `field` is one of `values`, and that fulfil a condition."""
-        wanted = sorted(set(values))
-        for at in range(0, len(wanted), _LISTED):
-            condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
-            self.delete(name, f"{condition} and {where}" if where else condition)
+        for condition in _conditions(field, values, where):
+            self.delete(name, condition)
 
     def drop(self, name: str) -> None:
         """Drop a collection with all that is in it."""
@@ -295,9 +284,10 @@ class Client:
         # It tells of errors that it also raises, and of those that it repeats.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
         file = self._address.file
-        uri, is_ours = (self._address.uri, False) if file is None else _started(file)
-        if file is not None and not is_ours:
-            self._port = int(uri.rpartition(":")[2])
+        uri, is_ours = self._address.uri, False
+        if file is not None:
+            port, is_ours = _started(file)
+            uri, self._port = f"http://127.0.0.1:{port}", 0 if is_ours else port
         try:
             client = MilvusClient(
                 uri,
@@ -328,6 +318,14 @@ class Client:
             raise failure(error, self._address) from error
 
 
+def _conditions(field: str, values: Iterable[int | str], where: str) -> Iterator[str]:
+    """That `field` is one of `values`, some of them at a time, and a condition is fulfilled."""
+    wanted = sorted(set(values))
+    for at in range(0, len(wanted), _LISTED):
+        condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
+        yield f"{condition} and {where}" if where else condition
+
+
 def _together(work: Callable[[], object]) -> None:
     """Do what another process may be doing at this very moment: where that fails, look again."""
     from qmd.store.milvus.failures import kinds
@@ -342,7 +340,7 @@ def _together(work: Callable[[], object]) -> None:
     work()
 
 
-def _started(file: str) -> tuple[str, bool]:
+def _started(file: str) -> tuple[int, bool]:
     try:
         return lite.start(file)
     except ImportError as error:

@@ -24,8 +24,9 @@ from qmd.store.milvus.part import Part
 from qmd.store.milvus.schema import LEASES
 from qmd.store.records import LONGEST
 
-#: How long claims may take to be written, and are waited for, in seconds: by Milvus, and by a Milvus Lite.
-_SETTLED, _SETTLED_LOCALLY = 1.0, 0.2
+#: How long claims may take to be written, and are waited for, in seconds. The same for all who claim: who
+#: waits for less than another may take to write does not see it.
+_SETTLED = 1.0
 _ATTEMPTS = 10
 #: The most texts that are claimed at once; and of those that wait, half of what each writer's part would be.
 _STOCK, _PARTS = 1_024, 2
@@ -61,10 +62,14 @@ class Leases(Part):
         shift.until = time.monotonic() + seconds
         if not limit:
             return []
-        if not shift.stock:
-            shift.stock.extend(self._more(shift, embedder, scope, worker, limit, seconds))
-        given = [shift.stock.popleft() for _ in range(min(limit, len(shift.stock)))]
-        return self._read(given, scope)
+        while True:
+            if not shift.stock:
+                shift.stock.extend(self._more(shift, embedder, scope, worker, limit, seconds))
+            given = [shift.stock.popleft() for _ in range(min(limit, len(shift.stock)))]
+            # What was removed since it was claimed is left out: that may be all of them, and more may wait.
+            found = self._read(given, scope)
+            if found or not given:
+                return found
 
     def release(self, workers: str) -> None:
         """Let go of what workers hold whose names begin so."""
@@ -124,7 +129,6 @@ class Leases(Part):
 
     def _claim(self, what: str, numbers: Sequence[int], worker: str, limit: int, seconds: float) -> set[int]:
         """Which of these the worker holds now, at most `limit`."""
-        settled = _SETTLED_LOCALLY if self._client.is_local else _SETTLED
         for _ in range(_ATTEMPTS):
             started = time.monotonic()
             others = self._holders(what, numbers)
@@ -137,13 +141,15 @@ class Leases(Part):
                 LEASES, ({"id": key, "content": each, **claimed} for each, key in claims.items())
             )
             lost = set(chosen)
-            if time.monotonic() - started < settled:
-                time.sleep(settled)
+            if time.monotonic() - started < _SETTLED:
+                time.sleep(_SETTLED)
                 now = self._holders(what, chosen)
                 lost = {each for each in chosen if min(now.get(each, {worker})) != worker}
             self._client.delete_among(LEASES, "id", [claims[each] for each in lost])
             if claims.keys() - lost:
                 return claims.keys() - lost
+            # Fewer are written sooner, and are less likely to be others' as well.
+            limit = max(1, len(chosen) // 2)
         raise BusyError("Milvus is too slow to share the work between several", "try again later")
 
     def _hold_on(self, what: str, worker: str, seconds: float) -> None:

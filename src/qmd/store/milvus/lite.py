@@ -47,8 +47,8 @@ def exists(file: str) -> bool:
     return os.path.isdir(os.path.join(file, "collections"))
 
 
-def start(file: str) -> tuple[str, bool]:
-    """Open a database, made where there is none: (address to connect to, whether this process serves it).
+def start(file: str) -> tuple[int, bool]:
+    """Open a database, made where there is none: (port on 127.0.0.1, whether this process serves it).
 
     Where it does, `stop` it once. Raises `BusyError` where a program has it that does not share it.
     """
@@ -72,7 +72,7 @@ def start(file: str) -> tuple[str, bool]:
             except DataDirLockedError as error:
                 port = served_at(place)
                 if port is not None:
-                    return _address(port), False
+                    return port, False
                 if time.monotonic() >= due:
                     raise BusyError(
                         f"{file} is in use by another program, and Milvus Lite serves one at a time",
@@ -86,7 +86,7 @@ def start(file: str) -> tuple[str, bool]:
                     "check the folder's permissions and space",
                 ) from error
         running.users += 1
-        return _address(running.port), True
+        return running.port, True
 
 
 def served_at(file: str) -> int | None:
@@ -115,10 +115,6 @@ def _tell(place: str, port: int) -> int:
     os.write(told, str(port).encode())
     os.replace(temporary, path)
     return told
-
-
-def _address(port: int) -> str:
-    return f"http://127.0.0.1:{port}"
 
 
 @atexit.register
