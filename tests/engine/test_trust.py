@@ -23,6 +23,7 @@ collections:
 models:
   embed: some-model
 """
+CONTEXT = ("context", "qmd://site")
 Open = Callable[..., qmd.Index]
 
 
@@ -140,8 +141,8 @@ def test_the_same_words_for_another_project_are_another_thing(
         ("some-model", "another-model", [("model", "embed")]),
         ("embed: some", "rerank: some", [("model", "rerank")]),
         ("embed: some-model", "embed: multilingual-e5-small", []),
-        ("path: .", "path: .\n    context: {/: About all}\n    pattern: '*.txt'\n    ignore: x", []),
-        ("models:", "global_context: More\nmodels:", []),
+        ("path: .", "path: .\n    context: {/: About all}\n    pattern: '*.txt'\n    ignore: x", [CONTEXT]),
+        ("models:", "global_context: More\nmodels:", [("context", "qmd://")]),
     ],
 )
 def test_a_change_of_what_was_approved_has_to_be_approved_and_no_other(
@@ -187,6 +188,16 @@ def test_a_command_that_is_typed_is_approved_until_it_is_taken_away(project: Pat
         write(project, f'collections: {{site: {{path: ., update: "{command}"}}}}')
         assert index.collection("site").update is None
         assert left_out(index) == [("update", "site")]
+
+
+def test_a_context_that_is_typed_is_approved_and_no_other(project: Path, opened: Open) -> None:
+    write(project, "collections: {site: {path: ., context: {/: Written}}}")
+    with opened() as index:
+        assert left_out(index) == [CONTEXT]
+        index.add_context("qmd://site/sub", "Typed")
+        assert left_out(index) == [CONTEXT]
+        # Nothing is left out of anything but what agents are told.
+        assert index.status().notes == ()
 
 
 def test_a_new_name_neither_approves_nor_takes_back(project: Path, opened: Open) -> None:

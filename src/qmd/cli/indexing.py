@@ -146,6 +146,8 @@ def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, command
     failed = changed = False
     if commands:
         session.uses |= {"update"}
+    if pull:
+        session.uses |= {"pull"}
     # Opened before the bar is drawn: it may have something to ask.
     opened = session.index
     with Bar("Scanning", quiet=session.quiet) as bar:

@@ -59,9 +59,10 @@ def init(session: Session) -> None:
 def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
-    Such a file comes with a checkout. Until you approve them, its update commands are not run, its folders
-    outside the project are not read, its models and its store are not used; all else works. Where one of
-    these changes, it has to be approved again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
+    Such a file comes with a checkout. Until you approve them, its update commands and 'git pull' are not run,
+    its folders outside the project are not read, its models and its store are not used, and agents that
+    connect are not told its contexts; all else works. If one of these changes, it has to be approved again.
+    QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     \b
     Examples:
@@ -134,7 +135,7 @@ def settle(session: Session, trust: Trust) -> bool:
 
     Returns whether anything was approved.
     """
-    left_out = [each for each in trust.unapproved() if each.kind in session.uses]
+    left_out = trust.unapproved(session.uses)
     if not left_out or session.quiet:
         return False
     new = [each for each, approved in trust.asked() if approved is None]
@@ -142,9 +143,12 @@ def settle(session: Session, trust: Trust) -> bool:
         _show(trust, new, sys.stderr)
         if _ask(trust, new):
             return True
-    from qmd.engine.trusting import skipped
+    # The report of a scan tells of pulls.
+    told = [each for each in left_out if each.kind != "pull"]
+    if told:
+        from qmd.engine.trusting import skipped
 
-    session.note(skipped(left_out))
+        session.note(skipped(told))
     return False
 
 
@@ -209,6 +213,10 @@ def _described(permissions: Sequence[Permission]) -> list[str]:
                 what = f"use the model {_visible(each.value)}"
             case "store":
                 what = f"keep the index, with the documents' texts, at {_visible(each.value)}"
+            case "pull":
+                what = f"run 'git pull' at 'qmd update --pull', in {_visible(each.value)}"
+            case "context":
+                what = f"tell agents that connect: {_visible(each.value)}"
         lines.append((f"{_visible(each.name)}:", what))
     return [f"  {line}" for line in columns(lines)]
 

@@ -11,23 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
 
-Kind = Literal["update", "path", "model", "store"]
+Kind = Literal["update", "pull", "path", "model", "store", "context"]
+KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
     """Something that a project asks for.
 
-    `update`: to run the command `value` in the folder `where`. `path`: to read the folder `value`. `model`:
-    to use the model `value` in the role `where`. `store`: to keep the index at the address `value`. `name` is
-    the collection or the role that it is for; it is shown, and is no part of what is approved, so that a
-    collection may change its name.
+    `update`: to run the command `value` in the folder `where`. `pull`: to pull with git in `value`.
+    `path`: to read the folder `value`. `model`: to use the model `value` in the role `where`. `store`: to
+    keep the index at the address `value`. `context`: to tell agents that connect `value`. `name` is the
+    collection, the role or the place that it is for; it is shown, and is no part of what is approved, so that
+    a collection may change its name.
     """
 
     kind: Kind
@@ -134,7 +136,7 @@ def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
 def _decision(project: str, digest: str, entry: object, path: str) -> Decision:
     match entry:
         case {
-            "kind": "update" | "path" | "model" | "store" as kind,
+            "kind": "update" | "pull" | "path" | "model" | "store" | "context" as kind,
             "value": str(value),
             "where": str(where),
             "name": str(name),

@@ -274,7 +274,9 @@ class Index:
 
         collection, prefix = self._context_place(target)
         self._write(editing.set_context(self.locations.config, collection, prefix, text))
-        return contexts.context_uri(collection, prefix)
+        place = contexts.context_uri(collection, prefix)
+        self.trust.approve_typed(place, "context")
+        return place
 
     def remove_context(self, target: str) -> str:
         """Forget a description. Raises `NotFoundError` where there is none."""
@@ -312,7 +314,7 @@ class Index:
     ) -> list[indexing.ScanReport]:
         """Bring collections (all, where none is named) up to date with their folders.
 
-        `pull`: first `git pull --ff-only` where a folder is a git work tree. `commands`: first run the
+        `pull`: first `git pull --ff-only` if a folder is in a git work tree. `commands`: first run the
         collections' own update commands. A folder that is missing is an `error` in its report, and its
         documents stay. What a project asks for without approval is left out: see `trust`.
         """
@@ -329,6 +331,7 @@ class Index:
             self._store,
             chosen,
             pulling=pull,
+            unpulled=self.trust.unpulled() if pull else None,
             commands=commands,
             on_progress=on_progress,
         ):
@@ -564,7 +567,7 @@ class Index:
         from qmd.engine.why.presence import Presence
 
         config = self.config
-        refused = {each.name: each.value for each in self.trust.unapproved() if each.kind == "path"}
+        refused = {each.name: each.value for each in self.trust.unapproved({"path"})}
         presence = Presence(self._store, config, self._library(), refused)
         return Inquiry(self._store, config, self.roles, presence, self.run).answer(reference, kind, request)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qmd.errors import CollectionNotFoundError, QmdError, SourceError
+from qmd.sources import git
 from qmd.sources.read import read_source
 from qmd.sources.walk import walk
 from qmd.store.base import Changed, Store
@@ -17,8 +18,6 @@ from qmd.types import Collection, Fingerprint, SourceFile
 BATCH_FILES = 400
 #: Text to a transaction, in characters: many large files make smaller batches.
 BATCH_CHARACTERS = 8_000_000
-#: A `git pull` is given up after this many seconds.
-PULL_TIMEOUT = 300
 
 #: Called with (collection, files looked at, files in all as far as known).
 OnProgress = Callable[[str, int, int], None]
@@ -130,40 +129,6 @@ def _is_below(path: str, unlisted: Sequence[str]) -> bool:
     return any(path == other or (other.endswith("/") and path.startswith(other)) for other in unlisted)
 
 
-def pull(collection: Collection) -> str | None:
-    """`git pull --ff-only` where the collection is a git work tree; returns what git said, None elsewhere.
-
-    Raises `SourceError` where git fails.
-    """
-    inside = _git(collection.path, "rev-parse", "--is-inside-work-tree")
-    if inside is None or inside.returncode != 0 or inside.stdout.strip() != "true":
-        return None
-    done = _git(collection.path, "pull", "--ff-only")
-    if done is None or done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
-        reason = said.splitlines()[-1] if said else "no reason given"
-        raise SourceError(
-            f"collection '{collection.name}': git pull failed: {reason}",
-            f"run 'git pull' in {collection.path} to see why; the folder was indexed as it is",
-        )
-    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "up to date"
-
-
-def _git(folder: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Run git without letting it ask anything; None where it is missing or takes too long."""
-    try:
-        return subprocess.run(
-            ["git", "-C", folder, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=PULL_TIMEOUT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-
-
 def run_update_command(collection: Collection) -> str | None:
     """Run a collection's `update` command in its folder; returns its last line, None where it has none.
 
@@ -195,18 +160,25 @@ def scan_all(
     collections: Sequence[Collection],
     *,
     pulling: bool = False,
+    unpulled: Mapping[str, str] | None = None,
     commands: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Iterator[ScanReport]:
-    """Scan collections one after another; what fails in one is in its report, and stops no other."""
+    """Scan collections one after another; what fails in one is in its report, and stops no other.
+
+    `unpulled` are collections that `pulling` leaves out, with the notice that says so.
+    """
+    left_out = unpulled or {}
     for collection in collections:
         notices: list[str] = []
         failed: QmdError | None = None
         steps: list[Callable[[Collection], str | None]] = []
         if commands:
             steps.append(run_update_command)
-        if pulling:
-            steps.append(pull)
+        if pulling and collection.name in left_out:
+            notices.append(left_out[collection.name])
+        elif pulling:
+            steps.append(git.pull)
         for step in steps:
             try:
                 said = step(collection)

@@ -1,25 +1,30 @@
 """What a project's own `.qmd/index.yml` may do: all within its folder, the rest as the user approved it.
 
-Such a file comes with a checkout: it is not the user who wrote it. Four of its fields reach further than the
-documents beside it: update commands, collections outside the project's folder, models, and the store.
+Such a file comes with a checkout: it is not the user who wrote it. Five of its fields reach further than the
+documents beside it: update commands, collections outside the project's folder, models, the store, and
+contexts, which agents are told. `git pull` reaches further as well, by the clone's own configuration.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from qmd.config import trust
+from qmd.config import contexts, trust
 from qmd.config.paths import trust_path
-from qmd.config.trust import Decision, Kind, Permission
+from qmd.config.trust import KINDS, Decision, Kind, Permission
 from qmd.errors import NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find
+from qmd.sources.git import work_tree
 from qmd.types import Config
 
 #: Set to 1, it approves whatever the project at hand asks for, for this run.
 VARIABLE = "QMD_TRUST_LOCAL_CONFIG"
+
+#: What is taken out of the configuration unless it is approved. The other kinds are asked about when used.
+_CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
 
 
 class Trust:
@@ -36,37 +41,41 @@ class Trust:
 
     def permitted(self) -> Config:
         """The configuration without what is not approved."""
-        return _without(_without_key(self._written), self.unapproved())
+        return _without(_without_key(self._written), self.unapproved(_CONFIGURED))
 
-    def asked(self) -> list[tuple[Permission, bool | None]]:
+    def asked(self, kinds: Collection[Kind] = KINDS) -> list[tuple[Permission, bool | None]]:
         """What the project asks for, and whether that is approved; None: there is no answer yet."""
         if self.project is None:
             return []
-        permissions = list(_asked_by(self._written, self.project))
+        permissions = [each for each in _asked_by(self._written, self.project, kinds) if each.kind in kinds]
         # Most projects ask for nothing: then no other file is read.
         answers = self._answers() if permissions else {}
         return [(each, answers.get(each)) for each in permissions]
 
-    def unapproved(self) -> list[Permission]:
+    def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
         """What is asked for and left out. Raises `ConfigError` where the answers cannot be read."""
         if self._environ.get(VARIABLE, "").strip() == "1":
             return []
-        return [each for each, approved in self.asked() if not approved]
+        return [each for each, approved in self.asked(kinds) if not approved]
+
+    def unpulled(self) -> dict[str, str]:
+        """Collections that may not be pulled, and the notice for each."""
+        return {each.name: skipped([each]) for each in self.unapproved({"pull"})}
 
     def notes(self) -> list[str]:
         """What the user should know of what is left out, in a line."""
-        left_out = self.unapproved()
+        left_out = self.unapproved(_CONFIGURED)
         return [skipped(left_out)] if left_out else []
 
     def decide(self, permissions: Iterable[Permission], *, approved: bool) -> None:
         """Keep the user's answer to some of what the project asks for."""
         if self.project is not None:
-            asked = _asked_by(self._written, self.project)
+            asked = _asked_by(self._written, self.project, KINDS)
             trust.decide(trust_path(self._environ), self.project, permissions, approved=approved, asked=asked)
 
-    def approve_typed(self, collection: str, kind: Kind) -> None:
-        """Approve what the user has just typed, and nothing else: a collection's folder, or its command."""
-        typed = [each for each, _ in self.asked() if (each.name, each.kind) == (collection, kind)]
+    def approve_typed(self, name: str, kind: Kind) -> None:
+        """Approve what the user has just typed, and nothing else: a folder, a command, or a context."""
+        typed = [each for each, _ in self.asked({kind}) if each.name == name]
         # No command is an answer too: to the one that was there.
         if typed or kind == "update":
             self.decide(typed, approved=True)
@@ -112,9 +121,14 @@ def _named(permission: Permission) -> str:
             return f"the {permission.name} model '{permission.value}'"
         case "store":
             return f"the store '{permission.value}'"
+        case "pull":
+            return f"git pull for '{permission.name}'"
+        case "context":
+            return f"the context of {permission.name}"
 
 
-def _asked_by(config: Config, project: str) -> Iterator[Permission]:
+def _asked_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:
+    """Everything of these kinds that a project asks for; of the others only what costs nothing to find."""
     # By key, as they are taken out: the copy of the file in a checked-in index may call them anything else.
     for name, collection in config.collections.items():
         folder = os.path.realpath(collection.path)
@@ -122,12 +136,16 @@ def _asked_by(config: Config, project: str) -> Iterator[Permission]:
             yield Permission("path", folder, name=name)
         if collection.update:
             yield Permission("update", collection.update, folder, name)
+        if "pull" in kinds and (clone := work_tree(folder)) is not None:
+            yield Permission("pull", clone, name=name)
     for role in get_args(Role):
         model = getattr(config.models, role)
         if model is not None and not _is_default(model, role):
             yield Permission("model", model, role, role)
     if config.store is not None:
         yield Permission("store", config.store, name="index")
+    for place, text in contexts.list_contexts(config):
+        yield Permission("context", text, name=place)
 
 
 def _without(config: Config, refused: Iterable[Permission]) -> Config:

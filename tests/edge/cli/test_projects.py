@@ -78,6 +78,55 @@ class Checkout:
         file.write_text(text, encoding="utf-8")
 
 
+#: A bare repository as plain files, whose configuration names programs to run.
+BAIT = {
+    "HEAD": "ref: refs/heads/main\n",
+    "objects/k": "",
+    "refs/k": "",
+    "config": """\
+[core]
+	repositoryformatversion = 0
+	bare = false
+	worktree = .
+	fsmonitor = "touch {marker}-monitor; false"
+	hooksPath = {marker}-hooks
+[remote "origin"]
+	url = .
+	uploadpack = "touch {marker}-upload; git-upload-pack"
+	fetch = +refs/heads/*:refs/remotes/origin/*
+[branch "main"]
+	remote = origin
+	merge = refs/heads/main
+""",
+}
+
+
+def git(at: Path, *args: str) -> None:
+    names = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *names, *args], cwd=at, check=True, capture_output=True)
+
+
+@pytest.fixture
+def clone(user: User) -> Checkout:
+    """A cloned project whose folder `docs` is laid out as a bare repository. One commit is to come."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    origin, folder = user.home / "origin", user.home / "clone"
+    files = {f"docs/{name}": text.format(marker=user.home / "ran") for name, text in BAIT.items()}
+    files |= {".qmd/index.yml": "collections: {docs: {path: docs}}", "docs/a.md": "# One\n"}
+    for name, text in files.items():
+        (origin / name).parent.mkdir(parents=True, exist_ok=True)
+        (origin / name).write_text(text, encoding="utf-8")
+    git(user.home, "init", "-q", str(origin))
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "one")
+    git(user.home, "clone", "-q", str(origin), str(folder))
+    (origin / "docs" / "b.md").write_text("# Two\n", encoding="utf-8")
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "two")
+    return Checkout(user, folder, origin)
+
+
 @pytest.fixture
 def folder(user: User) -> Path:
     """Where there is no project yet."""
@@ -318,3 +367,43 @@ def test_broken_approvals_are_an_error_with_a_way_out(checkout: Checkout) -> Non
         assert "\nHint: " in found.stderr
     assert not (checkout.folder / "made.md").exists()
     assert checkout.run("search", "herring", QMD_TRUST_LOCAL_CONFIG="1").returncode == 0
+
+
+NOT_PULLED = "docs: not approved, so skipped: git pull for 'docs'; run 'qmd trust' to approve it\n"
+
+
+def test_pull_needs_approval_in_a_project_and_runs_nothing_that_its_files_name(clone: Checkout) -> None:
+    found = clone.run("update", "--pull")
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"{NOT_PULLED}docs: 1 new\n", "")
+    assert "docs:  run 'git pull' at 'qmd update --pull', in " in clone.run("trust").stdout
+    clone.ok("trust", "--yes")
+    assert clone.ok("update", "--pull").endswith("docs: 1 new, 1 unchanged\n")
+    clone.ok("trust", "revoke")
+    assert clone.ok("update", "--pull").startswith(NOT_PULLED)
+    assert list(clone.user.home.glob("ran*")) == []
+
+
+def test_pull_of_a_collection_of_the_users_runs_nothing_that_its_files_name(clone: Checkout) -> None:
+    user = clone.user
+    user.ok("collection", "add", str(clone.folder / "docs"))
+    assert user.ok("update", "--pull").endswith("docs: 1 new, 1 unchanged\n")
+    shutil.rmtree(clone.folder / ".git")
+    assert user.ok("update", "--pull") == "docs: 2 unchanged\n"
+    # git takes neither of them for a repository, and would go on to look for another one.
+    (clone.folder / ".git").mkdir()
+    (clone.folder / "docs" / ".git").symlink_to(clone.folder / "docs")
+    assert user.ok("update", "--pull") == "docs: 2 unchanged\n"
+    (clone.folder / "docs" / ".git").unlink()
+    (clone.folder / "docs" / ".git").mkdir()
+    (clone.folder / "docs" / ".git" / "HEAD").write_text("nothing\n", encoding="utf-8")
+    assert user.run("update", "--pull").returncode == 1
+    assert list(user.home.glob("ran*")) == []
+
+
+def test_a_pull_is_asked_about_by_the_command_that_pulls(clone: Checkout) -> None:
+    assert "Approve" not in clone.on_terminal("y\n", "update")
+    seen = clone.on_terminal("y\n", "update", "--pull")
+    assert "docs:  run 'git pull' at" in seen
+    assert "docs: 1 new" in seen.partition("[y/N]")[2]
+    approvals = json.loads(clone.ok("trust", "list", "--json"))
+    assert [(each["kind"], each["value"]) for each in approvals] == [("pull", str(clone.folder))]
