@@ -126,6 +126,85 @@ def test_a_renamed_collection_answers_under_its_new_name(index: qmd.Index, notes
     assert files(index) == ["new/a.md"]
 
 
+def test_update_removes_nothing_if_a_folder_came_back_empty(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.md": "beta"})
+    index.add_collection(str(folder))
+    (folder / "a.md").unlink()
+    (folder / "b.md").write_text("", encoding="utf-8")
+    (report,) = index.update()
+    assert report.error is not None
+    assert "holds no documents any more; nothing was removed" in report.error.message
+    assert "qmd update --allow-empty" in (report.error.hint or "")
+    assert files(index) == ["notes/a.md", "notes/b.md"]
+    (report,) = index.update(allow_empty=True)
+    assert (report.error, report.removed) == (None, 2)
+    (report,) = index.update()
+    assert report.error is None
+
+
+def test_update_removes_nothing_if_a_folder_was_replaced(
+    index: qmd.Index, notes: Notes, tmp_path: Path
+) -> None:
+    folder = notes({"a.md": "alpha", "b.md": "beta", "c.md": "gamma"})
+    index.add_collection(str(folder))
+    other = notes({"a.md": "another alpha", "z.md": "zeta"}, "other")
+    folder.rename(tmp_path / "aside")
+    folder.symlink_to(other)
+    (report,) = index.update()
+    assert report.error is not None
+    assert "is another folder than before, without 2 of 3 documents" in report.error.message
+    assert files(index) == ["notes/a.md", "notes/b.md", "notes/c.md"]
+    assert index.search("zeta").hits == ()
+    # With most of the documents it is the same collection in another place.
+    (other / "b.md").write_text("beta", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.error, report.removed) == (None, 1)
+    folder.unlink()
+    (tmp_path / "aside").rename(folder)
+    for name in ("a.md", "b.md"):
+        (folder / name).unlink()
+    assert index.update()[0].error is not None
+    (report,) = index.update(allow_empty=True)
+    assert (report.error, files(index)) == (None, ["notes/c.md"])
+
+
+def test_update_follows_renames_and_a_folder_that_the_user_names(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha"})
+    index.add_collection(str(folder))
+    (folder / "a.md").rename(folder / "b.md")
+    (report,) = index.update()
+    assert (report.error, report.added, report.removed) == (None, 1, 1)
+    other = notes({"z.md": "zeta"}, "other")
+    config = Path(index.locations.config)
+    config.write_text(config.read_text(encoding="utf-8").replace(str(folder), str(other)), encoding="utf-8")
+    (report,) = index.update()
+    assert (report.error, files(index)) == (None, ["notes/z.md"])
+
+
+def test_another_configuration_drops_nothing_silently(
+    index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    index.add_collection(str(notes({"a.md": "alpha"})))
+    other = notes({"z.md": "zeta"}, "other")
+    config = notes({"foreign.yml": f"collections: {{other: {{path: {other}}}}}"}, "files") / "foreign.yml"
+    with qmd.open_index(tmp_path / "index.sqlite", config=config, environ=environ) as foreign:
+        with pytest.raises(
+            qmd.ConfigError, match=r"belongs to .*index\.yml: .*foreign\.yml would remove .* notes"
+        ):
+            foreign.update()
+        # The name is the same, the folder is not.
+        config.write_text(f"collections: {{notes: {{path: {other}}}}}", encoding="utf-8")
+        (report,) = foreign.update()
+        assert report.error is not None
+        assert files(index) == ["notes/a.md"]
+        config.write_text("{}", encoding="utf-8")
+        with pytest.raises(qmd.ConfigError, match="names no collections"):
+            foreign.update()
+        assert files(index) == ["notes/a.md"]
+        foreign.update(allow_empty=True)
+    assert files(index) == []
+
+
 def test_a_collection_taken_out_of_the_file_by_hand_is_gone(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha"}, "one")), "one")
     index.add_collection(str(notes({"b.md": "alpha"}, "two")), "two")

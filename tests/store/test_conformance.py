@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, StoreError
+from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
 from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Fingerprint
@@ -119,6 +119,24 @@ def test_collections_are_those_of_the_configuration(store: Store) -> None:
     store.sync(config("b", "c", digest="2"))
     assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 1, "c": 0}
     assert [each.file for each in store.listing()] == ["b/x.md"]
+
+
+def test_sync_with_another_configuration_drops_documents_only_if_told(store: Store) -> None:
+    fill(store)
+    other = replace(config("b", "c", digest="2"), path="/d/index.yml")
+    with pytest.raises(ConfigError, match=r"belongs to /c/index\.yml.* of a$"):
+        store.sync(other)
+    assert {name: each.documents for name, each in store.collection_stats().items()} == {
+        "a": len(TEXTS),
+        "b": 0,
+    }
+    store.sync(other, drop=True)
+    assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 0, "c": 0}
+    # Nothing is lost by this one, so the index is its own from now on.
+    store.apply("b", [changed("x.md", "in b")], [], [])
+    store.sync(replace(config("b", digest="3"), path="/e/index.yml"))
+    store.sync(replace(config("c", digest="4"), path="/e/index.yml"))
+    assert list(store.listing()) == []
 
 
 def test_the_copy_of_the_configuration_is_that_of_its_digest(store: Store, opens: Opens) -> None:

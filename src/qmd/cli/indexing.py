@@ -40,18 +40,23 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
 
 @click.command(cls=Command)
 @click.option("--pull", is_flag=True, help="First run 'git pull --ff-only' where it applies.")
+@click.option("--allow-empty", is_flag=True, help="Remove documents even if a mistake may explain it.")
 @collection_option("Update only this collection (may be repeated).")
 @pass_session
-def update(session: Session, pull: bool, collections: tuple[str, ...]) -> None:
+def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[str, ...]) -> None:
     """Run the collections' update commands, then scan for new, changed and deleted files.
+
+    Nothing is removed if a folder came back empty or was replaced by another one (a drive that is not
+    mounted), or if index.yml names no collections or is not the one that the index belongs to. To remove it
+    nevertheless, add --allow-empty.
 
     \b
     Examples:
       qmd update
       qmd update --pull
-      qmd update -c notes
+      qmd update -c notes --allow-empty
     """
-    _scan(session, collections, pull=pull, commands=True)
+    _scan(session, collections, pull=pull, commands=True, allow_empty=allow_empty)
 
 
 @click.command(cls=Command)
@@ -142,7 +147,14 @@ def problem_lines(report: ScanReport) -> list[str]:
     return lines
 
 
-def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, commands: bool) -> None:
+def _scan(
+    session: Session,
+    collections: tuple[str, ...],
+    *,
+    pull: bool,
+    commands: bool,
+    allow_empty: bool = False,
+) -> None:
     failed = changed = False
     if commands:
         session.uses |= {"update"}
@@ -169,7 +181,12 @@ def _scan(session: Session, collections: tuple[str, ...], *, pull: bool, command
                 show_error(report.error)
 
         reports = opened.update(
-            collections, pull=pull, commands=commands, on_progress=on_progress, on_report=on_report
+            collections,
+            pull=pull,
+            commands=commands,
+            allow_empty=allow_empty,
+            on_progress=on_progress,
+            on_report=on_report,
         )
     if not reports:
         say("There are no collections yet. Add one with: qmd collection add PATH")

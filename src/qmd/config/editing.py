@@ -19,7 +19,7 @@ from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import decode, parse, read_bytes
 from qmd.config.names import nfc, validate_collection_name, validate_encoding
-from qmd.config.paths import PROJECT_FOLDER, resolve_folder
+from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.yaml_text import Keys, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.types import Collection, Config
@@ -211,6 +211,9 @@ def _new(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Va
 
 
 def _edit(path: str, change: _Change) -> Config:
+    settings = os.path.dirname(os.path.abspath(path))
+    if os.path.basename(settings) == PROJECT_FOLDER:
+        check_project(os.path.dirname(settings))
     with locked(path) as target:
         data = read_bytes(path)
         before = parse(data, path)

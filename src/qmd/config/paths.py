@@ -39,12 +39,15 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
     Without a name, the nearest `.qmd/index.yml` (or `index.yaml`) above `cwd` decides. `QMD_INDEX_PATH` and
     `INDEX_PATH` name another index file in every case, `QMD_STORE` a store that is no file.
 
-    Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
+    Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known, and as
+    `check_project`.
     """
     if index_name is not None:
         validate_index_name(index_name)
     name = index_name or DEFAULT_INDEX
     project = project_folder(environ, cwd) if index_name is None else None
+    if project is not None:
+        check_project(project)
     found = project_file(project) if project is not None else None
     config = found or os.path.join(config_dir(environ), f"{name}.yml")
 
@@ -107,6 +110,40 @@ def project_file(folder: str) -> str | None:
         if os.path.isfile(path):
             return path
     return None
+
+
+def check_project(project: str) -> None:
+    """Raise `ConfigError` if something in `.qmd` is not a file or folder of the project's own.
+
+    `.qmd` comes with a checkout. A link in it could have the user's own index written in place of the
+    project's, or a file made anywhere; a pipe would be waited for.
+    """
+    folder, root = os.path.join(project, PROJECT_FOLDER), os.path.realpath(project)
+    try:
+        with os.scandir(folder) as entries:
+            odd = [
+                entry.path
+                for entry in entries
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+            ]
+    except FileNotFoundError:
+        odd = []
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be listed: {error.strerror or error}.") from error
+    if os.path.islink(folder):
+        odd.append(folder)
+    for path in odd:
+        real = os.path.realpath(path)
+        if not real.startswith(os.path.join(root, "")) or ".git" in real[len(root) :].split(os.sep):
+            reason = "leads out of the project"
+        elif os.path.exists(real) and not (os.path.isfile(real) or os.path.isdir(real)):
+            reason = "is not a regular file"
+        else:
+            continue
+        raise ConfigError(
+            f"{path} {reason}, and is not used.",
+            "Remove it, or use your own index instead with --index NAME.",
+        )
 
 
 def is_home(environ: Mapping[str, str], folder: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.names import nfc
-from qmd.config.paths import Locations, cache_dir, locate
+from qmd.config.paths import Locations, cache_dir, check_project, locate
 from qmd.config.settings import Settings, resolve
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
@@ -166,6 +166,9 @@ class Index:
 
     def _read(self) -> Config:
         """All that the file says, approved or not."""
+        if self.locations.project is not None:
+            # A pull may have brought a link since it was opened.
+            check_project(self.locations.project)
         data = read_bytes(self.locations.config)
         with self._lock:
             if digest(data) == self._written.digest:
@@ -188,7 +191,11 @@ class Index:
     def _write(self, written: Config) -> None:
         """Go by the file as it was edited, and so does the store."""
         self._adopt(written)
-        self._store.sync(written)
+        self._sync()
+
+    def _sync(self, *, drop: bool = False) -> None:
+        """Make the store's collections those of the file; see `Store.sync`."""
+        self._store.sync(self._written, drop=drop)
 
     def collection(self, name: str) -> Collection:
         """A collection by name. Raises `CollectionNotFoundError`, listing the known ones."""
@@ -226,7 +233,8 @@ class Index:
             self._adopt(editing.remove_collection(self.locations.config, collection.name))
             raise
         self.trust.approve_typed(collection.name, "path")
-        report = indexing.scan(self._store, written.collections[collection.name], on_progress)
+        added = written.collections[collection.name]
+        report = indexing.scan(self._store, added, on_progress, owner=self.locations.config)
         self._store.refresh_statistics()
         return report
 
@@ -237,7 +245,7 @@ class Index:
         collections_of(self._read(), [name])
         self._adopt(editing.remove_collection(self.locations.config, name))
         removed = self._store.remove_collection(name)
-        self._store.sync(self._written)
+        self._sync()
         return removed
 
     def rename_collection(self, old: str, new: str) -> None:
@@ -247,7 +255,7 @@ class Index:
         collections_of(self._read(), [old])
         self._adopt(editing.rename_collection(self.locations.config, old, nfc(new)))
         self._store.rename_collection(old, nfc(new))
-        self._store.sync(self._written)
+        self._sync()
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Search a collection where none is named, or only where it is. Raises `CollectionNotFoundError`."""
@@ -309,6 +317,7 @@ class Index:
         *,
         pull: bool = False,
         commands: bool = True,
+        allow_empty: bool = False,
         on_progress: indexing.OnProgress | None = None,
         on_report: Callable[[indexing.ScanReport], None] | None = None,
     ) -> list[indexing.ScanReport]:
@@ -317,14 +326,19 @@ class Index:
         `pull`: first `git pull --ff-only` if a folder is in a git work tree. `commands`: first run the
         collections' own update commands. A folder that is missing is an `error` in its report, and its
         documents stay. What a project asks for without approval is left out: see `trust`.
+
+        `allow_empty`: also remove what a mistake would explain as well: all documents of a folder that is
+        empty or was replaced by another one, and collections that the configuration no longer names if it
+        names none, or if the index belongs to another configuration. Otherwise the former is an `error` in
+        the report, and the latter raises `ConfigError`.
         """
         from qmd.engine import indexing
 
         config = self.config
         for name in collections:
             self.collection(name)
-        self._refuse_to_empty()
-        self._store.sync(self._written)
+        self._refuse_to_empty(allow_empty)
+        self._sync(drop=allow_empty)
         chosen = [each for each in config.collections.values() if not collections or each.name in collections]
         reports = []
         for report in indexing.scan_all(
@@ -333,6 +347,8 @@ class Index:
             pulling=pull,
             unpulled=self.trust.unpulled() if pull else None,
             commands=commands,
+            owner=self.locations.config,
+            allow_empty=allow_empty,
             on_progress=on_progress,
         ):
             reports.append(report)
@@ -344,14 +360,21 @@ class Index:
         self._store.refresh_statistics()
         return reports
 
-    def _refuse_to_empty(self) -> None:
+    def _refuse_to_empty(self, allow_empty: bool = False) -> None:
         """A configuration that went away is no wish to forget everything. Raises `ConfigError`."""
         path = self.locations.config
+        if self._read().collections:
+            return
         held = [name for name, stats in self._store.collection_stats().items() if stats.documents]
         if held and not os.path.exists(path):
             raise ConfigError(
                 f"{path} is missing, and the index holds documents of: {', '.join(held)}",
                 f"put it back; to begin anew, delete {self._store.location}",
+            )
+        if held and not allow_empty:
+            raise ConfigError(
+                f"{path} names no collections, and the index holds documents of: {', '.join(held)}",
+                "correct it; to remove them from the index, run 'qmd update --allow-empty'",
             )
 
     def embed(

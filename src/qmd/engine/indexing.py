@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from qmd.errors import CollectionNotFoundError, QmdError, SourceError
 from qmd.sources import git
 from qmd.sources.read import read_source
-from qmd.sources.walk import walk
+from qmd.sources.walk import device_of, walk
 from qmd.store.base import Changed, Store
 from qmd.text import origin
 from qmd.types import Collection, Fingerprint, SourceFile
@@ -42,10 +45,18 @@ def check(collection: Collection) -> None:
     walk(collection)
 
 
-def scan(store: Store, collection: Collection, on_progress: OnProgress | None = None) -> ScanReport:
-    """Bring one collection up to date.
+def scan(
+    store: Store,
+    collection: Collection,
+    on_progress: OnProgress | None = None,
+    *,
+    owner: str = "",
+    allow_empty: bool = False,
+) -> ScanReport:
+    """Bring one collection up to date; `owner` is the configuration file that names it.
 
-    Raises `SourceError` where its root is missing or cannot be listed; then nothing has changed.
+    Raises `SourceError` if its root is missing or cannot be listed. It does so too, unless `allow_empty`, if
+    the root has no documents any more, or is another folder without most of them. Then nothing has changed.
     """
     report = ScanReport(collection.name)
     # Before the walk, so that what another process adds meanwhile is not taken for deleted.
@@ -58,7 +69,16 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
         unlisted.append(path)
 
     # Walking first costs no reading, and lets progress say how far it is.
+    root = _root(collection, owner)
     files = list(walk(collection, note))
+    present = {file.path for file in files if file.fingerprint.size}
+    lost = sum(path not in present and not _is_below(path, unlisted) for path in known)
+    if lost and not allow_empty:
+        if not present:
+            _refuse_to_lose(collection, "holds no documents any more")
+        if lost * 2 > len(known) and _is_replaced(store.last_root(collection.name), root):
+            reason = f"is another folder than before, without {lost:,} of {len(known):,} documents"
+            _refuse_to_lose(collection, reason)
     authors = origin.authors_of(file.path for file in files)
     # Where a folder became an author's, or ceased to be, its files have another author without a change.
     moved = authors.symmetric_difference(origin.authors_of(known))
@@ -90,8 +110,29 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
     _apply(store, collection.name, changed, touched, [*emptied, *gone], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    store.finish_scan(collection.name)
+    store.finish_scan(collection.name, root)
     return report
+
+
+def _root(collection: Collection, owner: str) -> str:
+    """What a collection's folder is known by, for `_is_replaced`."""
+    real = os.path.realpath(collection.path)
+    return json.dumps([owner, collection.path, device_of(real), real])
+
+
+def _is_replaced(before: str | None, now: str) -> bool:
+    """Whether there is another folder than at the last scan, and not because the user named another one."""
+    if before is None:
+        return False
+    (old_owner, old_path, *old), (owner, path, *new) = json.loads(before), json.loads(now)
+    return bool(old != new and (path == old_path or owner != old_owner))
+
+
+def _refuse_to_lose(collection: Collection, reason: str) -> NoReturn:
+    raise SourceError(
+        f"collection '{collection.name}': {collection.path} {reason}; nothing was removed",
+        "is its drive mounted? If the documents are gone for good: qmd update --allow-empty",
+    )
 
 
 def _read(
@@ -162,6 +203,8 @@ def scan_all(
     pulling: bool = False,
     unpulled: Mapping[str, str] | None = None,
     commands: bool = False,
+    owner: str = "",
+    allow_empty: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Iterator[ScanReport]:
     """Scan collections one after another; what fails in one is in its report, and stops no other.
@@ -188,7 +231,7 @@ def scan_all(
             if said:
                 notices.append(said)
         try:
-            report = scan(store, collection, on_progress)
+            report = scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
         except (SourceError, CollectionNotFoundError) as error:
             # The latter where another process has removed or renamed it meanwhile.
             report = ScanReport(collection.name, error=error)

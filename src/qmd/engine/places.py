@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from qmd.config import contexts
 from qmd.config.names import MAX_COLLECTION_NAME, nfc, validate_collection_name
-from qmd.config.paths import PROJECT_FOLDER, is_home, project_file
+from qmd.config.paths import PROJECT_FOLDER, check_project, is_home, project_file
 from qmd.engine.requests import collections_of
 from qmd.errors import ConflictError, NotFoundError, SourceError, UsageError
 from qmd.types import Collection, Config, Document
@@ -41,6 +41,7 @@ def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
         raise SourceError(
             f"{settings} cannot be made: {error.strerror}", "it is to be a folder, in a folder you may write"
         ) from error
+    check_project(folder)
     ignored = os.path.join(settings, ".gitignore")
     if not os.path.lexists(ignored):
         replace_file(ignored, _GITIGNORE)

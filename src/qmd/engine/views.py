@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -168,13 +169,23 @@ class View(Index):
         # Counted over, or said of, the whole index.
         return found if self._limits.collections is None else replace(found, size=0, vectors=(), notes=())
 
-    def _refuse_to_empty(self) -> None:
+    def _refuse_to_empty(self, allow_empty: bool = False) -> None:
+        with self._unnamed("the configuration is missing"):
+            super()._refuse_to_empty(allow_empty)
+
+    def _sync(self, *, drop: bool = False) -> None:
+        with self._unnamed("the configuration does not fit the index"):
+            super()._sync(drop=drop)
+
+    @contextmanager
+    def _unnamed(self, reason: str) -> Iterator[None]:
+        """Say why, without the collections that may not be seen."""
         try:
-            super()._refuse_to_empty()
+            yield
         except ConfigError as error:
             if self._limits.collections is None:
                 raise
-            raise ConfigError("the configuration is missing") from error
+            raise ConfigError(reason) from error
 
     # -- refusing ------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from qmd.sources.problems import OnProblem, in_words, printable
 from qmd.sources.rules import Rules, is_inside, why_excluded
 from qmd.types import Collection, Fingerprint, SourceFile
 
-__all__ = ["Matcher", "OnProblem", "compile_pattern", "walk", "why_excluded"]
+__all__ = ["Matcher", "OnProblem", "compile_pattern", "device_of", "walk", "why_excluded"]
 
 
 def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
@@ -31,6 +31,14 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
     walker = _Walker(collection, on_problem)
     walker.check_root()
     return walker.files()
+
+
+def device_of(folder: str) -> int | None:
+    """The device that a folder is on, which changes when a drive is mounted there or taken away."""
+    try:
+        return os.stat(folder).st_dev
+    except OSError:
+        return None
 
 
 class _Walker:

@@ -184,8 +184,12 @@ class Store(Protocol):
         ...
 
     # collections
-    def sync(self, config: Config) -> None:
-        """Make the collections and contexts those of the configuration; gone ones lose their documents."""
+    def sync(self, config: Config, *, drop: bool = False) -> None:
+        """Make the collections and contexts those of the configuration; gone ones lose their documents.
+
+        Raises `ConfigError` if the index belongs to another configuration's file, and that would remove
+        documents; `drop` allows it.
+        """
         ...
 
     def config_copy(self, path: str, digest: str) -> Config | None:
@@ -211,8 +215,12 @@ class Store(Protocol):
         touched: Sequence[tuple[str, Fingerprint]],
         removed: Sequence[str],
     ) -> Applied: ...
-    def finish_scan(self, collection: str) -> None:
-        """Note that a collection has been scanned."""
+    def finish_scan(self, collection: str, root: str = "") -> None:
+        """Note that a collection has been scanned; `root` tells its folder from another at the same path."""
+        ...
+
+    def last_root(self, collection: str) -> str | None:
+        """The `root` of a collection's last scan; None if it was not given."""
         ...
 
     def prune(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from qmd.config.index_yml import digest, parse, read_bytes
-from qmd.errors import ModelError
+from qmd.errors import ConfigError, ModelError
 from qmd.types import Collection, Config, Models
 
 #: Answers of models that are kept.
@@ -44,6 +45,30 @@ def unpack(text: str, path: str) -> Config | None:
     except (KeyError, TypeError, ValueError):
         return None
     return config if config.path == path else None
+
+
+def other_owner(copy: str | None, config: Config) -> str | None:
+    """The file of the configuration that an index belongs to, if that is another one than `config`.
+
+    `copy` is the configuration as of the last `sync`, as `pack` gives it.
+    """
+    try:
+        owner = json.loads(copy or "{}").get("path")
+    except (AttributeError, ValueError):
+        return None
+    if not isinstance(owner, str) or "\0" in owner:
+        return None
+    return owner if os.path.realpath(owner) != os.path.realpath(config.path) else None
+
+
+def refuse_to_drop(owner: str, config: Config, names: Sequence[str]) -> None:
+    """Raise `ConfigError` if there are `names`: collections of another configuration's, with documents."""
+    if names:
+        raise ConfigError(
+            f"this index belongs to {owner}: {config.path} would remove from it what is indexed of "
+            f"{', '.join(names)}",
+            "use another index with --index NAME; to remove it, run 'qmd update --allow-empty'",
+        )
 
 
 def as_of_now(config: Config) -> Config:

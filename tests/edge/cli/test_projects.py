@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import qmd
 from tests.edge.cli.conftest import User
 
 pty = pytest.importorskip("pty")
@@ -407,3 +408,90 @@ def test_a_pull_is_asked_about_by_the_command_that_pulls(clone: Checkout) -> Non
     assert "docs: 1 new" in seen.partition("[y/N]")[2]
     approvals = json.loads(clone.ok("trust", "list", "--json"))
     assert [(each["kind"], each["value"]) for each in approvals] == [("pull", str(clone.folder))]
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("index.sqlite", "cache/qmd/index.sqlite"),
+        ("index.sqlite", "anything"),
+        ("index.sqlite-wal", "anything"),
+        ("index.sqlite-shm", "anything"),
+        ("index.sqlite.lock", "anything"),
+        ("index.yml.lock", "anything"),
+        ("index.yml", "config/qmd/index.yml"),
+        (".", "config/qmd"),
+        ("index.sqlite", "code/site/.git/hooks/x"),
+    ],
+)
+def test_a_link_out_of_a_project_is_refused(checkout: Checkout, name: str, target: str) -> None:
+    user = checkout.user
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    (checkout.folder / ".git" / "hooks").mkdir(parents=True)
+    checkout.write("collections: {docs: {path: .}}")
+    link = checkout.folder / ".qmd" / name
+    if name == ".":
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.symlink_to(os.path.relpath(user.home / target, link.parent))
+    before = sorted(str(path) for path in user.home.rglob("*") if "cache" not in path.parts)
+    written = (user.home / "config" / "qmd" / "index.yml").read_bytes()
+    for command in (["update"], ["collection", "add", str(checkout.other)], ["restore", "none"]):
+        found = checkout.run(*command)
+        assert found.returncode == 1, command
+        assert found.stderr.startswith(f"Error: {link.parent / link.name} leads out of the project"), command
+        assert len(found.stderr.splitlines()) == 2
+    assert sorted(str(path) for path in user.home.rglob("*") if "cache" not in path.parts) == before
+    assert (user.home / "config" / "qmd" / "index.yml").read_bytes() == written
+    assert "notes/deploy.md" in user.ok("search", "rollback")
+
+
+def test_a_project_is_not_made_through_a_link(user: User, folder: Path) -> None:
+    aside = user.home / "aside"
+    aside.mkdir()
+    (folder / ".qmd").symlink_to(aside)
+    found = user.run("init", cwd=folder)
+    assert found.returncode == 1
+    assert "leads out of the project" in found.stderr
+    assert list(aside.iterdir()) == []
+
+
+def test_a_pipe_in_a_project_is_refused(checkout: Checkout) -> None:
+    os.mkfifo(checkout.folder / ".qmd" / "index.sqlite")
+    assert "is not a regular file" in checkout.run("search", "herring").stderr
+
+
+def test_links_inside_a_project_are_followed(checkout: Checkout) -> None:
+    checkout.write("collections: {docs: {path: .}}")
+    (checkout.folder / ".qmd" / "index.yml").rename(checkout.folder / "qmd.yml")
+    (checkout.folder / ".qmd" / "index.yml").symlink_to("../qmd.yml")
+    assert checkout.ok("update") == "docs: 1 new\n"
+
+
+def test_a_link_that_comes_while_an_index_is_open_is_refused(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout.write("collections: {docs: {path: .}}")
+    monkeypatch.chdir(checkout.folder)
+    own = checkout.user.home / "own.yml"
+    own.write_text("collections: {}\n", encoding="utf-8")
+    with qmd.open_index(environ=checkout.user.environ) as index:
+        (checkout.folder / ".qmd" / "index.yml").unlink()
+        (checkout.folder / ".qmd" / "index.yml").symlink_to(own)
+        for call in (index.update, lambda: index.add_context("/", "x"), lambda: index.search("herring")):
+            with pytest.raises(qmd.ConfigError, match="leads out of the project"):
+                call()
+    assert own.read_text(encoding="utf-8") == "collections: {}\n"
+
+
+def test_update_exits_with_1_for_a_folder_that_came_back_empty(user: User) -> None:
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    aside = user.home / "aside"
+    user.notes.rename(aside)
+    user.notes.mkdir()
+    found = user.run("update")
+    assert found.returncode == 1
+    assert "holds no documents any more; nothing was removed" in found.stderr
+    assert "qmd update --allow-empty" in found.stderr
+    assert "notes/deploy.md" in user.ok("search", "rollback")
+    assert user.ok("update", "--allow-empty").startswith("notes: 11 removed")

@@ -10,15 +10,24 @@ from qmd.store.milvus.client import HEAVY, quoted
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.removal import Removal
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, MAX_TEXT
-from qmd.store.records import CACHE_ROWS, as_of_now, now, pack, renamed, unpack
+from qmd.store.records import (
+    CACHE_ROWS,
+    as_of_now,
+    now,
+    other_owner,
+    pack,
+    refuse_to_drop,
+    renamed,
+    unpack,
+)
 from qmd.types import Config
 
 
 class CollectionsPart(Removal):
     """Which collections there are, as the configuration says and as the index holds them."""
 
-    def sync(self, config: Config) -> None:
-        """Make the store's collections and contexts those of the configuration.
+    def sync(self, config: Config, *, drop: bool = False) -> None:
+        """Make the store's collections and contexts those of the configuration; see `Store.sync`.
 
         The digest is written last: what is cut short before is done again by the next one.
         """
@@ -29,6 +38,12 @@ class CollectionsPart(Removal):
         config = as_of_now(config)
         known = self._collections("strong")
         heirs = renamed(((each["name"], each["path"], each["pattern"]) for each in known.values()), config)
+        owner = None if drop else other_owner(self._state("config copy", "strong"), config)
+        if owner is not None:
+            names = {each["name"] for each in known.values()} - heirs.keys() - config.collections.keys()
+            stats = self.collection_stats() if names else {}
+            filled = sorted(name for name in names if name in stats and stats[name].documents)
+            refuse_to_drop(owner, config, filled)
         for identity, fields in known.items():
             if fields["name"] in heirs:
                 fields["name"] = heirs[fields["name"]]
@@ -96,11 +111,16 @@ class CollectionsPart(Removal):
                 return dropped
         return 0
 
-    def finish_scan(self, collection: str) -> None:
-        """Note that a collection has been scanned."""
+    def finish_scan(self, collection: str, root: str = "") -> None:
+        """Note that a collection has been scanned; see `Store.finish_scan`."""
         for identity, fields in self._collections("strong").items():
             if fields["name"] == collection:
-                self._put_collection(identity, {**fields, "updated_at": now()})
+                self._put_collection(identity, {**fields, "updated_at": now(), "root": root or None})
+
+    def last_root(self, collection: str) -> str | None:
+        """The `root` of a collection's last scan; None if it was not given."""
+        roots = [each.get("root") for each in self._collections().values() if each["name"] == collection]
+        return next(iter(roots), None)
 
     def cached(self, key: str) -> str | None:
         """What was remembered under a key."""

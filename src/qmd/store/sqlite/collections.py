@@ -8,7 +8,16 @@ import apsw
 
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
-from qmd.store.records import CACHE_ROWS, as_of_now, now, pack, renamed, unpack
+from qmd.store.records import (
+    CACHE_ROWS,
+    as_of_now,
+    now,
+    other_owner,
+    pack,
+    refuse_to_drop,
+    renamed,
+    unpack,
+)
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
 from qmd.types import Config
@@ -17,8 +26,8 @@ from qmd.types import Config
 class CollectionsPart(Part):
     """Which collections there are, as the configuration says and as the index holds them."""
 
-    def sync(self, config: Config) -> None:
-        """Make the store's collections and contexts those of the configuration."""
+    def sync(self, config: Config, *, drop: bool = False) -> None:
+        """Make the store's collections and contexts those of the configuration; see `Store.sync`."""
         # A copy by another version, which had other fields, is written anew as well.
         if self.config_copy(config.path, config.digest) == config:
             return
@@ -28,6 +37,8 @@ class CollectionsPart(Part):
             known = db.execute("SELECT name, path, pattern FROM collections ORDER BY id")
             for old, new in renamed(known, config).items():
                 db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+            if not drop:
+                self._refuse_other_owner(db, config)
             for name, identity in list(db.execute("SELECT name, id FROM collections")):
                 if name not in config.collections:
                     drop_documents(db, identity)
@@ -43,6 +54,17 @@ class CollectionsPart(Part):
             db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (pack(config),))
+
+    def _refuse_other_owner(self, db: apsw.Connection, config: Config) -> None:
+        copy = db.execute("SELECT value FROM meta WHERE key = 'config copy'").fetchone()
+        owner = other_owner(str(copy[0]) if copy else None, config)
+        if owner is not None:
+            filled = db.execute(
+                "SELECT name FROM collections c "
+                "WHERE EXISTS (SELECT 1 FROM documents d WHERE d.collection_id = c.id) ORDER BY name"
+            )
+            names = [name for (name,) in filled if name not in config.collections]
+            refuse_to_drop(owner, config, names)
 
     def config_copy(self, path: str, digest: str) -> Config | None:
         """The configuration as of the last `sync`, where its file has not changed since."""
@@ -95,10 +117,23 @@ class CollectionsPart(Part):
             _forget_config(db)
             return dropped
 
-    def finish_scan(self, collection: str) -> None:
-        """Note that a collection has been scanned."""
+    def finish_scan(self, collection: str, root: str = "") -> None:
+        """Note that a collection has been scanned; see `Store.finish_scan`."""
         with self._database.transaction() as db:
-            db.execute("UPDATE collections SET updated_at = ? WHERE name = ?", (now(), collection))
+            db.execute(
+                "UPDATE collections SET updated_at = ?, root = ? WHERE name = ?",
+                (now(), root or None, collection),
+            )
+
+    def last_root(self, collection: str) -> str | None:
+        """The `root` of a collection's last scan; None if it was not given."""
+        with self._database.errors():
+            row = (
+                self._database.connection()
+                .execute("SELECT root FROM collections WHERE name = ?", (collection,))
+                .fetchone()
+            )
+        return str(row[0]) if row and row[0] is not None else None
 
     def cached(self, key: str) -> str | None:
         """What was remembered under a key."""

@@ -196,6 +196,21 @@ def _leases(db: apsw.Connection) -> None:
     db.execute(_LEASES)
 
 
+_ROOTS = """
+ALTER TABLE collections ADD COLUMN root TEXT;  -- what its folder was known by at the last scan (JSON)
+"""
+
+
+def _roots(db: apsw.Connection) -> None:
+    db.execute(_ROOTS)
+
+
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_initial, _origins, _leases, _vector_sets)
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
+    _initial,
+    _origins,
+    _leases,
+    _vector_sets,
+    _roots,
+)
 VERSION = len(MIGRATIONS)
