@@ -51,6 +51,15 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """A key of `index.yml` that has no meaning there, its line, and the known key that is most like it."""
+
+    line: int
+    key: str
+    nearest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes.
 
@@ -66,6 +75,8 @@ class Config:
     ranking: Ranking | None = None
     archive: str | None = None
     store: str | None = None
+    # An edit moves them to other lines, and is none of what the file says.
+    unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from qmd.errors import ConfigError
@@ -12,7 +13,9 @@ from qmd.errors import ConfigError
 if TYPE_CHECKING:
     from qmd.types import Config
 
-MAX_BYTES = 10_000_000
+MAX_BYTES = 1_000_000
+
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def load(path: str) -> Config:
@@ -20,14 +23,20 @@ def load(path: str) -> Config:
     return parse(read_bytes(path), path)
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
     """The file's bytes, empty where there is no file, so that `digest` can be compared before parsing.
 
-    Raises `ConfigError` for a file that is there and cannot be read; a link to nothing is such a file.
+    Of a file larger than `most`, one byte more.
+
+    Raises `ConfigError` for a file that is there and cannot be read, or is no regular file; a link to nothing
+    is such a file.
     """
     try:
-        with open(path, "rb") as file:
-            return file.read(MAX_BYTES + 1)
+        # Without blocking: a pipe would be waited for.
+        with open(os.open(path, _OPEN), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"{path}: not a regular file.", "Put a file in its place.")
+            return file.read(most + 1)
     except FileNotFoundError as error:
         if os.path.islink(path):
             raise ConfigError(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NoReturn, get_args
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.names import nfc, validate_collection_name, validate_encoding
 from qmd.config.paths import resolve_folder
 from qmd.config.settings import MAX_RAM_MB, MAX_THREADS
-from qmd.config.yaml_nodes import Mapping, Node, Scalar, Sequence, broken
+from qmd.config.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, broken
 from qmd.errors import UsageError
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking, UnknownKey
 
 #: tobi/qmd reads all of them; the first that is there counts.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -33,14 +35,46 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
     return _Reader(path).config(root, digest)
 
 
+class _Fields:
+    """The values of a mapping by their keys; it knows which keys were asked for, and so have a meaning."""
+
+    def __init__(self, entries: tuple[Entry, ...], prefix: str) -> None:
+        self._entries = {entry.key.text: entry for entry in entries}
+        self._prefix = prefix
+        self._known: dict[str, None] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def get(self, key: str) -> Node | None:
+        self._known[key] = None
+        entry = self._entries.get(key)
+        return None if entry is None else entry.value
+
+    def unknown(self) -> Iterator[UnknownKey]:
+        for key, entry in self._entries.items():
+            if key not in self._known:
+                yield UnknownKey(entry.key.line, self._prefix + key, _nearest(key, self._known))
+
+
 class _Reader:
     """Reads the tree, and knows the file for its messages."""
 
     def __init__(self, path: str) -> None:
         self._path = path
+        #: All mappings whose keys have a meaning.
+        self._read: list[_Fields] = []
 
     def config(self, root: Node | None, file_digest: str) -> Config:
-        top = self._mapping(root, "the file")
+        config = self._config(root, file_digest)
+        unknown = (each for fields in self._read for each in fields.unknown())
+        return replace(config, unknown_keys=tuple(sorted(unknown, key=lambda each: each.line)))
+
+    def _config(self, root: Node | None, file_digest: str) -> Config:
+        top = self._mapping(root, "the file", prefix="")
         models = self._mapping(top.get("models"), "models")
         editor = next((name for name in _EDITOR_NAMES if name in top), _EDITOR_NAMES[0])
         return Config(
@@ -87,7 +121,7 @@ class _Reader:
         if folder is None:
             self._fail(fields.get("path") or key, f"{where}.path is required")
         if "\0" in folder:
-            self._fail(fields["path"], f"{where}.path must not hold a NUL character")
+            self._fail(fields.get("path") or key, f"{where}.path must not hold a NUL character")
         return Collection(
             name=name,
             path=resolve_folder(folder, self._path),
@@ -114,10 +148,10 @@ class _Reader:
         for key in fields:
             if key != "remote":
                 # What is meant to keep text at home must not be misspelt.
-                self._fail(fields[key], f"{where}: unknown key {key!r}; it has 'remote' alone")
+                self._fail(fields.get(key), f"{where}: unknown key {key!r}; it has 'remote' alone")
         text = self._text(fields.get("remote"), f"{where}.remote") or "allow"
         if text not in ("allow", "deny"):
-            self._fail(fields["remote"], f"{where}.remote must be allow or deny")
+            self._fail(fields.get("remote"), f"{where}.remote must be allow or deny")
         return text == "allow"
 
     def _number(self, node: Node | None, where: str, most: int) -> int | None:
@@ -196,15 +230,27 @@ class _Reader:
             self._fail(node, f"{where} must be text; put it in quotes")
         return node.text if node.text.strip() else None
 
-    def _mapping(self, node: Node | None, where: str) -> dict[str, Node]:
-        if node is None or _is_null(node):
-            return {}
-        if not isinstance(node, Mapping):
+    def _mapping(self, node: Node | None, where: str, *, prefix: str | None = None) -> _Fields:
+        entries: tuple[Entry, ...] = ()
+        if isinstance(node, Mapping):
+            entries = node.entries
+        elif node is not None and not _is_null(node):
             self._fail(node, f"{where} must be a mapping")
-        return {entry.key.text: entry.value for entry in node.entries}
+        fields = _Fields(entries, f"{where}." if prefix is None else prefix)
+        self._read.append(fields)
+        return fields
 
-    def _fail(self, node: Node, reason: str) -> NoReturn:
-        raise broken(self._path, node.line, reason)
+    def _fail(self, node: Node | None, reason: str) -> NoReturn:
+        raise broken(self._path, 1 if node is None else node.line, reason)
+
+
+def _nearest(key: str, known: Iterable[str]) -> str | None:
+    """The known key that is most like a key; None if none is."""
+    # Imported on use: most files have no unknown keys.
+    from difflib import get_close_matches
+
+    close = get_close_matches(key[:100], list(known), n=1)
+    return close[0] if close else None
 
 
 def _is_null(node: Node) -> bool:

@@ -19,6 +19,8 @@ from qmd.errors import ConfigError
 
 Kind = Literal["update", "pull", "path", "model", "store", "context"]
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
+#: It holds what was approved in full, of every project.
+_MAX_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
 def _content(path: str) -> dict[str, Any]:
     import json
 
-    data = read_bytes(path)
+    data = read_bytes(path, _MAX_BYTES)
     try:
         content = json.loads(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,10 @@ from qmd.errors import ConfigError
 
 # Aliases share nodes; what they may repeat is bounded, so that a few lines cannot unfold into gigabytes.
 MAX_ALIASED_NODES = 10_000
+# The parser takes seconds for more: a configuration has a few levels, some thousand values and no anchors.
+MAX_DEPTH = 50
+MAX_NODES = 20_000
+MAX_ANCHORS = 1_000
 
 Kind = Literal["text", "null", "bool", "number", "other"]
 
@@ -76,12 +80,34 @@ def compose(text: str, path: str) -> Node | None:
     """
     # Imported on use: nothing but reading and editing the file needs it.
     from ruamel.yaml import YAML
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
+
+    class BoundedComposer(Composer):
+        """Gives up as soon as a document is larger than a configuration can be."""
+
+        depth = nodes = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.depth += 1
+            self.nodes += 1
+            line = self.parser.peek_event().start_mark.line + 1
+            for number, most, reason in (
+                (self.depth, MAX_DEPTH, "nested too deeply"),
+                (self.nodes, MAX_NODES, "too many values"),
+                (len(self.anchors), MAX_ANCHORS, "too many anchors"),
+            ):
+                if number > most:
+                    raise broken(path, line, f"{reason}, more than {most:,}")
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
 
     try:
         # The pure parser always: the C one saves less than half a millisecond, and reads YAML 1.1.
         yaml = YAML(typ="safe", pure=True)
+        yaml.Composer = BoundedComposer
         # An anchor may be defined anew; the parser would print a warning about it.
         yaml.composer.warn_double_anchors = False
         root = yaml.compose(text)

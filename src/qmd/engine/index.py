@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 #: The default index where another program keeps its own at the same place (E1).
 _BESIDE = "index-python.sqlite"
+#: Unknown keys of a configuration that are named; of the others only the number.
+_UNKNOWN_KEYS = 5
 
 
 class Index:
@@ -99,6 +101,7 @@ class Index:
             or self._store.config_copy(self.locations.config, digest(data))
             or parse(data, self.locations.config)
         )
+        self.notes += unknown_keys(self._written)
         self._searcher: Searcher | None = None
         self._views: dict[Limits, Index] = {}
         self.settings: Settings = resolve(self._adopt(self._written), self._environ)
@@ -737,6 +740,19 @@ class Index:
         from qmd.engine import backup
 
         return backup.make(self._store, self.locations, target, force=force, on_pages=on_pages)
+
+
+def unknown_keys(config: Config) -> list[str]:
+    """A note on the keys of a configuration that have no meaning, if there are any."""
+    named = [
+        f"line {each.line} '{each.key}'" + (f" (did you mean '{each.nearest}'?)" if each.nearest else "")
+        for each in config.unknown_keys[:_UNKNOWN_KEYS]
+    ]
+    if not named:
+        return []
+    more = len(config.unknown_keys) - len(named)
+    rest = f", and {more:,} more" if more else ""
+    return [f"{config.path} has keys without a meaning, which are ignored: {', '.join(named)}{rest}"]
 
 
 def beside_foreign(locations: Locations) -> Locations:

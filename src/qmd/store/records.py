@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConfigError, ModelError
-from qmd.types import Collection, Config, Models
+from qmd.types import Collection, Config, Models, UnknownKey
 
 #: Answers of models that are kept.
 CACHE_ROWS = 20_000
@@ -41,7 +41,9 @@ def unpack(text: str, path: str) -> Config | None:
             name: Collection(**{**each, "ignore": tuple(each["ignore"])})
             for name, each in values.pop("collections").items()
         }
-        config = Config(**{**values, "collections": collections, "models": Models(**values["models"])})
+        unknown = tuple(UnknownKey(**each) for each in values.pop("unknown_keys"))
+        models = Models(**values.pop("models"))
+        config = Config(**values, collections=collections, models=models, unknown_keys=unknown)
     except (KeyError, TypeError, ValueError):
         return None
     return config if config.path == path else None

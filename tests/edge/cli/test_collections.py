@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from io import StringIO
@@ -296,3 +297,34 @@ def test_lists_come_in_every_format(owner: User, args: list[str]) -> None:
     assert [row.findtext(names[0]) for row in root] == [rows[0][names[0]]]
     assert owner.ok(*args, "--md").startswith(f"| {' | '.join(names)} |\n| --- |")
     assert owner.ok(*args, "--files") == f"{rows[0][names[0]]}\n"
+
+
+def test_an_unknown_key_is_told_once_by_every_command_and_empties_nothing(owner: User) -> None:
+    config = owner.home / "config" / "qmd" / "index.yml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("collections:", "colections:"), encoding="utf-8")
+    told = (
+        f"note: {config} has keys without a meaning, which are ignored: "
+        "line 1 'colections' (did you mean 'collections'?)\n"
+    )
+    for command in (["ls"], ["search", "rollback"], ["status"]):
+        assert owner.invoke(*command).stderr.count(told) == 1, command
+    failed = owner.invoke("update")
+    assert failed.exit_code == 1
+    assert told in failed.stderr
+    assert "names no collections" in failed.stderr
+    config.write_text(text, encoding="utf-8")
+    assert "notes/deploy.md" in owner.ok("search", "rollback")
+    # Also if the index, not the file, is what the configuration was read from.
+    config.write_text(f"rankign: tuned\n{text}", encoding="utf-8")
+    owner.ok("update")
+    assert "did you mean 'ranking'?" in owner.invoke("ls").stderr
+    assert owner.invoke("-q", "ls").stderr == ""
+
+
+def test_a_pipe_for_a_configuration_is_refused_at_once(user: User) -> None:
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True)
+    os.mkfifo(config)
+    found = user.run("ls")
+    assert (found.returncode, found.stderr.splitlines()[0]) == (1, f"Error: {config}: not a regular file.")

@@ -122,11 +122,12 @@ def test_a_broken_configuration_is_told_and_the_index_is_still_checked(owner: Us
     assert any("is whole" in each["message"] for each in found)
 
 
-def test_keys_that_nothing_reads_are_told_with_their_line(embedded: User) -> None:
+def test_unknown_keys_are_told_with_their_line_and_the_nearest_one(embedded: User) -> None:
     text = config_of(embedded).read_text(encoding="utf-8")
     config_of(embedded).write_text(f"# mine\nrankign: tuned\n{text}", encoding="utf-8")
     found = the(findings(embedded), "warning")
-    assert found["message"] == f"{config_of(embedded)}:2: nothing reads the key 'rankign'"
+    assert found["message"] == f"{config_of(embedded)}:2: unknown key 'rankign'"
+    assert found["hint"] == "did you mean 'ranking'?"
 
 
 def test_a_missing_folder_is_a_problem_and_a_pattern_without_files_a_warning(embedded: User) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from textwrap import dedent
 
@@ -309,7 +310,7 @@ def test_endless_and_very_deep_documents_are_refused(text: str) -> None:
 
 
 def test_a_file_beyond_the_size_bound_is_refused_unread() -> None:
-    with pytest.raises(ConfigError, match="larger than 10 MB"):
+    with pytest.raises(ConfigError, match="larger than 1 MB"):
         parse(b"#" * (MAX_BYTES + 1), FILE)
 
 
@@ -367,3 +368,24 @@ def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> N
     except ConfigError as error:
         assert error.message.startswith(FILE + ":")
         assert "\n" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[" * 20_000, "nested too deeply, more than 50"),
+        ("{a: " * 20_000, "nested too deeply, more than 50"),
+        ("- " * 400_000, "nested too deeply, more than 50"),
+        ("a:\n" + "".join(f" - &a{n} x\n" for n in range(50_000)), "too many anchors, more than 1,000"),
+        ("a: [" + "x," * 450_000 + "]", "too many values, more than 20,000"),
+    ],
+)
+def test_parse_refuses_what_would_take_the_parser_long(text: str, expected: str) -> None:
+    assert expected in reason(text)
+
+
+def test_read_bytes_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "index.yml"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="not a regular file"):
+        read_bytes(str(pipe))

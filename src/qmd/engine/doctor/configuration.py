@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterator, Mapping
 from qmd.config.index_yml import parse, read_bytes
 from qmd.config.paths import Locations
 from qmd.config.settings import Settings, resolve
-from qmd.config.unread import unread_keys
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.trusting import Trust
 from qmd.errors import ConfigError, QmdError
@@ -29,8 +28,9 @@ def read(path: str) -> Generator[Finding, None, Config | None]:
         yield ok("config", f"{path} is not there yet", "'qmd collection add PATH' makes it")
     else:
         yield ok("config", f"{path} can be read")
-    for line, key in unread_keys(data, path):
-        yield warning("config", f"{path}:{line}: nothing reads the key '{key}'", "correct or remove it")
+    for each in written.unknown_keys:
+        meant = f"did you mean '{each.nearest}'?" if each.nearest else "correct or remove it"
+        yield warning("config", f"{path}:{each.line}: unknown key '{each.key}'", meant)
     return written
 
 
