@@ -8,6 +8,7 @@ from qmd.engine.documents import Page, Pages, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
+from qmd.text.visible import visible
 
 if TYPE_CHECKING:
     from qmd.engine.status import Status
@@ -30,7 +31,7 @@ def error_text(error: QmdError) -> str:
         return error.in_one_line()
     if not error.suggestions:
         return error.message
-    similar = "".join(f"\n  - {path}" for path in error.suggestions)
+    similar = "".join(f"\n  - {visible(path)}" for path in error.suggestions)
     return f"{error.message}\n\nDid you mean one of these?{similar}"
 
 
@@ -63,7 +64,7 @@ def heading(response: SearchResponse) -> str:
 
 def line(found: Hit) -> str:
     """One result in a line."""
-    return f"{found.docid} {found.percent}% {found.file} - {found.title}"
+    return f"{found.docid} {found.percent}% {visible(found.file)} - {visible(found.title)}"
 
 
 def hit(found: Hit) -> dict[str, Any]:
@@ -93,9 +94,11 @@ def document(page: Page, *, line_numbers: bool) -> Result:
 def documents(pages: Pages, *, line_numbers: bool) -> Result:
     """Many documents: first what could not be had, then each in order, those too large in name only."""
     too_large = [
-        f"File too large: {item.document.file} (skipped)" for item in pages.items if isinstance(item, Skipped)
+        f"File too large: {visible(item.document.file)} (skipped)"
+        for item in pages.items
+        if isinstance(item, Skipped)
     ]
-    errors = [*pages.errors, *too_large]
+    errors = [*map(visible, pages.errors), *too_large]
     content = [text("Errors:\n" + "\n".join(errors))] if errors else []
     for item in pages.items:
         if isinstance(item, Skipped):
@@ -155,7 +158,7 @@ def status_text(found: Status) -> str:
         f"  Needs embedding: {found.needs_embedding}",
         f"  Vector index: {'yes' if found.has_vector_index else 'no'}",
         f"  Collections: {len(found.collections)}",
-        *(f"    - {each.path} ({each.documents} docs)" for each in found.collections),
+        *(f"    - {visible(each.path)} ({each.documents} docs)" for each in found.collections),
     ]
     return "\n".join(lines)
 
@@ -179,6 +182,6 @@ def _embedded(page: Page, shown: str) -> dict[str, Any]:
 
 def skipped(item: Skipped, tool: str) -> str:
     """What stands in the place of a document that was not read; `tool` would."""
-    file = item.document.file
+    file = visible(item.document.file)
     how = f"Use '{tool}' with file=\"{file}\" to retrieve."
     return f"[SKIPPED: {file} - File too large ({item.kilobytes}KB). {how}]"

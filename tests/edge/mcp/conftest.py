@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,6 +145,7 @@ def agents() -> Iterator[StartAgent]:
         *args: str,
         command: tuple[str, ...] = ("mcp",),
         stderr: int | None = subprocess.DEVNULL,
+        cwd: Path | None = None,
         **environ: str,
     ) -> Agent:
         process = subprocess.Popen(
@@ -152,7 +154,7 @@ def agents() -> Iterator[StartAgent]:
             stdout=subprocess.PIPE,
             stderr=stderr,
             env={**user.environ, **environ},
-            cwd=user.home,
+            cwd=cwd or user.home,
         )
         processes.append(process)
         return Agent(process)

@@ -8,9 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qmd.text.uris import encode_path
+
 if TYPE_CHECKING:
     from qmd.engine.documents import Page, Skipped
     from qmd.types import Document, Hit
+
+#: What is encoded in an address: escapes that are none, and whatever ends a line to some program.
+_TO_ENCODE = re.compile("%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
 
 #: Spans (start, end) to highlight in a text.
 Highlights = Callable[[str], list[tuple[int, int]]]
@@ -97,8 +102,8 @@ class View:
 
 
 def address(file: str) -> str:
-    """`qmd://` and a display path; only a `%` that would be decoded is encoded."""
-    return "qmd://" + re.sub(r"%(?=[0-9A-Fa-f]{2})", "%25", file)
+    """`qmd://` and a display path; only what would be decoded, or would end a line, is encoded."""
+    return "qmd://" + _TO_ENCODE.sub(lambda match: encode_path(match[0]), file)
 
 
 def cut_mark(page: Page) -> str:
