@@ -123,6 +123,7 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.server import beacon
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
+    from qmd.server.connections import Limits
     from qmd.server.guard import is_loopback
     from qmd.server.keys import Keys, keys_path
     from qmd.server.listening import listen, serve, url
@@ -130,6 +131,7 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.server.resident import Resident
 
     host, port = _place(options)
+    limits = Limits.from_environ(os.environ)
     index = session.index  # opened now: what is wrong with it is told, and what a project asks for answered
     keys = Keys(keys_path(os.environ), session.index_file())
     listener = listen(host, port, insecure=options["insecure"] or keys.any())
@@ -143,13 +145,14 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
             served = app(resident, os.environ, host, gate)
             line = f"qmd serves HTTP at {url(listener)}"
             if streams is None:
-                serve(served, listener, ready=lambda: announce(line))
+                serve(served, listener, limits=limits, ready=lambda: announce(line))
             else:
                 # Only one of both is to watch the folders.
                 agent = build(resident, {**os.environ, "QMD_MCP_UPDATE": ""})
                 serve(
                     served,
                     listener,
+                    limits=limits,
                     ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
                     beside=lambda: serve_lines(agent, *streams),
                 )

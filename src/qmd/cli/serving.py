@@ -117,10 +117,12 @@ def over_http(session: Session, options: dict[str, Any], served: Opened, keys: K
     """Serve over HTTP, at the place that the options name, until told to end; `keys` say who may call."""
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
+    from qmd.server.connections import Limits
     from qmd.server.guard import is_loopback
     from qmd.server.listening import listen, serve, url
 
     host, port = _place(options)
+    limits = Limits.from_environ(os.environ)
     locked = keys is not None and keys.any()
     listener = listen(host, port, insecure=options["insecure"] or locked)
     if not is_loopback(host) and not locked:
@@ -129,6 +131,7 @@ def over_http(session: Session, options: dict[str, Any], served: Opened, keys: K
         serve(
             app(server, os.environ, host, Gate(keys)),
             listener,
+            limits=limits,
             ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
         )
 

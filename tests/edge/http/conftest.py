@@ -111,16 +111,22 @@ class Server(Client):
 
 
 @contextmanager
-def server_of(user: User, *args: str, **environ: str) -> Iterator[Server]:
-    """A server of a user, at any port."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "qmd", "server", "--port", "0", *args],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**user.environ, **environ},
-        cwd=user.home,
-    ) as process:
+def server_of(user: User, *args: str, files: int | None = None, **environ: str) -> Iterator[Server]:
+    """A server of a user, at any port; its log is `server.log`. `files`: how many it may open."""
+    command = [sys.executable, "-m", "qmd", "server", "--port", "0", *args]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
+    with (
+        (user.home / "server.log").open("wb") as log,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**user.environ, **environ},
+            cwd=user.home,
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline().decode()
