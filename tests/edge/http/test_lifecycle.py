@@ -230,6 +230,33 @@ def test_a_server_in_the_foreground_is_found_too(server: Server, owner: User) ->
     assert f":{server.port} (process {server.process.pid})" in owner.run("server", "status").stdout
 
 
+def test_a_second_server_of_an_index_does_not_start_and_names_the_first(server: Server, host: User) -> None:
+    for more in ([], ["--daemon"]):
+        found = host.run("server", "--port", "0", *more)
+        assert (found.returncode, found.stdout) == (1, "")
+        assert f"process {server.process.pid} at http://127.0.0.1:{server.port}" in found.stderr
+        assert more or "--replace" in found.stderr
+    assert f":{server.port} " in host.run("server", "status").stdout
+    server.post("/collections/add", name="n", path="~/folder")
+    assert "Words" in host.ok("search", "words", "--mode", "server")
+
+
+@pytest.mark.parametrize("more", [[], ["--daemon"]], ids=str)
+def test_a_server_takes_the_place_of_another_when_told(host: User, more: list[str]) -> None:
+    with server_of(host) as first:
+        if more:
+            client, pid = start(host, "--replace")
+            assert first.process.wait(PATIENCE) == 0
+            again, second = start(host, "--replace")
+            assert is_gone(client)
+            assert second != pid
+            assert f":{again.port} (process {second})" in host.run("server", "status").stdout
+            return
+        with server_of(host, "--replace") as server:
+            assert first.process.wait(PATIENCE) == 0
+            assert f":{server.port} " in host.run("server", "status").stdout
+
+
 def test_every_index_and_every_project_has_a_server_of_its_own(host: User) -> None:
     project = host.home / "project"
     project.mkdir()
