@@ -37,7 +37,8 @@ def app(resident: Resident, environ: Mapping[str, str], bound: str, gate: Gate) 
 
 def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
     """The application as it is inside: it lets everyone in."""
-    mcp = Endpoint(build(resident, environ))
+    jobs = Jobs(resident)
+    mcp = Endpoint(build(resident, environ, jobs))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,7 +56,7 @@ def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
         lifespan=lifespan,
     )
     inside.state.resident = resident
-    inside.state.jobs = Jobs(resident)
+    inside.state.jobs = jobs
     inside.state.desk = Desk()
     for module in (searches, documents, state, indexing, collections, contexts, metrics, run):
         inside.router.routes.extend(module.routes.routes)

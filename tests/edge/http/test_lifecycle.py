@@ -161,6 +161,24 @@ def test_searches_are_answered_and_writes_wait_while_one_is_in_progress(server: 
     assert answers == ["updated", "renamed"]
 
 
+def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
+    begun, go = owner.home / "begun", owner.home / "go"
+    owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
+    with server_of(owner, QMD_MCP_UPDATE="1") as server:
+        update = in_background(lambda: server.post("/update"))
+        while not begun.exists():
+            assert update.is_alive()
+        (owner.home / "folder" / "new.md").write_text("quetzal\n", encoding="utf-8")
+        while "\nqmd_writes_queued 2.0\n" not in server.ask("GET", "/metrics").text:
+            assert server.post("/search", query="quetzal")["results"] == []
+        go.write_bytes(b"")
+        update.join(PATIENCE)
+        while not server.post("/search", query="quetzal")["results"]:
+            pass
+        assert server.end() == 0
+
+
 def test_a_write_in_progress_is_finished_or_rolled_back_when_the_server_ends(
     server: Server, owner: User
 ) -> None:
