@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.edge.cli.conftest import MakeUser, User, make_user  # noqa: F401 - a fixture
-from tests.edge.mcp.conftest import PATIENCE, reader, seer  # noqa: F401 - fixtures
+from tests.edge.mcp.conftest import PATIENCE, library, reader, seer  # noqa: F401 - fixtures
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,14 @@ def client(reader: User) -> Iterator[Client]:  # noqa: F811 - the fixture import
     """A client of someone who has three collections and no vectors. Shared: tests only read."""
     with server_of(reader) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def host_reader(make_user: MakeUser) -> User:  # noqa: F811 - likewise
+    """A user like `reader`, for tests that start servers: an index has one at a time."""
+    user = make_user("http-reader")
+    library(user)
+    return user
 
 
 @pytest.fixture(scope="session")

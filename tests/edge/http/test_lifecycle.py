@@ -43,8 +43,8 @@ def is_gone(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("args", [[], ["--transport", "both"]], ids=str)
-def test_both_are_spoken_at_once_until_the_pipe_ends(reader: User, args: list[str]) -> None:
-    with spawn(reader, "--port", "0", *args) as process:
+def test_both_are_spoken_at_once_until_the_pipe_ends(host_reader: User, args: list[str]) -> None:
+    with spawn(host_reader, "--port", "0", *args) as process:
         assert process.stdin
         assert process.stdout
         assert process.stderr
@@ -63,15 +63,15 @@ def test_both_are_spoken_at_once_until_the_pipe_ends(reader: User, args: list[st
         assert is_gone(client)
 
 
-def test_mcp_alone_opens_no_port(reader: User) -> None:
-    with spawn(reader, "--transport", "mcp") as process:
+def test_mcp_alone_opens_no_port(host_reader: User) -> None:
+    with spawn(host_reader, "--transport", "mcp") as process:
         out, err = process.communicate(PING, timeout=PATIENCE)
     assert json.loads(out) == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert (process.returncode, err) == (0, b"")
 
 
-def test_http_alone_leaves_a_pipe_alone(reader: User) -> None:
-    with spawn(reader, "--transport", "http", "--port", "0") as process:
+def test_http_alone_leaves_a_pipe_alone(host_reader: User) -> None:
+    with spawn(host_reader, "--transport", "http", "--port", "0") as process:
         assert process.stdin
         assert process.stdout
         line = process.stdout.readline().decode()
@@ -84,9 +84,9 @@ def test_http_alone_leaves_a_pipe_alone(reader: User) -> None:
         assert process.stdout.read() == b""
 
 
-def test_the_end_of_a_terminal_ends_nothing(reader: User) -> None:
+def test_the_end_of_a_terminal_ends_nothing(host_reader: User) -> None:
     ours, theirs = pty.openpty()
-    with spawn(reader, "--port", "0", stdin=theirs) as process:
+    with spawn(host_reader, "--port", "0", stdin=theirs) as process:
         os.close(theirs)
         assert process.stdout
         client = Client(int(process.stdout.readline().decode().rsplit(":", 1)[1]))
@@ -99,8 +99,8 @@ def test_the_end_of_a_terminal_ends_nothing(reader: User) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_server_ends_when_it_is_told(reader: User, number: signal.Signals, code: int) -> None:
-    with server_of(reader) as server:
+def test_a_server_ends_when_it_is_told(host_reader: User, number: signal.Signals, code: int) -> None:
+    with server_of(host_reader) as server:
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == code
         assert is_gone(server)
