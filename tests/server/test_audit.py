@@ -15,7 +15,14 @@ from qmd.server.audit import KEPT, Audit
 from qmd.server.keys import IN_SCOPE, Key
 
 
-def told(audit: Audit, method: str, path: str, body: Any = None, status: int | None = 200) -> None:
+def told(
+    audit: Audit,
+    method: str,
+    path: str,
+    body: Any = None,
+    status: int | None = 200,
+    source: str = "127.0.0.1",
+) -> None:
     """Have a request watched that is answered with a status; None: it is not answered."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,12 +37,18 @@ def told(audit: Audit, method: str, path: str, body: Any = None, status: int | N
     async def send(message: Any) -> None:
         pass
 
-    anyio.run(audit.watch(answer), {"type": "http", "method": method, "path": path}, receive, send)
+    request = {"type": "http", "method": method, "path": path, "client": (source, 5)}
+    anyio.run(audit.watch(answer), request, receive, send)
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "audit.jsonl"
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "refused.jsonl"
 
 
 def lines(log: Path) -> list[dict[str, Any]]:
@@ -76,8 +89,6 @@ def test_a_write_is_a_line(log: Path, request_: tuple[Any, ...], target: str) ->
     [
         (200, "done"),
         (400, "failed"),
-        (403, "refused"),
-        (401, "refused"),
         (500, "failed"),
         (None, "unanswered"),
     ],
@@ -90,13 +101,44 @@ def test_a_write_has_an_outcome(log: Path, status: int | None, outcome: str) -> 
 
 
 @pytest.mark.parametrize("status", [401, 403, 413])
-def test_what_is_refused_is_a_line(log: Path, status: int) -> None:
+def test_what_is_refused_is_a_line_of_another_file(log: Path, refused: Path, status: int) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/search", {"query": "private"}, status)
+    (line,) = lines(refused)
     audit.close()
-    (line,) = lines(log)
     assert (line["action"], line["outcome"], line["target"]) == ("POST /search", "refused", None)
-    assert "private" not in log.read_text(encoding="utf-8")
+    assert (line["source"], line["key"], line["count"]) == ("127.0.0.1", "laptop", 1)
+    assert "private" not in refused.read_text(encoding="utf-8")
+    assert not log.exists()
+
+
+def test_refusals_push_no_write_out_of_the_log(log: Path, refused: Path) -> None:
+    now = 0.0
+    audit = Audit(str(log), size=2000, clock=lambda: now)
+    told(audit, "POST", "/index")
+    for number in range(1000):
+        told(audit, "DELETE", f"/collections/{number}" + "a" * 1000, status=401)
+    assert len(lines(refused)) == 1
+    told(audit, "DELETE", "/collections/a", status=401, source="10.0.0.1")
+    now = 60.0
+    told(audit, "GET", "/health")
+    found = [(line["source"], line["status"], line["count"]) for line in lines(refused)]
+    assert found == [("127.0.0.1", 401, 1), ("10.0.0.1", 401, 1), ("127.0.0.1", 401, 999)]
+    assert max(len(line["action"]) for line in lines(refused)) == 100
+    told(audit, "POST", "/search", status=401)
+    audit.close()
+    assert [line["count"] for line in lines(refused)][3:] == [1]
+    assert [line["action"] for line in lines(log)] == ["POST /index"]
+
+
+def test_refusals_of_many_sources_are_counted_together(log: Path, refused: Path) -> None:
+    audit = Audit(str(log))
+    for number in range(500):
+        told(audit, "POST", "/search", status=401, source=f"10.0.0.{number}")
+    audit.close()
+    assert len(lines(refused)) <= 102
+    assert sum(line["count"] for line in lines(refused)) == 500
+    assert lines(refused)[-1]["source"] == "others"
 
 
 SEARCHES: list[tuple[str, Any]] = [

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from qmd.errors import BusyError
 from qmd.server import beacon
 
 #: Lights a beacon, says so, and is killed.
@@ -56,18 +59,18 @@ def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
         assert beacon.read(cache, index) == lit
 
 
-def test_of_two_servers_the_later_is_found(tmp_path: Path) -> None:
+def test_a_second_server_of_an_index_is_refused_and_the_first_named(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
-    with beacon.lit(cache, index, "http://127.0.0.1:1"):
-        with beacon.lit(cache, index, "http://127.0.0.1:2") as later:
-            assert beacon.read(cache, index) == later
+    with beacon.alone(cache, index), beacon.lit(cache, index, "http://127.0.0.1:1") as lit:
+        with pytest.raises(BusyError, match=rf"process {lit.pid} at http://127\.0\.0\.1:1"):
+            beacon.alone(cache, index).__enter__()
+        with beacon.alone(cache, str(tmp_path / "other.sqlite")):
+            assert beacon.read(cache, index) == lit
+    with beacon.alone(cache, index):
         assert beacon.read(cache, index) is None
 
 
-def test_the_end_of_the_earlier_leaves_the_later_found(tmp_path: Path) -> None:
+def test_a_server_that_is_not_found_yet_is_not_alone_either(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
-    earlier = beacon.lit(cache, index, "http://127.0.0.1:1")
-    earlier.__enter__()
-    with beacon.lit(cache, index, "http://127.0.0.1:2") as later:
-        earlier.__exit__(None, None, None)
-        assert beacon.read(cache, index) == later
+    with beacon.alone(cache, index), pytest.raises(BusyError, match="is being started"):
+        beacon.alone(cache, index, replace=True).__enter__()

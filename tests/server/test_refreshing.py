@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import qmd
+from qmd.server.jobs import Jobs
 from qmd.server.refreshing import Refresher, Watch, watch_folders
 from qmd.server.resident import Resident
 from tests.conftest import Notes
@@ -33,7 +34,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-            tasks.start_soon(Refresher(resident, watched).run)
+            tasks.start_soon(Refresher(Jobs(resident), watched).run)
         resident.close()
 
     anyio.run(run)

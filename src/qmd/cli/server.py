@@ -30,6 +30,7 @@ PORT = 18765
 @click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
 @click.option("--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {PORT}]")
 @click.option("--daemon", is_flag=True, help="Serve in the background; 'qmd server stop' ends it.")
+@click.option("--replace", is_flag=True, help="End a running server of this index, and take its place.")
 @click.option("--insecure", is_flag=True, help="Let other machines read all that is indexed.")
 @click.option("--log-queries", is_flag=True, help="Write down in the audit log what is searched for.")
 @pass_session
@@ -46,6 +47,7 @@ def server(ctx: click.Context, session: Session, /, transport: str, **options: A
       qmd server                       at http://127.0.0.1:18765
       qmd server --transport http --port 9000
       qmd server --daemon
+      qmd server --daemon --replace
       qmd server status
       qmd server stop
     """
@@ -123,6 +125,7 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.server import beacon
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
+    from qmd.server.connections import Limits
     from qmd.server.guard import is_loopback
     from qmd.server.keys import Keys, keys_path
     from qmd.server.listening import listen, serve, url
@@ -130,32 +133,36 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.server.resident import Resident
 
     host, port = _place(options)
+    limits = Limits.from_environ(os.environ)
     index = session.index  # opened now: what is wrong with it is told, and what a project asks for answered
+    place = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
-    listener = listen(host, port, insecure=options["insecure"] or keys.any())
-    if not is_loopback(host) and not keys.any():
-        session.note(f"whoever can reach {host} can read and change all that is indexed")
-    audit = Audit(f"{file_of(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
-    resident = Resident(lambda: index)
-    try:
-        with beacon.lit(cache_dir(os.environ), session.index_file(), url(listener)) as lit:
-            gate = Gate(keys, lit.secret, audit, Metrics() if Metrics.available() else None)
-            served = app(resident, os.environ, host, gate)
-            line = f"qmd serves HTTP at {url(listener)}"
-            if streams is None:
-                serve(served, listener, ready=lambda: announce(line))
-            else:
-                # Only one of both is to watch the folders.
-                agent = build(resident, {**os.environ, "QMD_MCP_UPDATE": ""})
-                serve(
-                    served,
-                    listener,
-                    ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
-                    beside=lambda: serve_lines(agent, *streams),
-                )
-    finally:
-        session.abandoned = not resident.close()
-        audit.close()
+    with beacon.alone(*place, replace=options["replace"]):
+        listener = listen(host, port, insecure=options["insecure"] or keys.any())
+        if not is_loopback(host) and not keys.any():
+            session.note(f"whoever can reach {host} can read and change all that is indexed")
+        audit = Audit(f"{file_of(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
+        resident = Resident(lambda: index)
+        try:
+            with beacon.lit(*place, url(listener)) as lit:
+                gate = Gate(keys, lit.secret, audit, Metrics() if Metrics.available() else None)
+                served = app(resident, os.environ, host, gate)
+                line = f"qmd serves HTTP at {url(listener)}"
+                if streams is None:
+                    serve(served, listener, limits=limits, ready=lambda: announce(line))
+                else:
+                    # Only one of both is to watch the folders.
+                    agent = build(resident, {**os.environ, "QMD_MCP_UPDATE": ""})
+                    serve(
+                        served,
+                        listener,
+                        limits=limits,
+                        ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
+                        beside=lambda: serve_lines(agent, *streams),
+                    )
+        finally:
+            session.abandoned = not resident.close()
+            audit.close()
 
 
 def _start(session: Session, options: dict[str, Any]) -> None:
@@ -179,6 +186,9 @@ def _start(session: Session, options: dict[str, Any]) -> None:
     if session.store is not None:
         command += ["--store", session.store]
     daemon = daemon_of(session, "server")
+    if options["replace"]:
+        daemon.stop()
+        command.append("--replace")
     say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
     session.note(f"'qmd server stop' ends it; it writes to {daemon.log}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,9 +18,11 @@ from qmd.errors import NotFoundError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from starlette.routing import Route
 
     from qmd.server.daemon import Daemon
     from qmd.server.keys import Keys
+    from qmd.server.resident import Resident
 
 #: A server that is made ready once it is entered, and let go at the end.
 Opened: TypeAlias = "AbstractContextManager[Server[Any]]"
@@ -65,9 +67,13 @@ def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> 
     elif options["daemon"]:
         _start(session, options)
     else:
+        from qmd.mcp.rest import routes
         from qmd.server.keys import Keys, keys_path
+        from qmd.server.resident import Resident
 
-        over_http(session, options, opened(session), Keys(keys_path(os.environ), session.index_file()))
+        resident = Resident(lambda: session.index)
+        keys = Keys(keys_path(os.environ), session.index_file())
+        over_http(session, options, opened(session, resident), keys, routes(resident))
 
 
 @mcp.command("stop", cls=Command)
@@ -113,33 +119,45 @@ def over_stdio(session: Session, command: str, served: Opened) -> None:
         anyio.run(serve, server, source, sink)
 
 
-def over_http(session: Session, options: dict[str, Any], served: Opened, keys: Keys | None = None) -> None:
-    """Serve over HTTP, at the place that the options name, until told to end; `keys` say who may call."""
+def over_http(
+    session: Session,
+    options: dict[str, Any],
+    served: Opened,
+    keys: Keys | None = None,
+    more: Sequence[Route] = (),
+) -> None:
+    """Serve over HTTP, at the place that the options name, until told to end.
+
+    `keys` say who may call; `more` are routes beside that of MCP.
+    """
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
+    from qmd.server.connections import Limits
     from qmd.server.guard import is_loopback
     from qmd.server.listening import listen, serve, url
 
     host, port = _place(options)
+    limits = Limits.from_environ(os.environ)
     locked = keys is not None and keys.any()
     listener = listen(host, port, insecure=options["insecure"] or locked)
     if not is_loopback(host) and not locked:
         session.note(f"whoever can reach {host} can read all that is served")
     with served as server:
         serve(
-            app(server, os.environ, host, Gate(keys)),
+            app(server, os.environ, host, Gate(keys), more),
             listener,
+            limits=limits,
             ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
         )
 
 
 @contextmanager
-def opened(session: Session) -> Iterator[Server[Any]]:
-    """The server over the index."""
+def opened(session: Session, resident: Resident | None = None) -> Iterator[Server[Any]]:
+    """The server over the index, which `resident` opens if it is given."""
     from qmd.mcp.server import build
     from qmd.server.resident import Resident
 
-    resident = Resident(lambda: session.index)
+    resident = resident or Resident(lambda: session.index)
     try:
         yield build(resident)
     finally:

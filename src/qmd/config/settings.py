@@ -18,6 +18,9 @@ MAX_RAM_MB = 2**31 - 1
 #: Seconds that a model on a server may take for one answer.
 DEFAULT_SERVER_TIMEOUT = 60
 MAX_SERVER_TIMEOUT = 86_400
+#: Seconds that a request to this server may make no progress, and that a connection stays open without one.
+DEFAULT_REQUEST_TIMEOUT, DEFAULT_KEEP_ALIVE = 15, 75
+MAX_CONNECTION_SECONDS = 86_400
 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
@@ -72,6 +75,17 @@ def busy_timeout_ms(environ: Mapping[str, str]) -> int:
     """How long a writer waits for its turn, in milliseconds; needed before the configuration is read."""
     timeout = _whole_number(environ, "QMD_SQLITE_BUSY_TIMEOUT", 0, MAX_BUSY_TIMEOUT_MS)
     return DEFAULT_BUSY_TIMEOUT_MS if timeout is None else timeout
+
+
+def request_timeout(environ: Mapping[str, str]) -> int:
+    """Return how long a request to this server may make no progress, in seconds."""
+    given = _whole_number(environ, "QMD_REQUEST_TIMEOUT", 1, MAX_CONNECTION_SECONDS)
+    return given or DEFAULT_REQUEST_TIMEOUT
+
+
+def keep_alive(environ: Mapping[str, str]) -> int:
+    """Return how long a connection to this server stays open without a request, in seconds."""
+    return _whole_number(environ, "QMD_KEEP_ALIVE", 1, MAX_CONNECTION_SECONDS) or DEFAULT_KEEP_ALIVE
 
 
 def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:

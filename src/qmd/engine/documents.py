@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from qmd.config.contexts import context_for
@@ -55,10 +56,14 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What a `multi_get` found, in order, and what it could not find."""
+    """What a `multi_get` found, in order, and what it could not find.
+
+    `left_out` are the documents from the first on that would have made all of it too large.
+    """
 
     items: tuple[Page | Skipped, ...]
     errors: tuple[str, ...]
+    left_out: tuple[Document, ...] = ()
 
 
 class Library:
@@ -94,11 +99,13 @@ class Library:
         max_lines: int | None = None,
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         cancelled: Cancelled | None = None,
+        max_total: int | None = None,
     ) -> Pages:
         """Many documents: a glob over display paths, or a comma-separated list of anything `get` takes.
 
-        Documents above `max_bytes` are named but not read. Raises `DocumentNotFoundError` where nothing
-        matched, and `CancelledError` once `cancelled` is true.
+        A document that is named twice comes once. Documents above `max_bytes` are named but not read, and so
+        are all from the first on that would bring their texts together above `max_total` bytes. Raises
+        `DocumentNotFoundError` where nothing matched, and `CancelledError` once `cancelled` is true.
         """
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
@@ -107,22 +114,37 @@ class Library:
             raise UsageError("the pattern is empty")
         items: list[Page | Skipped] = []
         errors: list[str] = []
+        left_out: list[Document] = []
+        seen: set[tuple[int, int | None, int | None]] = set()
+        room = inf if max_total is None else max_total
         deadline = Deadline(None, cancelled)
         for document, start, count in self._chosen(pattern, errors, deadline):
             deadline.check()
+            if (document.id, start, count) in seen:
+                continue
+            seen.add((document.id, start, count))
             if max_bytes is not None and document.size > max_bytes:
                 items.append(Skipped(document, document.size))
                 continue
+            if left_out:
+                left_out.append(document)
+                continue
             try:
-                items.append(self._page(document, start, count if count is not None else max_lines))
+                page = self._page(document, start, count if count is not None else max_lines)
             except QmdError as error:
                 errors.append(error.message)
-        if not items:
+                continue
+            room -= len(page.text.encode("utf-8", "surrogatepass"))
+            if room < 0:
+                left_out.append(document)
+            else:
+                items.append(page)
+        if not items and not left_out:
             raise DocumentNotFoundError(
                 "; ".join(errors) if errors else f"No documents match: {pattern}",
                 hint="see 'qmd ls' for what is indexed",
             )
-        return Pages(tuple(items), tuple(errors))
+        return Pages(tuple(items), tuple(errors), tuple(left_out))
 
     def resolve(self, reference: str) -> Document:
         """The one document that a reference names. Raises as `get` does."""

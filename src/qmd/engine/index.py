@@ -623,9 +623,10 @@ class Index:
         max_lines: int | None = None,
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         cancelled: Cancelled | None = None,
+        max_total: int | None = None,
     ) -> Pages:
         """Many documents; see `Library.multi_get`."""
-        return self._library().multi_get(pattern, max_lines, max_bytes, cancelled)
+        return self._library().multi_get(pattern, max_lines, max_bytes, cancelled, max_total)
 
     def documents(self, target: str | None = None) -> list[Document]:
         """Documents of a collection or a folder of one, all where `target` is None."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 from fastapi import FastAPI
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
 from qmd.http import collections, contexts, documents, errors, indexing, metrics, pages, run, searches, state
@@ -32,12 +32,24 @@ place of a number.
 
 def app(resident: Resident, environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
     """The application over an index, behind guard and gate, for a server bound to a host."""
-    return gate.before(api(resident, environ), Allowed.from_environ(environ, bound))
+    return gate.before(_answering_head(api(resident, environ)), Allowed.from_environ(environ, bound))
+
+
+def _answering_head(inside: ASGIApp) -> ASGIApp:
+    """Answer HEAD as GET; the server that sends the answer leaves its body out."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await inside(scope, receive, send)
+
+    return answer
 
 
 def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
     """The application as it is inside: it lets everyone in."""
-    mcp = Endpoint(build(resident, environ))
+    jobs = Jobs(resident)
+    mcp = Endpoint(build(resident, environ, jobs))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,7 +67,7 @@ def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
         lifespan=lifespan,
     )
     inside.state.resident = resident
-    inside.state.jobs = Jobs(resident)
+    inside.state.jobs = jobs
     inside.state.desk = Desk()
     for module in (searches, documents, state, indexing, collections, contexts, metrics, run):
         inside.router.routes.extend(module.routes.routes)

@@ -13,12 +13,12 @@ from qmd.engine.index import Index
 from qmd.engine.status import CollectionStatus
 from qmd.errors import UsageError
 from qmd.http.errors import errors
-from qmd.http.indexing import unless
 from qmd.http.routing import Body, example, router
 from qmd.http.service import service
 from qmd.http.texts import counted
 from qmd.mcp.arguments import Name
 from qmd.models.base import Cancelled
+from qmd.server.jobs import unless
 from qmd.types import DEFAULT_PATTERN
 
 routes = router()

@@ -80,4 +80,5 @@ def answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -
 def _methods(request: Request) -> list[str]:
     """The methods that there are at the first path that a request's fits."""
     routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
-    return sorted({method for each in routes if each.path == routes[0].path for method in each.methods})
+    methods = {method for each in routes if each.path == routes[0].path for method in each.methods}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))

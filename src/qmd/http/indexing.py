@@ -11,13 +11,14 @@ from starlette.responses import Response
 
 from qmd.engine.embedding import MAX_TEXTS
 from qmd.engine.index import Index
-from qmd.engine.indexing import OnProgress, ScanReport
+from qmd.engine.indexing import ScanReport
 from qmd.errors import ModelError
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
 from qmd.http.service import service
 from qmd.http.texts import counted
 from qmd.models.base import Cancelled, CancelledError
+from qmd.server.jobs import unless
 
 routes = router()
 
@@ -142,16 +143,6 @@ async def embed(request: Request, body: Texts) -> Response:
 class _NotLoadedError(ModelError):
     def __init__(self) -> None:
         super().__init__("Model not loaded")
-
-
-def unless(cancelled: Cancelled) -> OnProgress:
-    """Ends a scan after a batch of files once nobody wants it; what was done is kept."""
-
-    def on_progress(collection: str, done: int, total: int) -> None:
-        if cancelled():
-            raise CancelledError
-
-    return on_progress
 
 
 def _shown(reports: Sequence[ScanReport]) -> list[Report]:

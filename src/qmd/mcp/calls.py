@@ -35,7 +35,11 @@ def get(index: Index, given: GetArguments, cancelled: Cancelled) -> Result:
 
 def multi_get(index: Index, given: MultiGetArguments, cancelled: Cancelled) -> Result:
     pages = index.multi_get(
-        given.pattern, max_lines=given.max_lines, max_bytes=given.max_bytes, cancelled=cancelled
+        given.pattern,
+        max_lines=given.max_lines,
+        max_bytes=given.max_bytes,
+        cancelled=cancelled,
+        max_total=given.max_bytes,
     )
     return results.documents(pages, line_numbers=given.line_numbers)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from qmd.errors import QmdError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
+from qmd.mcp.results import error_text
 from qmd.server.access import Gate
 from qmd.server.guard import Allowed
 
@@ -54,8 +56,10 @@ class Endpoint:
         await self._manager.handle_request(scope, _again(body, receive), send)
 
 
-def app(server: Server[Any], environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
-    """An application with nothing but `/mcp`, behind guard and gate, for a server bound to a host."""
+def app(
+    server: Server[Any], environ: Mapping[str, str], bound: str, gate: Gate, more: Sequence[Route] = ()
+) -> ASGIApp:
+    """An application with `/mcp` and `more` routes, behind guard and gate, for a server bound to a host."""
     endpoint = Endpoint(server)
 
     @asynccontextmanager
@@ -64,12 +68,17 @@ def app(server: Server[Any], environ: Mapping[str, str], bound: str, gate: Gate)
             yield
 
     inner = Starlette(
-        routes=[endpoint.route],
+        routes=[endpoint.route, *more],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _refused, Exception: _failed},
+        exception_handlers={QmdError: _expected, HTTPException: _refused, Exception: _failed},
     )
     inner.router.redirect_slashes = False
     return gate.before(inner, Allowed.from_environ(environ, bound))
+
+
+async def _expected(request: Request, error: Exception) -> Response:
+    assert isinstance(error, QmdError)
+    return _error(error.http_status, error_text(error))
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Result = dict[str, Any]
 
 MARKDOWN = "text/markdown"
+#: Of documents that are left out, so many are named.
+_NAMED = 100
 
 
 def failure(message: str) -> Result:
@@ -107,7 +109,19 @@ def documents(pages: Pages, *, line_numbers: bool) -> Result:
             shown = page_text(item, line_numbers=line_numbers)
             cut = f"\n\n[... truncated {item.more} more lines]" if item.more else ""
             content.append(_embedded(item, shown + cut))
+    if pages.left_out:
+        content.append(text(_left_out(pages)))
     return {"content": content}
+
+
+def _left_out(pages: Pages) -> str:
+    """The names of the documents that did not fit; of very many, the first."""
+    names = [document.file for document in pages.left_out[:_NAMED]]
+    more = len(pages.left_out) - len(names)
+    listed = "\n".join([*names, *([f"and {more:,} more"] if more else [])])
+    return (
+        f"[LEFT OUT: the answer would be larger than maxBytes. Use 'qmd_get', or raise maxBytes.]\n{listed}"
+    )
 
 
 def page_text(page: Page, *, line_numbers: bool) -> str:

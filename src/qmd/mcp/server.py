@@ -33,6 +33,7 @@ from qmd.mcp.wire import (
     tool_result,
 )
 from qmd.server.access import index_of
+from qmd.server.jobs import Jobs
 from qmd.server.refreshing import Refresher
 from qmd.server.resident import Resident
 from qmd.text.uris import is_uri
@@ -41,8 +42,10 @@ from qmd.text.uris import is_uri
 RESOURCE_NOT_FOUND = -32002
 
 
-def build(resident: Resident, environ: Mapping[str, str] | None = None) -> Server[None]:
-    """A server over an index.
+def build(
+    resident: Resident, environ: Mapping[str, str] | None = None, jobs: Jobs | None = None
+) -> Server[None]:
+    """A server over an index; `jobs` is its queue of writes, if others write too.
 
     `QMD_MCP_TEXT_RESOURCES=1` has documents returned as text (M23a), `QMD_MCP_UPDATE=1` the collections
     scanned at the start and whenever their files change.
@@ -54,7 +57,7 @@ def build(resident: Resident, environ: Mapping[str, str] | None = None) -> Serve
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         async with resident.tended(), anyio.create_task_group() as tasks:
             if variables.get("QMD_MCP_UPDATE") == "1":
-                tasks.start_soon(Refresher(resident).run)
+                tasks.start_soon(Refresher(jobs or Jobs(resident)).run)
             yield
             tasks.cancel_scope.cancel()
 

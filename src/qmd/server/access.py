@@ -75,14 +75,14 @@ class Access:
                 required = scope["path"] == RUN or self._needs_key()
             except ConfigError as error:
                 logger.error("refused a request: %s", error.in_one_line())
-                await refuse(send, 503, "The keys of this server cannot be read")
+                await refuse(scope, receive, send, 503, "The keys of this server cannot be read")
                 return
             if key is not None and (scope["path"] != RUN or key is OWNER):
                 scope[IN_SCOPE] = key
             elif required:
                 how = "This server needs a key: 'Authorization: Bearer KEY'"
                 detail = how if token is None else "The key is not known"
-                await refuse(send, 401, detail, _ASK_FOR_KEY)
+                await refuse(scope, receive, send, 401, detail, _ASK_FOR_KEY)
                 return
         await self._app(scope, receive, send)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
-from qmd.errors import StoreError
+from qmd.errors import BusyError, StoreError
 
 _FOLDER = "servers"
 
@@ -32,10 +32,47 @@ class Beacon:
 
 
 @contextmanager
+def alone(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[None]:
+    """Be the only server of the index file `index` for as long as this lasts.
+
+    Args:
+        cache_dir: The cache directory.
+        index: The path of the index.
+        replace: Whether to end a server that is running.
+
+    Raises:
+        BusyError: If another server is running.
+        StoreError: If the lock file cannot be written.
+    """
+    from qmd.server.daemon import end_holder, lock
+
+    path = f"{_path(cache_dir, index)}.lock"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        if not lock(file):
+            other = read(cache_dir, index)
+            if other is None:
+                raise BusyError("another server of this index is being started, or is ending", "try again")
+            if not replace:
+                raise BusyError(
+                    f"a server of this index runs already: process {other.pid} at {other.url}",
+                    "use that one, or end it by adding --replace",
+                )
+            end_holder(other.pid, file)
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
 def lit(cache_dir: str, index: str, url: str) -> Iterator[Beacon]:
     """Let the server of the index file `index` be found at `url` for as long as this lasts.
 
-    Of two servers of an index the later one is found. Raises `StoreError` where the file cannot be written.
+    To be called while `alone`. Raises `StoreError` if the file cannot be written.
     """
     import secrets
 

@@ -26,30 +26,35 @@ class Bodies:
             await self._app(scope, receive, send)
             return
         declared = headers_of(scope).get("content-length", "0")
-        too_large = declared.isdigit() and int(declared[:20]) > self._largest
-        body = None if too_large else await self._body(receive)
+        try:
+            if declared.isdigit() and int(declared[:20]) > self._largest:
+                raise _TooLargeError(receive)
+            body = await self._body(receive)
+        except _TooLargeError as error:
+            detail = f"The body is larger than {self._largest:,} bytes"
+            await refuse(scope, error.rest, send, 413, detail, (b"connection", b"close"))
+            return
         if body is None:
-            await refuse(send, 413, f"The body is larger than {self._largest:,} bytes")
             return
         try:
             await self._while_connected(scope, body, receive, send)
         except asyncio.CancelledError:
             # The server ends, and waits no longer. An answer that has begun stays cut off.
             with suppress(RuntimeError):
-                await refuse(send, 503, "The server is ending")
+                await refuse(scope, _nothing, send, 503, "The server is ending")
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """The request's body, or what came of it before the client left; None for one that is too large."""
+        """Return the request's body, or None if the client left before all of it had arrived."""
         parts: list[bytes] = []
         size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return b"".join(parts)
+                return None
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._largest:
-                return None
+                raise _TooLargeError(receive if message.get("more_body") else _nothing)
             if not message.get("more_body"):
                 return b"".join(parts)
 
@@ -73,3 +78,16 @@ class Bodies:
             tasks.start_soon(watch)
             await self._app(scope, replay, send)
             tasks.cancel_scope.cancel()
+
+
+class _TooLargeError(Exception):
+    """The body of a request is larger than allowed; `rest` receives what is left of it."""
+
+    def __init__(self, rest: Receive) -> None:
+        super().__init__()
+        self.rest = rest
+
+
+async def _nothing() -> Message:
+    """Receive nothing more: the whole body has arrived."""
+    return {"type": "http.disconnect"}

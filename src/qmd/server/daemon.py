@@ -79,12 +79,7 @@ class Daemon:
             pid = None if owned else _number(file)
             if pid is not None:
                 # The lock is held, so the number is that of the process which holds it.
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-                if not _locked_within(file, patience):
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                    fcntl.flock(file, fcntl.LOCK_EX)
+                end_holder(pid, file, patience)
             if owned or pid is not None:
                 os.unlink(self.pid_file)
             return pid
@@ -94,12 +89,12 @@ class Daemon:
         """The PID file, and whether nobody else holds its lock, so that it is held here."""
         file = self._open()
         try:
-            owned = _lock(file)
+            owned = lock(file)
             while owned and not self._is_current(file):
                 # It was removed while this waited for its lock.
                 os.close(file)
                 file = self._open()
-                owned = _lock(file)
+                owned = lock(file)
             yield file, owned
         finally:
             os.close(file)
@@ -132,7 +127,18 @@ class Daemon:
         return QmdError(wrong[-1].removeprefix("Error: "), f"see {self.log}")
 
 
-def _lock(file: int) -> bool:
+def end_holder(pid: int, file: int, patience: float = PATIENCE) -> None:
+    """End the process that holds the lock of a file, and take the lock."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    if not _locked_within(file, patience):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def lock(file: int) -> bool:
+    """Take the lock of a file; returns whether nobody else holds it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -142,7 +148,7 @@ def _lock(file: int) -> bool:
 
 def _locked_within(file: int, seconds: float) -> bool:
     due = time.monotonic() + seconds
-    while not _lock(file):
+    while not lock(file):
         if time.monotonic() >= due:
             return False
         time.sleep(0.02)

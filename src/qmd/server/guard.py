@@ -14,6 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
 
+#: Of the body of a request that is refused, as much is read before the connection is closed, in bytes.
+MAX_DISCARDED = 100_000_000
+
 logger = logging.getLogger(__name__)
 
 
@@ -68,24 +71,46 @@ class Guard:
         headers = headers_of(scope)
         host, origin = headers.get("host"), headers.get("origin")
         if host is not None and not self._allowed.host(host):
-            await self._forbid(send, "Host", host, "QMD_ALLOWED_HOSTS")
+            await self._forbid(scope, receive, send, "Host", host, "QMD_ALLOWED_HOSTS")
             return
         if origin is not None and not self._allowed.origin(origin, host):
-            await self._forbid(send, "Origin", origin, "QMD_ALLOWED_ORIGINS")
+            await self._forbid(scope, receive, send, "Origin", origin, "QMD_ALLOWED_ORIGINS")
             return
         await self._app(scope, receive, send)
 
-    async def _forbid(self, send: Send, header: str, value: str, variable: str) -> None:
+    async def _forbid(
+        self, scope: Scope, receive: Receive, send: Send, header: str, value: str, variable: str
+    ) -> None:
         logger.warning("refused a request with %s: %.200r", header, value)
-        await refuse(send, 403, f"{header} is not allowed; {variable} names more that are")
+        detail = f"{header} is not allowed; {variable} names more that are"
+        await refuse(scope, receive, send, 403, detail)
 
 
-async def refuse(send: Send, status: int, detail: str, *more: tuple[bytes, bytes]) -> None:
-    """Answer with an error, in the form of all errors of this server; `more` are headers."""
+async def refuse(
+    scope: Scope, receive: Receive, send: Send, status: int, detail: str, *more: tuple[bytes, bytes]
+) -> None:
+    """Answer with an error, in the form of all errors of this server; `more` are headers.
+
+    A body that is still arriving is read and thrown away, up to a bound: many clients read an answer only
+    once they have sent all, and never see it if the connection is closed before.
+    """
     body = json.dumps({"detail": detail, "status_code": status}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    # A client that asked whether to send its body has the answer, and sends none.
+    if "expect" not in headers_of(scope):
+        await _discard(receive)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _discard(receive: Receive) -> None:
+    left = MAX_DISCARDED
+    while left > 0:
+        message = await receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return
+        left -= len(message["body"])
 
 
 def is_loopback(host: str) -> bool:

@@ -8,7 +8,8 @@ from typing import TypeVar
 import anyio
 
 from qmd.engine.index import Index
-from qmd.models.base import Cancelled
+from qmd.engine.indexing import OnProgress
+from qmd.models.base import Cancelled, CancelledError
 from qmd.server.resident import Resident
 
 Answer = TypeVar("Answer")
@@ -21,7 +22,7 @@ class Jobs:
     """
 
     def __init__(self, resident: Resident) -> None:
-        self._resident = resident
+        self.resident = resident
         # Hands over in the order of those who wait.
         self._turn = anyio.Lock()
 
@@ -31,10 +32,26 @@ class Jobs:
         found = self._turn.statistics()
         return found.tasks_waiting + found.locked
 
-    async def call(self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False) -> Answer:
-        """As `Resident.call`, once all jobs before this one have ended."""
+    async def call(
+        self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False, finish: bool = True
+    ) -> Answer:
+        """As `Resident.call`, once all jobs before this one have ended.
+
+        `finish` says whether the job is finished if its caller is cancelled. If not, it is told; the caller
+        must not be cancelled while the server goes on, since another job could begin beside it.
+        """
         async with self._turn:
             # The client may leave; the work goes on, and nothing may begin beside it.
-            with anyio.CancelScope(shield=True):
-                answer = await self._resident.call(work, models=models)
+            with anyio.CancelScope(shield=finish):
+                answer = await self.resident.call(work, models=models)
             return answer  # noqa: RET504 - a scope may end its block, for all that mypy knows
+
+
+def unless(cancelled: Cancelled) -> OnProgress:
+    """Ends a scan after a batch of files once nobody wants it; what was done is kept."""
+
+    def on_progress(collection: str, done: int, total: int) -> None:
+        if cancelled():
+            raise CancelledError
+
+    return on_progress

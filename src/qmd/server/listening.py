@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import json
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
-import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.errors import BusyError, ConflictError, UsageError
+from qmd.server.connections import Connection, Limits
 from qmd.server.guard import is_loopback
+from qmd.server.logs import configure
 
 #: Requests that are still answered when the server is told to end have this many seconds.
 _GRACE = 5
+#: Connections that wait to be accepted, and how many are accepted before any of them is counted.
+_BACKLOG = 1024
+_ACCEPTED_AT_ONCE = 16
+#: Of uvicorn's ticks, ten a second, the connections are checked at every so many.
+_TICKS = 10
+#: What the system lacks if it does not accept a connection.
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+logger = logging.getLogger(__name__)
 
 
 def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
@@ -64,6 +73,7 @@ def serve(
     listener: socket.socket,
     *,
     ready: Callable[[], None],
+    limits: Limits = Limits(),  # noqa: B008 - it is frozen
     beside: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Answer requests until the process is told to end (SIGINT, SIGTERM). Faults are logged to stderr.
@@ -71,10 +81,10 @@ def serve(
     `ready` is called when requests are answered, and the process may be told. `beside` is done at the same
     time, and its end is the server's.
     """
-    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
+    configure()
     settings: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
-    settings |= {"server_header": False, "proxy_headers": False, "http": _Protocol}
+    settings |= {"server_header": False, "proxy_headers": False, "http": partial(Connection, limits)}
+    settings |= {"timeout_keep_alive": limits.idle, "backlog": _ACCEPTED_AT_ONCE}
     server = _Server(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE, **settings), ready)
     # uvicorn sends itself the signal once more when all is answered: then there is still an index to close.
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -84,6 +94,7 @@ def serve(
 async def _serve(
     server: uvicorn.Server, listener: socket.socket, beside: Callable[[], Awaitable[object]] | None
 ) -> None:
+    asyncio.get_running_loop().set_exception_handler(_log_fault)
     async with anyio.create_task_group() as tasks:
 
         async def accompany(work: Callable[[], Awaitable[object]]) -> None:
@@ -97,7 +108,7 @@ async def _serve(
 
 
 class _Server(uvicorn.Server):
-    """Says when it has begun."""
+    """Says when it has begun, and checks the connections every second."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -105,19 +116,26 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)
         self._ready()
 
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in [*self.server_state.connections]:
+                if isinstance(connection, Connection):
+                    connection.check(now)
+        return await super().on_tick(counter)
 
-class _Protocol(H11Protocol):
-    """Answers what is not HTTP in the form of all errors (H3)."""
 
-    def send_400_response(self, msg: str) -> None:
-        body = json.dumps({"detail": msg.rstrip("."), "status_code": 400}).encode()
-        headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-        answer = h11.Response(status_code=400, headers=[*headers, ("connection", "close")])
-        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+def _log_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong in the event loop; for lack of open files, without a traceback."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+        logger.warning("cannot accept connections: %s", error.strerror)
+    else:
+        loop.default_exception_handler(context)
 
 
 def _not_listening(host: str, port: int, error: OSError) -> Exception:

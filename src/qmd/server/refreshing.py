@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 import anyio
 
 from qmd.errors import QmdError
-from qmd.server.resident import Resident
+from qmd.server.jobs import Jobs, unless
 
 #: How often it is looked whether there are other collections, in seconds; the server ends no sooner.
 LOOK_SECONDS = 0.5
@@ -23,10 +23,13 @@ logger = logging.getLogger(__name__)
 
 
 class Refresher:
-    """Scans all collections, and from then on those in which files change. Update commands are not run."""
+    """Scans all collections, and from then on those in which files change. Update commands are not run.
 
-    def __init__(self, resident: Resident, watch: Watch | None = None) -> None:
-        self._resident = resident
+    Each scan waits for its turn in the queue of writes.
+    """
+
+    def __init__(self, jobs: Jobs, watch: Watch | None = None) -> None:
+        self._jobs = jobs
         self._watch = watch or watch_folders
 
     async def run(self) -> None:
@@ -55,14 +58,17 @@ class Refresher:
     async def _folders(self) -> dict[str, str]:
         """Collections and their folders; none where the configuration cannot be read."""
         try:
-            collections = await self._resident.call(lambda index, _: index.config.collections)
+            collections = await self._jobs.resident.call(lambda index, _: index.config.collections)
         except QmdError:
             return {}
         return {name: os.path.realpath(each.path) for name, each in collections.items()}
 
     async def _update(self, names: Sequence[str]) -> None:
         try:
-            reports = await self._resident.call(lambda index, _: index.update(names, commands=False))
+            reports = await self._jobs.call(
+                lambda index, cancelled: index.update(names, commands=False, on_progress=unless(cancelled)),
+                finish=False,
+            )
         except QmdError as error:
             logger.warning("not refreshed: %s", error.in_one_line())
             return

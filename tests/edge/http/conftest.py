@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.edge.cli.conftest import MakeUser, User, make_user  # noqa: F401 - a fixture
-from tests.edge.mcp.conftest import PATIENCE, reader, seer  # noqa: F401 - fixtures
+from tests.edge.mcp.conftest import PATIENCE, library, reader, seer  # noqa: F401 - fixtures
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,22 @@ class Server(Client):
 
 
 @contextmanager
-def server_of(user: User, *args: str, **environ: str) -> Iterator[Server]:
-    """A server of a user, at any port."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "qmd", "server", "--port", "0", *args],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**user.environ, **environ},
-        cwd=user.home,
-    ) as process:
+def server_of(user: User, *args: str, files: int | None = None, **environ: str) -> Iterator[Server]:
+    """A server of a user, at any port; its log is `server.log`. `files`: how many it may open."""
+    command = [sys.executable, "-m", "qmd", "server", "--port", "0", *args]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
+    with (
+        (user.home / "server.log").open("wb") as log,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**user.environ, **environ},
+            cwd=user.home,
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline().decode()
@@ -137,6 +143,14 @@ def client(reader: User) -> Iterator[Client]:  # noqa: F811 - the fixture import
     """A client of someone who has three collections and no vectors. Shared: tests only read."""
     with server_of(reader) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def host_reader(make_user: MakeUser) -> User:  # noqa: F811 - likewise
+    """A user like `reader`, for tests that start servers: an index has one at a time."""
+    user = make_user("http-reader")
+    library(user)
+    return user
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from tests.edge.cli.conftest import User
 from tests.edge.http.conftest import server_of
 
 
-def lines(user: User) -> list[dict[str, Any]]:
-    log = user.home / "cache" / "qmd" / "server.audit.jsonl"
+def lines(user: User, kind: str = "audit") -> list[dict[str, Any]]:
+    log = user.home / "cache" / "qmd" / f"server.{kind}.jsonl"
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
@@ -28,18 +28,22 @@ def test_what_is_changed_or_refused_is_written_down_with_who_asked(owner: User) 
         server.ask("POST", "/search", {"query": "private"})
         server.ask("GET", "/status", host="private.example", key=admin)
         server.ask("DELETE", "/collections/none", key=admin)
-    told = [
-        (each["key"], each["action"], each["target"], each["outcome"], each["status"])
-        for each in lines(owner)
-    ]
-    assert told == [
+        for _ in range(20):
+            server.ask("GET", "/" + "long" * 1000)
+        assert server.end() == 0
+    names = ("key", "action", "target", "outcome", "status")
+    assert [tuple(each[name] for name in names) for each in lines(owner)] == [
         ("admin", "POST /contexts/add", "qmd://notes", "done", 200),
-        ("reader", "DELETE /collections/notes", "notes", "refused", 403),
-        (None, "POST /search", None, "refused", 401),
-        (None, "GET /status", None, "refused", 403),
         ("admin", "DELETE /collections/none", "none", "failed", 404),
     ]
-    assert "private" not in json.dumps(lines(owner))
+    refused = lines(owner, "refused")
+    assert [tuple(each[name] for name in (*names, "source", "count")) for each in refused] == [
+        ("reader", "DELETE /collections/notes", "notes", "refused", 403, "127.0.0.1", 1),
+        (None, "POST /search", None, "refused", 401, "127.0.0.1", 1),
+        (None, "GET /status", None, "refused", 403, "127.0.0.1", 1),
+        (None, "POST /search", None, "refused", 401, "127.0.0.1", 20),
+    ]
+    assert "private" not in json.dumps([*lines(owner), *refused])
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -117,10 +117,10 @@ def test_there_is_nothing_elsewhere(client: Client, path: str) -> None:
     ("method", "path", "allowed"),
     [
         ("GET", "/search", "POST"),
-        ("POST", "/status", "GET"),
+        ("POST", "/status", "GET, HEAD"),
         ("OPTIONS", "/query", "POST"),
-        ("PATCH", "/collections/n", "DELETE, GET, PUT"),
-        ("POST", "/collections", "GET"),
+        ("PATCH", "/collections/n", "DELETE, GET, HEAD, PUT"),
+        ("POST", "/collections", "GET, HEAD"),
         ("GET", "/contexts/n", "DELETE"),
         ("GET", "/mcp", "POST"),
         ("BREW", "/get", "POST"),

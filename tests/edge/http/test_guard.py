@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.error
+import urllib.request
 from contextlib import ExitStack
 
 import pytest
@@ -66,9 +68,9 @@ def test_pages_of_this_machine_may_ask(client: Client, origin: str) -> None:
     assert client.ask("GET", "/status", origin=origin).status == 200
 
 
-def test_hosts_and_origins_may_be_added(reader: User) -> None:
+def test_hosts_and_origins_may_be_added(host_reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.example"}
-    with server_of(reader, **allowed) as server:
+    with server_of(host_reader, **allowed) as server:
         assert server.ask("GET", "/status", host="box.lan:80").status == 200
         assert server.ask("GET", "/status", origin="https://app.example").status == 200
         assert server.ask("GET", "/status", host="other.lan").status == 403
@@ -79,6 +81,26 @@ def test_hosts_and_origins_may_be_added(reader: User) -> None:
 def test_a_large_body_is_refused(client: Client, path: str) -> None:
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     told = raw(client, f"{head}content-length: 10000001\r\n\r\n".encode())
+    assert told.detail(413) == "The body is larger than 10,000,000 bytes"
+
+
+def test_ordinary_clients_can_read_why_a_large_body_is_refused(client: Client) -> None:
+    for size in (10_000_001, 60_000_000):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{client.port}/search",
+            data=b" " * size,
+            headers={"content-type": "application/json"},
+        )
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=PATIENCE)
+        with refused.value as answer:
+            assert answer.code == 413
+            assert json.load(answer)["detail"] == "The body is larger than 10,000,000 bytes"
+
+
+def test_a_client_that_asks_before_it_sends_a_large_body_is_refused_at_once(client: Client) -> None:
+    head = b"POST /search HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
+    told = raw(client, head + b"content-length: 10000001\r\n\r\n")
     assert told.detail(413) == "The body is larger than 10,000,000 bytes"
 
 

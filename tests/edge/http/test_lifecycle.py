@@ -43,8 +43,8 @@ def is_gone(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("args", [[], ["--transport", "both"]], ids=str)
-def test_both_are_spoken_at_once_until_the_pipe_ends(reader: User, args: list[str]) -> None:
-    with spawn(reader, "--port", "0", *args) as process:
+def test_both_are_spoken_at_once_until_the_pipe_ends(host_reader: User, args: list[str]) -> None:
+    with spawn(host_reader, "--port", "0", *args) as process:
         assert process.stdin
         assert process.stdout
         assert process.stderr
@@ -63,15 +63,15 @@ def test_both_are_spoken_at_once_until_the_pipe_ends(reader: User, args: list[st
         assert is_gone(client)
 
 
-def test_mcp_alone_opens_no_port(reader: User) -> None:
-    with spawn(reader, "--transport", "mcp") as process:
+def test_mcp_alone_opens_no_port(host_reader: User) -> None:
+    with spawn(host_reader, "--transport", "mcp") as process:
         out, err = process.communicate(PING, timeout=PATIENCE)
     assert json.loads(out) == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert (process.returncode, err) == (0, b"")
 
 
-def test_http_alone_leaves_a_pipe_alone(reader: User) -> None:
-    with spawn(reader, "--transport", "http", "--port", "0") as process:
+def test_http_alone_leaves_a_pipe_alone(host_reader: User) -> None:
+    with spawn(host_reader, "--transport", "http", "--port", "0") as process:
         assert process.stdin
         assert process.stdout
         line = process.stdout.readline().decode()
@@ -84,9 +84,9 @@ def test_http_alone_leaves_a_pipe_alone(reader: User) -> None:
         assert process.stdout.read() == b""
 
 
-def test_the_end_of_a_terminal_ends_nothing(reader: User) -> None:
+def test_the_end_of_a_terminal_ends_nothing(host_reader: User) -> None:
     ours, theirs = pty.openpty()
-    with spawn(reader, "--port", "0", stdin=theirs) as process:
+    with spawn(host_reader, "--port", "0", stdin=theirs) as process:
         os.close(theirs)
         assert process.stdout
         client = Client(int(process.stdout.readline().decode().rsplit(":", 1)[1]))
@@ -99,8 +99,8 @@ def test_the_end_of_a_terminal_ends_nothing(reader: User) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_server_ends_when_it_is_told(reader: User, number: signal.Signals, code: int) -> None:
-    with server_of(reader) as server:
+def test_a_server_ends_when_it_is_told(host_reader: User, number: signal.Signals, code: int) -> None:
+    with server_of(host_reader) as server:
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == code
         assert is_gone(server)
@@ -159,6 +159,24 @@ def test_searches_are_answered_and_writes_wait_while_one_is_in_progress(server: 
     for thread in (update, rename):
         thread.join(PATIENCE)
     assert answers == ["updated", "renamed"]
+
+
+def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
+    begun, go = owner.home / "begun", owner.home / "go"
+    owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
+    with server_of(owner, QMD_MCP_UPDATE="1") as server:
+        update = in_background(lambda: server.post("/update"))
+        while not begun.exists():
+            assert update.is_alive()
+        (owner.home / "folder" / "new.md").write_text("quetzal\n", encoding="utf-8")
+        while "\nqmd_writes_queued 2.0\n" not in server.ask("GET", "/metrics").text:
+            assert server.post("/search", query="quetzal")["results"] == []
+        go.write_bytes(b"")
+        update.join(PATIENCE)
+        while not server.post("/search", query="quetzal")["results"]:
+            pass
+        assert server.end() == 0
 
 
 def test_a_write_in_progress_is_finished_or_rolled_back_when_the_server_ends(
@@ -228,6 +246,33 @@ def test_a_server_in_the_background_is_found_and_ended(host: User) -> None:
 
 def test_a_server_in_the_foreground_is_found_too(server: Server, owner: User) -> None:
     assert f":{server.port} (process {server.process.pid})" in owner.run("server", "status").stdout
+
+
+def test_a_second_server_of_an_index_does_not_start_and_names_the_first(server: Server, host: User) -> None:
+    for more in ([], ["--daemon"]):
+        found = host.run("server", "--port", "0", *more)
+        assert (found.returncode, found.stdout) == (1, "")
+        assert f"process {server.process.pid} at http://127.0.0.1:{server.port}" in found.stderr
+        assert more or "--replace" in found.stderr
+    assert f":{server.port} " in host.run("server", "status").stdout
+    server.post("/collections/add", name="n", path="~/folder")
+    assert "Words" in host.ok("search", "words", "--mode", "server")
+
+
+@pytest.mark.parametrize("more", [[], ["--daemon"]], ids=str)
+def test_a_server_takes_the_place_of_another_when_told(host: User, more: list[str]) -> None:
+    with server_of(host) as first:
+        if more:
+            client, pid = start(host, "--replace")
+            assert first.process.wait(PATIENCE) == 0
+            again, second = start(host, "--replace")
+            assert is_gone(client)
+            assert second != pid
+            assert f":{again.port} (process {second})" in host.run("server", "status").stdout
+            return
+        with server_of(host, "--replace") as server:
+            assert first.process.wait(PATIENCE) == 0
+            assert f":{server.port} " in host.run("server", "status").stdout
 
 
 def test_every_index_and_every_project_has_a_server_of_its_own(host: User) -> None:

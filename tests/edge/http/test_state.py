@@ -66,6 +66,14 @@ def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
     assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": True}
 
 
+@pytest.mark.parametrize("path", ["/health", "/status", "/docs", "/openapi.json"])
+def test_head_is_answered_like_get_without_a_body(client: Client, path: str) -> None:
+    got, head = client.ask("GET", path), client.ask("HEAD", path)
+    assert (head.status, head.body) == (200, b"")
+    names = ("content-type", "content-length")
+    assert [head.headers[name] for name in names] == [got.headers[name] for name in names]
+
+
 def test_every_endpoint_is_described(client: Client) -> None:
     document = client.ok("GET", "/openapi.json")
     described = {

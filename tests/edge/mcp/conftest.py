@@ -178,7 +178,7 @@ def start() -> Iterator[StartAgent]:
         yield start
 
 
-def _library(user: User) -> None:
+def library(user: User) -> None:
     for (collection, path), text in LIBRARY.items():
         file = user.home / "library" / collection / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +192,7 @@ def _library(user: User) -> None:
 def reader(make_user: MakeUser) -> User:  # noqa: F811 - the fixture imported above
     """A user with three collections, and no vectors. Shared: tests only read."""
     user = make_user("mcp-reader")
-    _library(user)
+    library(user)
     return user
 
 
@@ -200,7 +200,7 @@ def reader(make_user: MakeUser) -> User:  # noqa: F811 - the fixture imported ab
 def seer(make_user: MakeUser) -> User:  # noqa: F811 - likewise
     """The same, embedded. Shared: tests only read."""
     user = make_user("mcp-seer")
-    _library(user)
+    library(user)
     user.ok("context", "add", "/", "Everything here")
     user.ok("context", "add", "qmd://notes", "Personal notes")
     user.ok("embed", "-q")

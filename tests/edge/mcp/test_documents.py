@@ -252,6 +252,23 @@ def test_an_address_is_read_encoded_or_not(agent: Agent, uri: str) -> None:
     assert (found["name"], found["uri"]) == ("notes/2025/ meeting.md", "qmd://notes/2025/%20meeting.md")
 
 
+def test_a_document_that_is_named_twice_comes_once(agent: Agent) -> None:
+    content = agent.call("multi_get", pattern="plan.md, notes/2025/plan.md, report.md, **/plan.md")["content"]
+    assert [block["resource"]["name"] for block in content] == ["notes/2025/plan.md", "work/report.md"]
+    assert len(agent.call("multi_get", pattern="plan.md:1:1, plan.md:3:1")["content"]) == 2
+
+
+def test_documents_together_are_at_most_as_large_as_one_may_be(agent: Agent) -> None:
+    content = agent.call("multi_get", pattern="crowd/*", maxBytes=300)["content"]
+    *read, left_out = content
+    assert 100 < sum(len(block["resource"]["text"]) for block in read) <= 300
+    first, *names = left_out["text"].splitlines()
+    assert first.startswith("[LEFT OUT: the answer would be larger than maxBytes.")
+    assert [block["resource"]["name"] for block in read] + names == [
+        f"crowd/bird{number:02}.md" for number in range(30)
+    ]
+
+
 def test_a_resource_that_there_is_not_is_the_protocols_error(agent: Agent) -> None:
     error = agent.error("resources/read", uri="qmd://notes/gone.md")
     assert error["code"] == -32002

@@ -1,0 +1,173 @@
+"""Connections to a real server: how long one may say nothing, and how many there may be."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from qmd.server.connections import Limits
+from tests.edge.cli.conftest import User
+from tests.edge.http.conftest import Client, server_of
+from tests.edge.mcp.conftest import PATIENCE
+
+HEAD = b"POST /search HTTP/1.1\r\nhost: localhost\r\n"
+TYPE = b"content-type: application/json\r\n"
+
+
+@contextmanager
+def connected(client: Client, sent: bytes = b"") -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", client.port), PATIENCE) as connection:
+        connection.sendall(sent)
+        yield connection
+
+
+def rest(connection: socket.socket) -> bytes:
+    """All that arrives until the server ends the connection."""
+    parts = []
+    while part := connection.recv(1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Whether the server ends a connection within a moment."""
+    if not select.select([connection], [], [], 0.05)[0]:
+        return False
+    try:
+        return connection.recv(1 << 16) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("half", "answer"),
+    [
+        (b"", b""),
+        (b"POST /sea", b"HTTP/1.1 408 "),
+        (HEAD, b"HTTP/1.1 408 "),
+        (HEAD + TYPE + b'content-length: 20\r\n\r\n{"query":', b"HTTP/1.1 408 "),
+        (HEAD + TYPE + b'transfer-encoding: chunked\r\n\r\n9\r\n{"query":', b"HTTP/1.1 408 "),
+    ],
+    ids=["nothing", "line", "head", "body", "chunks"],
+)
+def test_half_a_request_is_ended_after_the_time_limit(owner: User, half: bytes, answer: bytes) -> None:
+    with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server, connected(server, half) as connection:
+        told = rest(connection)
+        assert told.startswith(answer)
+        assert bool(told) == bool(answer)
+        if told:
+            assert json.loads(told.partition(b"\r\n\r\n")[2])["status_code"] == 408
+        assert server.ok("GET", "/health")["status"] == "healthy"
+
+
+def test_half_a_write_that_reads_like_a_whole_one_changes_nothing(owner: User) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
+    body = b'{"path": "qmd://notes", "text": "text"}'
+    head = b"POST /contexts/add HTTP/1.1\r\nhost: localhost\r\n" + TYPE
+    with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server:
+        with connected(server, head + b"content-length: 100\r\n\r\n" + body) as connection:
+            assert rest(connection).startswith(b"HTTP/1.1 408 ")
+        assert server.ok("GET", "/contexts")["contexts"] == []
+
+
+def test_the_time_limit_is_for_requests_that_do_not_arrive_alone(owner: User) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
+    begun, go = owner.home / "begun", owner.home / "go"
+    owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
+    with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server, ExitStack() as stack:
+        statuses: list[str] = []
+        update = threading.Thread(target=lambda: statuses.append(server.post("/update")["status"]))
+        update.start()
+        while not begun.exists():
+            assert update.is_alive()
+        idle = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        stack.callback(idle.close)
+        idle.request("GET", "/health")
+        assert idle.getresponse().read()
+        slow = stack.enter_context(connected(server, HEAD + TYPE + b"content-length: 5000000\r\n\r\n"))
+        arrived = 0
+        # Two time limits, one after the other.
+        for _ in range(2):
+            with connected(server) as half:
+                while not is_ended(half):
+                    slow.sendall(b" " * 1000)
+                    arrived += 1000
+        idle.request("GET", "/health")
+        assert idle.getresponse().status == 200
+        slow.sendall(b'{"query": "words"}'.rjust(5_000_000 - arrived))
+        assert slow.recv(15).startswith(b"HTTP/1.1 200")
+        assert statuses == []
+        go.write_bytes(b"")
+        update.join(PATIENCE)
+        assert statuses == ["updated"]
+
+
+def test_an_idle_connection_stays_for_longer_than_clients_leave_it(owner: User) -> None:
+    assert Limits().idle == 75
+    health = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with server_of(owner, QMD_KEEP_ALIVE="1") as server, connected(server, health) as connection:
+        assert rest(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_takes_no_answer_is_let_go(owner: User) -> None:
+    (owner.home / "folder" / "large.md").write_text("words\n" * 1_500_000, encoding="utf-8")
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
+    body = b'{"file": "notes/large.md"}'
+    head = b"POST /get HTTP/1.1\r\nhost: localhost\r\n" + TYPE
+    with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(head + f"content-length: {len(body)}\r\n\r\n".encode() + body)
+        log = owner.home / "server.log"
+        while "its client takes no answer" not in log.read_text():
+            assert server.ok("GET", "/health")["status"] == "healthy"
+        assert len(rest(connection)) < 9_000_000
+
+
+def test_half_open_connections_in_any_number_hold_nobody_up_and_fill_no_log(owner: User) -> None:
+    with server_of(owner, files=256) as server, ExitStack() as stack:
+        halves = [stack.enter_context(connected(server, HEAD)) for _ in range(400)]
+        for _ in range(3):
+            assert server.ok("GET", "/health")["status"] == "healthy"
+        ended = [each for each in halves if is_ended(each)]
+        # Those that have waited longest; and no more of them than it takes.
+        assert set(halves[:250]) <= set(ended)
+        assert not set(halves[300:]) & set(ended)
+    log = (owner.home / "server.log").read_text()
+    assert "Traceback" not in log
+    assert [line.split(": ", 1)[1] for line in log.splitlines()] == ["more than 128 connections are open"]
+
+
+def test_connections_beyond_the_limit_are_refused_until_others_end(owner: User) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
+    go = owner.home / "go"
+    os.mkfifo(go)
+    owner.ok("collection", "update-cmd", "n", f"cat {go}")
+    update = b"POST /update HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with server_of(owner, files=128) as server:
+        with ExitStack() as stack:
+            # One that has not been read yet may be ended for the next one.
+            while (answer := server.ask("GET", "/health")).status == 200:
+                stack.enter_context(connected(server, update))
+            assert answer.detail(503) == "Too many connections are open"
+        while server.ask("GET", "/health").status != 200:
+            pass
+        go.write_bytes(b"")
+
+
+def test_whoever_sends_nonsense_fills_no_log(owner: User) -> None:
+    with server_of(owner) as server:
+        for _ in range(50):
+            with connected(server, b"nonsense\r\n\r\n") as connection:
+                assert rest(connection).startswith(b"HTTP/1.1 400")
+            server.ask("GET", "/health", host="evil.example")
+    log = (owner.home / "server.log").read_text().splitlines()
+    assert len(log) == 2, log
