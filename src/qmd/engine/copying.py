@@ -115,12 +115,12 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
             # What is gone meanwhile is found in the end.
             if document.id in texts and document.path in wanted
         ]
-        target.apply(name, changed, [], [])
+        target.apply(name, changed, [])
         documents += len(changed)
         on_progress(f"documents of {name}", done + documents, len(wanted))
     gone = [path for path in present if path not in wanted]
     if gone:
-        target.apply(name, [], [], gone)
+        target.apply(name, [], gone)
     target.finish_scan(name)
     return documents, len(gone)
 

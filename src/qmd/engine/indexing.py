@@ -11,7 +11,7 @@ from qmd.sources.read import read_source
 from qmd.sources.walk import walk
 from qmd.store.base import Changed, Store
 from qmd.text import origin
-from qmd.types import Collection, Fingerprint, SourceFile
+from qmd.types import Collection, SourceFile
 
 #: Files to a transaction.
 BATCH_FILES = 400
@@ -64,7 +64,6 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
     # Where a folder became an author's, or ceased to be, its files have another author without a change.
     moved = authors.symmetric_difference(origin.authors_of(known))
     changed: list[Changed] = []
-    touched: list[tuple[str, Fingerprint]] = []
     emptied: list[str] = []
     characters = 0
     for number, file in enumerate(files, 1):
@@ -82,13 +81,13 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
-            _apply(store, collection.name, changed, touched, [], report)
-            changed, touched, characters = [], [], 0
+            _apply(store, collection.name, changed, [], report)
+            changed, characters = [], 0
             if on_progress is not None:
                 on_progress(collection.name, number, len(files))
     # Removals last: a file that was renamed is known under its new name before the old one goes.
     gone = [path for path in unseen if not _is_below(path, unlisted)]
-    _apply(store, collection.name, changed, touched, [*emptied, *gone], report)
+    _apply(store, collection.name, changed, [*emptied, *gone], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     store.finish_scan(collection.name)
@@ -112,13 +111,12 @@ def _apply(
     store: Store,
     collection: str,
     changed: Sequence[Changed],
-    touched: Sequence[tuple[str, Fingerprint]],
     removed: Sequence[str],
     report: ScanReport,
 ) -> None:
-    if not changed and not touched and not removed:
+    if not changed and not removed:
         return
-    applied = store.apply(collection, changed, touched, removed)
+    applied = store.apply(collection, changed, removed)
     report.added += applied.added
     report.updated += applied.updated
     report.removed += applied.removed

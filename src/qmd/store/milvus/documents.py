@@ -51,17 +51,11 @@ class DocumentsPart(Placing):
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
-    def apply(
-        self,
-        collection: str,
-        changed: Sequence[Changed],
-        touched: Sequence[tuple[str, Fingerprint]],
-        removed: Sequence[str],
-    ) -> Applied:
+    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
         """Store a batch: all of it or nothing."""
         identity = self._collection_id(collection)
         weighted = [weigh(item.source.title, item.source.text, item.path) for item in changed]
-        paths = [*(item.path for item in changed), *(path for path, _ in touched), *removed]
+        paths = [*(item.path for item in changed), *removed]
         before = self._known(identity, paths)
         rows: dict[int, Row] = {}
         added = updated = 0
@@ -71,7 +65,6 @@ class DocumentsPart(Placing):
             added += old is None
             updated += old is not None and (old["title"], old["content"]) != (row["title"], row["content"])
             rows[row["id"]] = row
-        rows |= self._touched(identity, touched)
         gone = {document_id(identity, path) for path in removed} & before.keys()
         rows |= {each: _blank(each, identity) for each in gone}
 
@@ -169,20 +162,6 @@ class DocumentsPart(Placing):
                     "give one of the two files another name",
                 )
         return known
-
-    def _touched(self, collection: int, touched: Sequence[tuple[str, Fingerprint]]) -> dict[int, Row]:
-        """Whole rows with other fingerprints."""
-        prints = {document_id(collection, path): each for path, each in touched}
-        rows = self._client.among(DOCUMENTS, "id", prints, ["*"], where="live == true", reading="strong")
-        return {
-            int(row["id"]): {
-                **row,
-                "size": prints[int(row["id"])].size,
-                "mtime_ns": prints[int(row["id"])].mtime_ns,
-                "inode": prints[int(row["id"])].inode,
-            }
-            for row in rows
-        }
 
     def _put_texts(self, changed: Sequence[Changed]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
