@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from qmd.errors import CollectionNotFoundError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
+from qmd.store.base import Applied, Changed, Embedded, Keep, Store, VectorSet
 from qmd.text.query import parse
-from qmd.types import Chunk, Collection, Config, Fingerprint
+from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 from tests.store.conftest import MILVUS, Opens
 from tests.store.material import (
     DIMENSION,
@@ -104,6 +104,55 @@ def test_texts_come_back_as_they_were(store: Store) -> None:
         assert document is not None
         assert store.texts([document.id, 12345]) == {document.id: text}
         assert store.documents([document.id, 12345]) == {document.id: document}
+
+
+HOSTILE = {
+    "word.md": f"# Data\n\nbefore {'x' * 200_000}q after",
+    "han.md": "数据" * 10_000 + " aardvark",
+    "line.md": "a line of walrus words " * 180_000,
+    "headings.md": "".join(f"# heading {number}\n" for number in range(100_000)),
+    "zero.md": "left\x00right",
+    "bidi.md": "\u202e\u2066lairt\u2069\u202c \u200ftrial",
+    "marks.md": "a" + "\u0301\u0316" * 20_000 + " ก" + "\u0e48\u0e38" * 20_000 + " okapi",
+    "symbols.md": "📅" * 5_000 + " 👩\u200d💻 \U0001f3fd",
+    "controls.md": "".join(map(chr, range(1, 32))) + " badger \ufffe\uffff\U0010ffff",
+}
+
+
+def test_hostile_texts_are_kept_and_found(store: Store) -> None:
+    store.sync(config("a"))
+    store.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
+    store.refresh_statistics()
+
+    def found(query: str) -> list[str]:
+        matches = store.lexical(parse(query), everything("a"), 20)
+        return sorted(row[1].removeprefix("a/") for row in lexical_rows(store, matches))
+
+    assert found("x" * 200_000) == found("x" * 128) == found("x" * 500 + "*") == ["word.md"]
+    assert found('"before ' + "x" * 300 + ' after"') == ["word.md"]
+    assert found("x" * 127) == ["word.md"]  # a longer word
+    assert found("数据 aardvark") == found('"数据数据"') == ["han.md"]
+    assert found("walrus") == ["line.md"]
+    assert found("heading 99999") == ["headings.md"]
+    assert found("left") == found('"left right"') == found("le\x00ft right") == ["zero.md"]
+    assert found("trial") == found("lairt") == ["bidi.md"]
+    assert found("okapi") == ["marks.md"]
+    assert found("📅") == found("💻") == found("👩\u200d💻") == ["symbols.md"]
+    assert found("badger") == ["controls.md"]
+    assert found("\ud800badger\udfff") == ["controls.md"]  # half characters are no letters
+    for path, text in HOSTILE.items():
+        document = store.find("a", path)
+        assert document is not None
+        assert store.texts([document.id]) == {document.id: text}
+    assert store.faults(lambda _: None) == []
+
+
+def test_half_characters_in_a_text_are_refused_and_nothing_changes(store: Store) -> None:
+    store.sync(config("a"))
+    source = SourceText("half \ud800 a character", "0" * 64, "title")
+    with pytest.raises(UnicodeEncodeError):
+        store.apply("a", [changed("a.md", "whole"), Changed("b.md", Fingerprint(1, 1, 1), source)], [])
+    assert store.manifest("a") == {}
 
 
 # -- collections -------------------------------------------------------------------------------------------

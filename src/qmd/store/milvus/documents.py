@@ -23,6 +23,7 @@ from qmd.store.milvus.placing import Placing
 from qmd.store.milvus.schema import CHUNK, DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, vectors
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.text.origin import author_key
+from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -32,6 +33,8 @@ _PIECE = MAX_TEXT // 4
 _COUNTED_ALWAYS = 50_000
 #: A larger index is counted anew once its number of documents has changed by this share.
 _STALE_SHARE = 0.01
+#: Documents that are put into terms together.
+_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,35 @@ class DocumentsPart(Placing):
                     "give one of the two files another name",
                 )
         return known
+
+    def _put_into_terms_again(self) -> None:
+        """Give the documents of an index in the former format the terms of this one."""
+        rows = [*self._client.all(DOCUMENTS, "live == true", ["id", "title", "path", "content"])]
+        for at in range(0, len(rows), _BATCH):
+            batch = rows[at : at + _BATCH]
+            texts = self.contents(int(row["content"]) for row in batch)
+            fields = {
+                int(row["id"]): (row["title"], texts.get(int(row["content"]), ""), row["path"])
+                for row in batch
+            }
+            weighted = {
+                identity: weigh(*each)
+                for identity, each in fields.items()
+                if has_other_terms_than_before("\n".join(each))
+            }
+            self._mark_uncounted()
+            self._put_terms([*weighted.values()])
+            outdated = self._client.among(
+                DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
+            )
+            self._client.put(
+                DOCUMENTS,
+                (
+                    {**row, "length": weighted[int(row["id"])].length, **weighted[int(row["id"])].fields()}
+                    for row in outdated
+                ),
+            )
+        self.refresh_statistics()
 
     def _put_texts(self, changed: Sequence[Changed]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
