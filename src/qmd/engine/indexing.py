@@ -26,7 +26,10 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class ScanReport:
-    """What a scan of one collection did. `problems` are (path, reason) of what could not be read."""
+    """What a scan of one collection did. `problems` are (path, reason) of what could not be read.
+
+    `notices` are what else there is to say: of git, and of files that were not indexed to the letter.
+    """
 
     collection: str
     added: int = 0
@@ -65,6 +68,7 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
     moved = authors.symmetric_difference(origin.authors_of(known))
     changed: list[Changed] = []
     emptied: list[str] = []
+    with_zeros: list[str] = []
     characters = 0
     for number, file in enumerate(files, 1):
         unseen.pop(file.path, None)
@@ -78,6 +82,8 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
             if file.path in known:
                 emptied.append(file.path)
             continue
+        if item.source.zeros:
+            with_zeros.append(file.path)
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
@@ -91,6 +97,9 @@ def scan(store: Store, collection: Collection, on_progress: OnProgress | None = 
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     store.finish_scan(collection.name)
+    if with_zeros:
+        count = f"{len(with_zeros):,} file{'s' if len(with_zeros) > 1 else ''}"
+        report.notices.append(f"{count} with NUL bytes, indexed as spaces: {with_zeros[0]}")
     return report
 
 
@@ -219,5 +228,5 @@ def scan_all(
             # The latter where another process has removed or renamed it meanwhile.
             report = ScanReport(collection.name, error=error)
         report.error = report.error or failed
-        report.notices = notices
+        report.notices = [*notices, *report.notices]
         yield report
