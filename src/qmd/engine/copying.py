@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from qmd.config.names import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
@@ -49,6 +50,8 @@ def between(
     Raises `UsageError` where they are the same or there is nothing to copy, `ConflictError` where the target
     holds collections that are not in the configuration, and what opening them raises.
     """
+    require_file_name(source)
+    require_file_name(target)
     with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
         if first.location == second.location:
             raise UsageError("a store cannot be copied to itself", "name another one")

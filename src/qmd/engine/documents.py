@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qmd.config.contexts import context_for
+from qmd.config.names import require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.requests import DEFAULT_MAX_BYTES, unknown_collection
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
@@ -133,6 +134,7 @@ class Library:
 
     def _find(self, reference: str) -> Document | None:
         """The one document that a reference names, if any. Raises `AmbiguousReferenceError`."""
+        require_unicode(reference)
         reference = reference.strip()
         path = parse_uri(reference) if is_uri(reference) else reference
         exact = self._exact(path)
@@ -159,6 +161,7 @@ class Library:
 
         Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder that holds nothing.
         """
+        require_unicode(target or "")
         path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
         if not path:
             return self._visible(self._store.listing())
