@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,6 +17,8 @@ _PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain
 _EXCLUDED = re.compile(r"[^\W_][\w./@:-]*[^\W_]\*?")
 #: The most words of one query that are looked at; what a longer text adds is its tail.
 MAX_TERMS = 256
+#: The most lines of a query document.
+MAX_LINES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,8 @@ def parse_document(text: str) -> QueryDocument:
     # Not splitlines(): to it, some control characters end a line.
     written = re.split(r"\r\n?|\n", text)
     lines = [(number, line) for number, line in enumerate(written, 1) if line.strip()]
+    if len(lines) > MAX_LINES:
+        raise QueryError(f"the query has {len(lines)} lines; it may have {MAX_LINES}", "leave some out")
     if not lines:
         raise QueryError(
             "the query is empty", "give some words, or lines that begin with lex:, vec: or hyde:"
@@ -227,6 +231,20 @@ def parse_document(text: str) -> QueryDocument:
             "line 1: intent: searches nothing itself", "add at least one lex:, vec: or hyde: line"
         )
     return QueryDocument(expand=expand, searches=tuple(searches), intent=intent)
+
+
+_EXCLUSION = re.compile(r'(?:^|\s)(-[\w"]\S*)')
+
+
+def refuse_exclusions(searches: Iterable[TypedSearch]) -> None:
+    """Raise `QueryError` for a search by meaning that leaves words out: vectors cannot."""
+    for search in searches:
+        exclusion = _EXCLUSION.search(search.query) if search.type != "lex" else None
+        if exclusion is not None:
+            raise QueryError(
+                f"{search.type}: cannot leave out {exclusion[1]!r}",
+                f"add a line with words to find and to leave out: 'lex: words {exclusion[1]}'",
+            )
 
 
 def _kind(text: str) -> SearchType:
