@@ -229,7 +229,7 @@ def _fill(
         for at in range(low, high, _BATCH):
             batch = list(itertools.islice(source, min(_BATCH, high - at)))
             began = time.perf_counter()
-            store.apply(name, batch, [], [])
+            store.apply(name, batch, [])
             text_seconds += time.perf_counter() - began
             began = time.perf_counter()
             waiting = store.pending(fingerprint, Scope((name,)), after, _BATCH)

@@ -110,7 +110,7 @@ def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) 
         if not batch:
             break
         size += sum(len(item.source.text.encode()) for item in batch)
-        store.apply("synthetic", batch, [], [])
+        store.apply("synthetic", batch, [])
     store.refresh_statistics()
     store.close()
     part.rename(location)

@@ -129,7 +129,7 @@ def build(location: Path, vectors: Matrix) -> SqliteStore:
     for name, low, high in (("most", 0, split), ("few", split, len(vectors))):
         for at in range(low, high, _BATCH):
             numbers = range(at, min(at + _BATCH, high))
-            store.apply(name, [_document(number) for number in numbers], [], [])
+            store.apply(name, [_document(number) for number in numbers], [])
             waiting = store.pending(EMBEDDER, Scope((name,)), 0, _BATCH)
             chunk = Chunk(0, 0, 1, 1, 1)
             batch = [Embedded(item.content, [chunk], vectors[None, int(item.text)], [[]]) for item in waiting]

@@ -101,7 +101,8 @@ class SourceFile:
 class SourceText:
     """A file, read: text without byte-order mark, lines ended by line feeds; the SHA-256 of that text.
 
-    `author` and `date` are what its front matter says, "" where it says nothing.
+    `author` and `date` are what its front matter says, "" where it says nothing. `zeros` is how many NUL
+    characters of the file are spaces in the text.
     """
 
     text: str
@@ -109,6 +110,7 @@ class SourceText:
     title: str
     author: str = ""
     date: str = ""
+    zeros: int = 0
 
 
 @dataclass(frozen=True, slots=True)

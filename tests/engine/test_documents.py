@@ -66,6 +66,49 @@ def test_a_docid_an_address_and_an_absolute_path_all_work(library: qmd.Index) ->
     assert library.get("qmd://notes/comma%2C%20name.md").text == "a comma"
 
 
+def test_get_takes_a_docid_in_quotes(library: qmd.Index) -> None:
+    docid = library.get("TAX.md").document.docid
+    for reference in (f'"{docid}"', f"'{docid}'", f'"{docid[1:]}"', f'"{docid}":1'):
+        assert library.get(reference).document.path == "TAX.md"
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.get(f"\"{docid}'")
+
+
+def test_get_takes_a_path_in_another_case_and_a_title(library: qmd.Index, notes: Notes) -> None:
+    notes(
+        {
+            "ROADMAP.md": "# Where we go",
+            "plans/Next.md": "# Roadmap",
+            "École.md": "# x",
+            "a/twice.md": "# Two",
+        }
+    )
+    notes({"a/twice.md": "# Two", "b/Twice.md": "# two"})
+    library.update()
+    for reference, path in {
+        "roadmap.md": "ROADMAP.md",
+        "NOTES/Roadmap.md": "ROADMAP.md",
+        "Roadmap": "plans/Next.md",
+        "roadmap": "plans/Next.md",
+        "where we go": "ROADMAP.md",
+        "where we go:1": "ROADMAP.md",
+        "PLANS/next.md": "plans/Next.md",
+        "e\u0301cole.md": "École.md",
+        "twice.md": "a/twice.md",
+    }.items():
+        assert library.get(reference).document.path == path, reference
+    for reference in ("TWICE.md", "Two"):
+        with pytest.raises(qmd.AmbiguousReferenceError) as caught:
+            library.get(reference)
+        assert caught.value.candidates == ("notes/a/twice.md", "notes/b/Twice.md")
+    for reference in ("road", "oadmap.md", "s/next.md"):
+        with pytest.raises(qmd.DocumentNotFoundError):
+            library.get(reference)
+    pages = library.multi_get("roadmap.md, Roadmap, nothing")
+    assert [item.document.path for item in pages.items] == ["ROADMAP.md", "plans/Next.md"]
+    assert pages.errors == ("Document not found: nothing",)
+
+
 @pytest.mark.parametrize(
     "reference", ["../../etc/passwd", "/etc/passwd", "qmd://../../etc/passwd", "a\x00b", "%2e%2e"]
 )

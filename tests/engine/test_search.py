@@ -25,6 +25,8 @@ def library(index: qmd.Index, notes: Notes) -> qmd.Index:
             "korean.md": "# 한국어 문서\n\n검색 엔진을 만들었습니다.",
             "performance.md": "# Performance\n\nMeasuring performance of things.",
             "hindi.md": "# हिन्दी\n\nयह हिन्दी में एक दस्तावेज़ है।",
+            "calendar.md": "# Next\n\n📅 Friday → 👩\u200d💻 pairing, ❤️ at 5€",
+            "contract.md": "這是中文合約的草稿。",
         }
     )
     index.add_collection(str(folder), "notes")
@@ -58,10 +60,29 @@ def library(index: qmd.Index, notes: Notes) -> qmd.Index:
         ("perform*", "performance.md"),
         ("performanc*", "performance.md"),
         ('"検索エンジン"', "japanese.md"),
+        ("📅", "calendar.md"),
+        ("📅 friday", "calendar.md"),
+        ('"📅 friday"', "calendar.md"),
+        ("→", "calendar.md"),
+        ("5€", "calendar.md"),
+        ("❤", "calendar.md"),
+        ("👩\u200d💻", "calendar.md"),
+        ("💻", "calendar.md"),
+        ('"中文 合約"', "contract.md"),
+        ('"中文合約"', "contract.md"),
     ],
 )
 def test_a_query_finds_the_document_that_holds_it(library: qmd.Index, query: str, expected: str) -> None:
     assert expected in found(library, query)
+
+
+def test_symbols_are_shown_left_out_and_not_taken_for_each_other(library: qmd.Index) -> None:
+    (hit,) = library.search("📅").hits
+    assert "📅 Friday" in hit.snippet.text
+    assert hit.line == 3
+    assert found(library, "🎉") == found(library, "👨\u200d💻") == []
+    assert found(library, "friday -📅") == []
+    assert found(library, '"合約 中文"') == []
 
 
 def test_a_phrase_is_found_only_where_its_words_stand_together(library: qmd.Index) -> None:

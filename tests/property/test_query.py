@@ -18,7 +18,7 @@ from qmd.text.query import longer_words, parse, parse_document
 from qmd.text.variants import SIMPLIFIED, VARIANTS
 
 ANYTHING = st.text(max_size=200)
-TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½", max_size=60)
+TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½📅→❤\ufe0f\u200d\U0001f3fd", max_size=60)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_an_unspaced_character_folds_for_itself_unless_it_is_listed_as_composed(
             assert not unicodedata.combining(character)
 
 
-@given(text=st.text(alphabet="abc数据库検索한국 -/", min_size=1, max_size=30))
+@given(text=st.text(alphabet="abc数据库検索한국 -/📅→\ufe0f", min_size=1, max_size=30))
 def test_a_text_is_found_by_itself_in_quotes(text: str) -> None:
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='ascii')")
@@ -81,6 +81,33 @@ def test_a_text_is_found_by_itself_in_quotes(text: str) -> None:
     if term is not None:
         found = connection.execute("SELECT count(*) FROM f WHERE f MATCH ?", (expression(term),)).fetchall()
         assert found == [(1,)]
+
+
+def test_fold_takes_no_more_time_for_many_marks_than_for_a_few() -> None:
+    """Normalising sorts marks, by the square of their number."""
+    sortable = [each for each in map(chr, range(0x110000)) if unicodedata.combining(each)]
+    for mark in sortable:
+        for start in ("a", "ก", "か"):
+            (word, *_) = tokens.words(start + 1000 * mark) or [""]
+            assert len(tokens.fold(word)) < 200, hex(ord(mark))
+
+
+@given(word=st.text(alphabet="aé-ßｱ한'", min_size=1, max_size=30), more=st.integers(0, 400))
+def test_terms_of_a_long_word_are_cut_in_texts_and_in_queries_alike(word: str, more: int) -> None:
+    text = word + more * "x" + word
+    for term in tokens.terms(text):
+        assert len(term) <= tokens.MAX_TERM
+    for typed in (text, f'"{text}"'):
+        held = f" {tokens.index_form(text)} "
+        for each in parse(typed).terms:
+            assert f" {' '.join(each.tokens)}" in held
+
+
+def test_symbols_are_symbols() -> None:
+    """None is a letter, a digit or punctuation, which words and grammar are made of."""
+    for symbol in re.findall(f"[{tokens.SYMBOLS}]", "".join(map(chr, range(0x110000)))):
+        assert unicodedata.category(symbol) in {"So", "Sm", "Sc", "Sk", "Cn"}, hex(ord(symbol))
+        assert tokens.terms(f"a{symbol}b") == ["a", symbol, "b"]
 
 
 @settings(max_examples=300)
@@ -109,6 +136,9 @@ def test_folding_a_variant_twice_is_folding_it_once() -> None:
         ("ＡＰＩ", "api"),
         ("ｶﾞｷﾞ", "ガギ"),
         ("Straße", "STRASSE"),
+        ("❤️", "❤"),
+        ("👍🏽", "👍"),
+        ("👩\u200d💻", "👩💻"),
     ],
 )
 def test_two_ways_of_writing_a_word_are_one_term(one: str, other: str) -> None:

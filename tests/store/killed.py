@@ -36,7 +36,6 @@ def change(store: Store) -> None:
             changed("new.md", "a new text about pelicans and 数据库"),
             changed("moved.md", TEXTS["ops/backup.md"]),
         ],
-        [],
         ["ops/backup.md", "meetings/march.md"],
     )
     store.finish_scan("a")

@@ -76,7 +76,7 @@ def changed(path: str, text: str, title: str | None = None, version: int = 1, **
 def fill(store: Store, texts: dict[str, str] = TEXTS, collection: str = "a") -> None:
     """Index texts, counted."""
     store.sync(config("a", "b"))
-    store.apply(collection, [changed(path, text) for path, text in texts.items()], [], [])
+    store.apply(collection, [changed(path, text) for path, text in texts.items()], [])
     store.refresh_statistics()
     store.finish_scan(collection)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, Embedded, Keep, Store, VectorSet
+from qmd.store.base import Applied, Changed, Embedded, Keep, Store, VectorSet
 from qmd.text.query import parse
-from qmd.types import Chunk, Collection, Config, Fingerprint
+from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 from tests.store.conftest import MILVUS, Opens
 from tests.store.material import (
     DIMENSION,
@@ -39,7 +39,7 @@ from tests.store.material import (
 def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
     store.sync(config("a"))
     first = [changed("x.md", "one"), changed("y.md", "two")]
-    assert store.apply("a", first, [], []) == Applied(added=2)
+    assert store.apply("a", first, []) == Applied(added=2)
     assert store.manifest("a") == {each.path: each.fingerprint for each in first}
 
     second = [
@@ -47,10 +47,12 @@ def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
         changed("y.md", "two more", version=2),
         changed("z.md", "three"),
     ]
-    assert store.apply("a", second, [], ["gone.md"]) == Applied(added=1, updated=1)
+    assert store.apply("a", second, ["gone.md"]) == Applied(added=1, updated=1)
     assert store.manifest("a") == {each.path: each.fingerprint for each in second}
 
-    assert store.apply("a", [], [("x.md", Fingerprint(9, 9, 9))], ["z.md"]) == Applied(removed=1)
+    # Saved anew without a change: only what tells the file from a changed one is other.
+    saved = replace(second[0], fingerprint=Fingerprint(9, 9, 9))
+    assert store.apply("a", [saved], ["z.md"]) == Applied(removed=1)
     assert store.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
     assert sorted(store.manifest("a")) == ["x.md", "y.md"]
 
@@ -58,7 +60,7 @@ def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
 def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
     store.sync(config("a"))
     with pytest.raises(CollectionNotFoundError):
-        store.apply("b", [changed("x.md", "one")], [], [])
+        store.apply("b", [changed("x.md", "one")], [])
     with pytest.raises(CollectionNotFoundError):
         store.manifest("b")
 
@@ -66,7 +68,7 @@ def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
 def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("ops/deploy.md", "another text")], [], [])
+        each.apply("b", [changed("ops/deploy.md", "another text")], [])
 
     def answers(store: Store) -> object:
         deploy = store.find("a", "ops/deploy.md")
@@ -96,7 +98,7 @@ def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store)
 def test_texts_come_back_as_they_were(store: Store) -> None:
     long = "长文\n" * 60_000
     store.sync(config("a"))
-    store.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [], [])
+    store.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [])
     for path, text in (("long.md", long), ("zero.md", "a\u0000b \U0001f600")):
         document = store.find("a", path)
         assert document is not None
@@ -104,12 +106,61 @@ def test_texts_come_back_as_they_were(store: Store) -> None:
         assert store.documents([document.id, 12345]) == {document.id: document}
 
 
+HOSTILE = {
+    "word.md": f"# Data\n\nbefore {'x' * 200_000}q after",
+    "han.md": "数据" * 10_000 + " aardvark",
+    "line.md": "a line of walrus words " * 180_000,
+    "headings.md": "".join(f"# heading {number}\n" for number in range(100_000)),
+    "zero.md": "left\x00right",
+    "bidi.md": "\u202e\u2066lairt\u2069\u202c \u200ftrial",
+    "marks.md": "a" + "\u0301\u0316" * 20_000 + " ก" + "\u0e48\u0e38" * 20_000 + " okapi",
+    "symbols.md": "📅" * 5_000 + " 👩\u200d💻 \U0001f3fd",
+    "controls.md": "".join(map(chr, range(1, 32))) + " badger \ufffe\uffff\U0010ffff",
+}
+
+
+def test_hostile_texts_are_kept_and_found(store: Store) -> None:
+    store.sync(config("a"))
+    store.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
+    store.refresh_statistics()
+
+    def found(query: str) -> list[str]:
+        matches = store.lexical(parse(query), everything("a"), 20)
+        return sorted(row[1].removeprefix("a/") for row in lexical_rows(store, matches))
+
+    assert found("x" * 200_000) == found("x" * 128) == found("x" * 500 + "*") == ["word.md"]
+    assert found('"before ' + "x" * 300 + ' after"') == ["word.md"]
+    assert found("x" * 127) == ["word.md"]  # a longer word
+    assert found("数据 aardvark") == found('"数据数据"') == ["han.md"]
+    assert found("walrus") == ["line.md"]
+    assert found("heading 99999") == ["headings.md"]
+    assert found("left") == found('"left right"') == found("le\x00ft right") == ["zero.md"]
+    assert found("trial") == found("lairt") == ["bidi.md"]
+    assert found("okapi") == ["marks.md"]
+    assert found("📅") == found("💻") == found("👩\u200d💻") == ["symbols.md"]
+    assert found("badger") == ["controls.md"]
+    assert found("\ud800badger\udfff") == ["controls.md"]  # half characters are no letters
+    for path, text in HOSTILE.items():
+        document = store.find("a", path)
+        assert document is not None
+        assert store.texts([document.id]) == {document.id: text}
+    assert store.faults(lambda _: None) == []
+
+
+def test_half_characters_in_a_text_are_refused_and_nothing_changes(store: Store) -> None:
+    store.sync(config("a"))
+    source = SourceText("half \ud800 a character", "0" * 64, "title")
+    with pytest.raises(UnicodeEncodeError):
+        store.apply("a", [changed("a.md", "whole"), Changed("b.md", Fingerprint(1, 1, 1), source)], [])
+    assert store.manifest("a") == {}
+
+
 # -- collections -------------------------------------------------------------------------------------------
 
 
 def test_collections_are_those_of_the_configuration(store: Store) -> None:
     fill(store)
-    store.apply("b", [changed("x.md", "in b")], [], [])
+    store.apply("b", [changed("x.md", "in b")], [])
     stats = store.collection_stats()
     assert (stats["a"].documents, stats["b"].documents) == (len(TEXTS), 1)
     assert stats["a"].bytes == sum(len(text.encode()) for text in TEXTS.values())
@@ -161,14 +212,14 @@ def test_a_renamed_collection_keeps_documents_ids_and_vectors(store: Store) -> N
     assert lexical_rows(store, store.lexical(parse("deploy"), everything("z"), 5))
     # Its old name is free again, for other documents.
     store.sync(config("a", "z", digest="3"))
-    store.apply("a", [changed("ops/deploy.md", "another")], [], [])
+    store.apply("a", [changed("ops/deploy.md", "another")], [])
     assert len(list(store.listing())) == len(TEXTS) + 1
 
 
 def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [], [])
+    store.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [])
     assert store.remove_collection("a") == len(TEXTS)
     assert store.remove_collection("a") == 0
     assert [each.file for each in store.listing()] == ["b/same.md"]
@@ -184,7 +235,7 @@ def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> Non
     for each in (store, oracle):
         fill(each)
         each.apply(
-            "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], [], []
+            "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], []
         )
         each.refresh_statistics()
     for query in QUERIES:
@@ -209,7 +260,7 @@ def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store
     for each in (store, oracle):
         fill(each)
         edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)
-        each.apply("a", [edited, changed("new.md", "pelicans deploy")], [], ["meetings/march.md"])
+        each.apply("a", [edited, changed("new.md", "pelicans deploy")], ["meetings/march.md"])
     for query in ("deploy", "pelicans", "search page", "的"):
         # Statistics are those of now, counted or not.
         for _ in range(2):
@@ -224,7 +275,7 @@ def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store
 def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("copy.md", TEXTS["ops/backup.md"]), changed("own.md", "only in b")], [], [])
+        each.apply("b", [changed("copy.md", TEXTS["ops/backup.md"]), changed("own.md", "only in b")], [])
         assert not each.has_vectors(EMBEDDER, everything())
         assert each.pending_count(EMBEDDER, everything()) == len(TEXTS) + 1
         assert each.pending_count(EMBEDDER, everything("b")) == 2
@@ -261,8 +312,8 @@ def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
     fill(store)
     embed(store)
     text = TEXTS["ops/deploy.md"]
-    store.apply("b", [changed("moved.md", text)], [], [])
-    store.apply("a", [], [], ["ops/deploy.md"])
+    store.apply("b", [changed("moved.md", text)], [])
+    store.apply("a", [], ["ops/deploy.md"])
     assert store.pending_count(EMBEDDER, everything()) == 0
     ((_, file, similarity),) = dense_rows(store, vector(text[:40]), everything("b"), 5)
     assert (file, similarity) == ("b/moved.md", pytest.approx(1.0, abs=1e-3))
@@ -272,19 +323,19 @@ def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
 def test_a_text_that_is_away_for_a_moment_keeps_its_vectors_until_it_is_pruned(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("a", [], [], ["ops/deploy.md"])
-    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [], [])
+    store.apply("a", [], ["ops/deploy.md"])
+    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
     assert store.pending_count(EMBEDDER, everything()) == 0
-    store.apply("a", [], [], ["ops/back.md"])
+    store.apply("a", [], ["ops/back.md"])
     assert store.prune() == 1
-    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [], [])
+    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
     assert store.pending_count(EMBEDDER, everything()) == 1
 
 
 def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("a", [changed("ops/deploy.md", "all new", version=2)], [], [])
+    store.apply("a", [changed("ops/deploy.md", "all new", version=2)], [])
     old = vector(TEXTS["ops/deploy.md"][:40])
     assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, old, everything(), 99)]
     assert embed(store) == 1
@@ -305,7 +356,7 @@ def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("own.md", "only in b")], [], [])
+        each.apply("b", [changed("own.md", "only in b")], [])
         embed(each)
         embed(each, "other")
         chunks = each.chunk_counts()
@@ -359,11 +410,11 @@ def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> N
     answers = []
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("own.md", "only in b")], [], [])
+        each.apply("b", [changed("own.md", "only in b")], [])
         embed(each)
         embed(each, "other")
         each.remember({"k": "v"})
-        each.apply("a", [], [], ["ops/deploy.md"])
+        each.apply("a", [], ["ops/deploy.md"])
         keep = Keep(("a",), (EMBEDDER,), datetime.now(UTC) + timedelta(days=1))
         found = {waste.kind: waste.count for waste in each.waste(keep)}
         each.clear(keep, lambda _: None)
@@ -403,7 +454,6 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
             changed("3.md", "pelican three", date="2025-01-01T00:00:00"),
         ],
         [],
-        [],
     )
     embed(store)
 
@@ -424,7 +474,7 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
     assert document is not None
     assert (document.author, document.date) == ("Ana Gómez", "2024-05-01")
     # Another author of the same text costs no vectors, and is what counts from then on.
-    store.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [], [])
+    store.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [])
     assert store.pending_count(EMBEDDER, everything()) == 0
     assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
 
@@ -479,7 +529,7 @@ def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Stor
     fill(store, texts)
     given = {item.hash for item in store.lease(EMBEDDER, everything(), "worker", 2, 600)}
     kept = {document.path: document.hash for document in list(store.listing("a"))[::8]}
-    store.apply("a", [], [], [path for path in texts if path not in kept])
+    store.apply("a", [], [path for path in texts if path not in kept])
     while found := store.lease(EMBEDDER, everything(), "worker", 2, 600):
         given |= {item.hash for item in found}
     assert given >= set(kept.values())

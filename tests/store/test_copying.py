@@ -24,11 +24,9 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     """A store with all there can be in one: a shared text, vectors, answers."""
     with closing(open_store(str(tmp_path / "source.sqlite"), None, {})) as store:
         fill(store)
-        store.apply(
-            "b", [changed("copy.md", TEXTS["ops/deploy.md"], author="Ann", date="2024-05-01")], [], []
-        )
+        store.apply("b", [changed("copy.md", TEXTS["ops/deploy.md"], author="Ann", date="2024-05-01")], [])
         embed(store)
-        store.apply("b", [changed("new.md", "no vectors yet")], [], [])
+        store.apply("b", [changed("new.md", "no vectors yet")], [])
         store.remember({"key": "answer", "鍵": "值"})
         yield store
 
@@ -73,7 +71,7 @@ def test_a_copy_answers_as_what_was_copied(
 def test_a_copy_takes_over_what_has_changed_since(filled: Store, opens: Opens, config: Config) -> None:
     store = opens()
     copying.copy(filled, store, config)
-    filled.apply("a", [changed("ops/deploy.md", "all new", version=2)], [], ["ops/backup.md"])
+    filled.apply("a", [changed("ops/deploy.md", "all new", version=2)], ["ops/backup.md"])
     embed(filled)
     report = copying.copy(filled, store, config)
     assert (report.documents, report.removed) == (1, 1)
@@ -102,7 +100,7 @@ def test_a_copy_that_was_cut_short_goes_on(
 def test_a_source_that_changes_meanwhile_is_told(filled: Store, opens: Opens, config: Config) -> None:
     def meddle(what: str, done: int, total: int) -> None:
         if what.startswith("vectors"):
-            filled.apply("a", [changed("ops/deploy.md", "edited meanwhile", version=3)], [], [])
+            filled.apply("a", [changed("ops/deploy.md", "edited meanwhile", version=3)], [])
 
     with pytest.raises(StoreError, match="differ in the documents of 'a'"):
         copying.copy(filled, opens(), config, meddle)

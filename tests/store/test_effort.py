@@ -43,15 +43,15 @@ def steps() -> Iterator[Callable[[], int]]:
 
 
 def edit(store: Store) -> None:
-    store.apply("a", [changed("7.md", "another text", version=2)], [], [])
+    store.apply("a", [changed("7.md", "another text", version=2)], [])
 
 
 def remove(store: Store) -> None:
-    store.apply("a", [], [], ["7.md"])
+    store.apply("a", [], ["7.md"])
 
 
 def move(store: Store) -> None:
-    store.apply("a", [changed("moved.md", "text number 7")], [], ["7.md"])
+    store.apply("a", [changed("moved.md", "text number 7")], ["7.md"])
 
 
 def lease_and_embed(store: Store) -> None:

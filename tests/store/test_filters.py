@@ -89,7 +89,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
             own = number if number % 10 else number - number % 40
             words = [word for place, word in enumerate(WORDS) if own * 2654435761 >> place & 1]
             batch.append(changed(number, f"{' '.join(words)} {'heron ' * (own % 7)} own{own} parrot\n"))
-        store.apply(name, batch, [], [])
+        store.apply(name, batch, [])
     documents = {each.id: each for each in store.listing()}
     vectors: dict[str, NDArray[np.float32]] = {}
     waiting = store.pending(EMBEDDER, Scope(COLLECTIONS), 0, DOCUMENTS)
@@ -164,7 +164,7 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
     text = SourceText("a heron\n", hashlib.sha256(b"a heron\n").hexdigest(), "Heron")
     day = "2024-01-01T00:00:00"
     both = [Changed(f"{name}.md", Fingerprint(1, 1, 1), text, name, day) for name in ("Ann", "Bob")]
-    store.apply("one", both, [], [])
+    store.apply("one", both, [])
     (content,) = [each.content for each in store.pending(EMBEDDER, Scope(("one",)), 0, 10)]
     vector = np.eye(1, 16, dtype=np.float32)
     store.add_vectors(
@@ -185,9 +185,7 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
     assert authors(Scope(("one",), author="ann")) == [["Ann"]] * 2
     assert authors(Scope(("one",), author="BOB")) == [["Bob"]] * 2
     # Only the author changes: the same text, and nothing to be searched anew.
-    assert (
-        store.apply("one", [Changed("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], [], []).updated == 0
-    )
+    assert store.apply("one", [Changed("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], []).updated == 0
     assert authors(Scope(("one",), author="ann")) == [[], []]
     assert authors(Scope(("one",), author="eve")) == [["Eve"]] * 2
     store.close()

@@ -28,7 +28,7 @@ def source(number: int) -> SourceText:
 def fill(store: Store, count: int) -> None:
     store.sync(Config("index.yml", "", {"notes": Collection("notes", "/notes")}))
     changed = [Changed(f"{n}.md", Fingerprint(1, n, n), source(n)) for n in range(count)]
-    store.apply("notes", changed, [], [])
+    store.apply("notes", changed, [])
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
 
 def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
     leased(store, "a", limit=10)
-    store.apply("notes", [], [], ["0.md"])
+    store.apply("notes", [], ["0.md"])
     store.prune()
-    store.apply("notes", [Changed("0.md", Fingerprint(1, 0, 0), source(0))], [], [])
+    store.apply("notes", [Changed("0.md", Fingerprint(1, 0, 0), source(0))], [])
     assert leased(store, "b", limit=10) == {"Note 0"}
 
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import decode, parse, read_bytes
-from qmd.config.names import nfc, validate_collection_name, validate_encoding
+from qmd.config.names import nfc, require_unicode, validate_collection_name, validate_encoding
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.yaml_text import Keys, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
@@ -248,6 +248,7 @@ def _cannot_edit(path: str) -> ConfigError:
 
 
 def _known(config: Config, name: str) -> Collection:
+    require_unicode(name)
     collection = config.collections.get(nfc(name))
     if collection is None:
         names = ", ".join(config.collections)

@@ -1,7 +1,8 @@
-"""What an index, a collection and a charset may be called."""
+"""What an index, a collection and a charset may be called, and what is no name or text at all."""
 
 from __future__ import annotations
 
+import os
 import unicodedata
 
 from qmd.errors import UsageError
@@ -47,6 +48,24 @@ def validate_encoding(name: str) -> None:
         raise UsageError(
             f"No charset is called {name!r}.", "For example: big5, gb18030, shift_jis."
         ) from error
+
+
+def require_unicode(*texts: str) -> None:
+    """Raise `UsageError` for text with half a character (a lone surrogate), which no file can hold."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            shown = text[max(0, error.start - 20) : error.start + 20]
+            raise UsageError(f"not Unicode: {shown!r} holds half a character") from error
+
+
+def require_file_name(path: str) -> None:
+    """Raise `UsageError` for a path that no file can have. Bytes that are not Unicode, files may have."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        require_unicode(path)
 
 
 def nfc(text: str) -> str:

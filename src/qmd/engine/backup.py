@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import load, read_bytes
+from qmd.config.names import require_file_name
 from qmd.config.paths import Locations, locate
 from qmd.config.settings import busy_timeout_ms
 from qmd.engine.embedding import embedding_lock
@@ -77,6 +78,7 @@ def make(
     if not os.path.exists(store.location):
         raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
     path = os.path.abspath(target or os.curdir)
+    require_file_name(path)
     if os.path.isdir(path):
         path = os.path.join(path, _file_name(locations))
     if os.path.exists(path):

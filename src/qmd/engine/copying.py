@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from qmd.config.names import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
@@ -49,6 +50,8 @@ def between(
     Raises `UsageError` where they are the same or there is nothing to copy, `ConflictError` where the target
     holds collections that are not in the configuration, and what opening them raises.
     """
+    require_file_name(source)
+    require_file_name(target)
     with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
         if first.location == second.location:
             raise UsageError("a store cannot be copied to itself", "name another one")
@@ -115,12 +118,12 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
             # What is gone meanwhile is found in the end.
             if document.id in texts and document.path in wanted
         ]
-        target.apply(name, changed, [], [])
+        target.apply(name, changed, [])
         documents += len(changed)
         on_progress(f"documents of {name}", done + documents, len(wanted))
     gone = [path for path in present if path not in wanted]
     if gone:
-        target.apply(name, [], [], gone)
+        target.apply(name, [], gone)
     target.finish_scan(name)
     return documents, len(gone)
 

@@ -10,6 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from qmd.config.contexts import context_for
+from qmd.config.names import nfc, require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.requests import DEFAULT_MAX_BYTES, unknown_collection
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
@@ -21,7 +22,8 @@ from qmd.types import Config, Document
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
 
-_DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
+#: In quotes too, as CSV and shells have it.
+_DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
 _GLOB = re.compile(r"[*?\[{]")
 _CANDIDATES = 20
 #: Similar names are offered only when at most this share of the characters differ.
@@ -72,13 +74,15 @@ class Library:
     def __init__(self, store: Store, config: Config) -> None:
         self._store = store
         self._config = config
+        self._names: tuple[dict[str, list[Document]], dict[str, list[Document]]] | None = None
 
     def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """One document, whole or from a line on.
 
         `reference`: a display path, a path unique by its end (at a `/`), a path on disk inside a collection
-        (absolute, or with `./` or `../`), a `qmd://` URI, or a docid; it may end in `:from` or `:from:count`,
-        which win over the arguments.
+        (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title; it may end in `:from` or
+        `:from:count`, which win over the arguments. Paths and titles are also found in another case, where
+        nothing has them as they are written.
 
         Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
         """
@@ -155,6 +159,7 @@ class Library:
 
     def _find(self, reference: str) -> Document | None:
         """The one document that a reference names, if any. Raises `AmbiguousReferenceError`."""
+        require_unicode(reference)
         reference = reference.strip()
         path = parse_uri(reference) if is_uri(reference) else reference
         exact = self._exact(path)
@@ -166,21 +171,42 @@ class Library:
                 return inside
         docid = _DOCID.fullmatch(reference)
         if docid:
-            found = self._visible(self._store.with_hash(docid[1].lower()))[:_CANDIDATES]
+            found = self._visible(self._store.with_hash(docid[2].lower()))[:_CANDIDATES]
             if len({document.hash for document in found}) > 1:
                 raise _ambiguous(reference, [f"#{document.hash[:12]} {document.file}" for document in found])
             if found:
                 return found[0]
-        ending = self._visible(self._store.ending_with(path))[:_CANDIDATES] if path.strip("/") else []
-        if len(ending) > 1:
-            raise _ambiguous(reference, [document.file for document in ending])
-        return ending[0] if ending else None
+        if not path.strip("/"):
+            return None
+        found = self._visible(self._store.ending_with(path)) or self._by_name(path)
+        if len(found) > 1:
+            raise _ambiguous(reference, [document.file for document in found[:_CANDIDATES]])
+        return found[0] if found else None
+
+    def _by_name(self, name: str) -> list[Document]:
+        """Documents whose path ends with `name` in any case; where there are none, those with it as title."""
+        if self._names is None:
+            # All of them once: a list of names asks for each.
+            self._names = {}, {}
+            for document in self._visible(self._store.listing()):
+                last = document.path.rpartition("/")[2]
+                for known, key in zip(self._names, (last, document.title), strict=True):
+                    known.setdefault(key.casefold(), []).append(document)
+        files, titles = self._names
+        folded = nfc(name).strip("/").casefold()
+        ending = [
+            document
+            for document in files.get(folded.rpartition("/")[2], ())
+            if f"/{document.file}".casefold().endswith(f"/{folded}")
+        ]
+        return ending or titles.get(folded, [])
 
     def listing(self, target: str | None) -> list[Document]:
         """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
 
         Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder that holds nothing.
         """
+        require_unicode(target or "")
         path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
         if not path:
             return self._visible(self._store.listing())

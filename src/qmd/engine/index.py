@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
-from qmd.config.names import nfc
+from qmd.config.names import nfc, require_file_name
 from qmd.config.paths import Locations, cache_dir, check_project, locate
 from qmd.config.settings import Settings, resolve
 from qmd.engine.requests import (
@@ -83,6 +83,8 @@ class Index:
         environ: Mapping[str, str] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
+        for path in (locations.index, locations.config):
+            require_file_name(path)
         self._environ = os.environ if environ is None else environ
         self.notes: list[str] = []
         self.locations = beside_foreign(locations)

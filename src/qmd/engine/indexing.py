@@ -15,7 +15,7 @@ from qmd.sources.read import read_source
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import Changed, Store
 from qmd.text import origin
-from qmd.types import Collection, Fingerprint, SourceFile
+from qmd.types import Collection, SourceFile
 
 #: Files to a transaction.
 BATCH_FILES = 400
@@ -28,7 +28,10 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class ScanReport:
-    """What a scan of one collection did. `problems` are (path, reason) of what could not be read."""
+    """What a scan of one collection did. `problems` are (path, reason) of what could not be read.
+
+    `notices` are what else there is to say: of git, and of files that were not indexed to the letter.
+    """
 
     collection: str
     added: int = 0
@@ -83,8 +86,8 @@ def scan(
     # Where a folder became an author's, or ceased to be, its files have another author without a change.
     moved = authors.symmetric_difference(origin.authors_of(known))
     changed: list[Changed] = []
-    touched: list[tuple[str, Fingerprint]] = []
     emptied: list[str] = []
+    with_zeros: list[str] = []
     characters = 0
     for number, file in enumerate(files, 1):
         unseen.pop(file.path, None)
@@ -98,19 +101,24 @@ def scan(
             if file.path in known:
                 emptied.append(file.path)
             continue
+        if item.source.zeros:
+            with_zeros.append(file.path)
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
-            _apply(store, collection.name, changed, touched, [], report)
-            changed, touched, characters = [], [], 0
+            _apply(store, collection.name, changed, [], report)
+            changed, characters = [], 0
             if on_progress is not None:
                 on_progress(collection.name, number, len(files))
     # Removals last: a file that was renamed is known under its new name before the old one goes.
     gone = [path for path in unseen if not _is_below(path, unlisted)]
-    _apply(store, collection.name, changed, touched, [*emptied, *gone], report)
+    _apply(store, collection.name, changed, [*emptied, *gone], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     store.finish_scan(collection.name, root)
+    if with_zeros:
+        count = f"{len(with_zeros):,} file{'s' if len(with_zeros) > 1 else ''}"
+        report.notices.append(f"{count} with NUL bytes, indexed as spaces: {with_zeros[0]}")
     return report
 
 
@@ -152,13 +160,12 @@ def _apply(
     store: Store,
     collection: str,
     changed: Sequence[Changed],
-    touched: Sequence[tuple[str, Fingerprint]],
     removed: Sequence[str],
     report: ScanReport,
 ) -> None:
-    if not changed and not touched and not removed:
+    if not changed and not removed:
         return
-    applied = store.apply(collection, changed, touched, removed)
+    applied = store.apply(collection, changed, removed)
     report.added += applied.added
     report.updated += applied.updated
     report.removed += applied.removed
@@ -236,5 +243,5 @@ def scan_all(
             # The latter where another process has removed or renamed it meanwhile.
             report = ScanReport(collection.name, error=error)
         report.error = report.error or failed
-        report.notices = notices
+        report.notices = [*notices, *report.notices]
         yield report

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from qmd.config import contexts
-from qmd.config.names import MAX_COLLECTION_NAME, nfc, validate_collection_name
+from qmd.config.names import MAX_COLLECTION_NAME, nfc, require_unicode, validate_collection_name
 from qmd.config.paths import PROJECT_FOLDER, check_project, is_home, project_file
 from qmd.engine.requests import collections_of
 from qmd.errors import ConflictError, NotFoundError, SourceError, UsageError
@@ -57,6 +57,7 @@ def new_collection(
 
     Raises `SourceError` for a folder that is missing or cannot be listed.
     """
+    require_unicode(path)
     folder = os.path.abspath(os.path.expanduser(path))
     if not os.path.isdir(folder):
         state = "is not a folder" if os.path.exists(folder) else "does not exist"
@@ -72,6 +73,7 @@ def context_place(config: Config, target: str) -> tuple[str | None, str]:
 
     Raises `NotFoundError` for a path in no collection, `CollectionNotFoundError` for an unknown one.
     """
+    require_unicode(target)
     if target == "/" or target.startswith("qmd://"):
         collection, prefix = contexts.parse_context_target(target)
         if collection is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
+from qmd.config.names import require_file_name, require_unicode
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import bundle as bundles
@@ -30,6 +31,7 @@ def wanted(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
     Those that come inside a package, lie in a file of the user's or are on a server are left out. Raises
     `ModelError` for a name that is neither a role nor a model.
     """
+    require_unicode(*names)
     found: dict[str, ModelCard] = {}
     for name in names or ("embed", "rerank", "expand"):
         role = _ROLES.get(name.casefold())
@@ -54,6 +56,7 @@ def export(
 
     Raises `ModelError` where none of them is one that is fetched.
     """
+    require_file_name(bundle)
     cards = wanted(settings, names)
     if not cards:
         raise ModelError(
@@ -65,6 +68,7 @@ def export(
 
 def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[Imported]:
     """Have the models of a bundle on this machine; see `bundle.import_`."""
+    require_file_name(bundle)
     return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
 
 

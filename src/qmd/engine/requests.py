@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from qmd.config.names import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import dates
 from qmd.types import Config, Ranking, TypedSearch
@@ -60,7 +61,9 @@ class SearchRequest:
             raise UsageError(
                 "the query is empty" if not self.searches else "give a query or searches, not both"
             )
+        require_unicode(self.author or "", self.after or "", self.before or "")
         for text in (self.query, self.intent or "", *(search.query for search in self.searches)):
+            require_unicode(text)
             if len(text) > MAX_QUERY:
                 raise UsageError(f"the query is too long ({len(text)} > {MAX_QUERY} characters)")
         if len(self.searches) > MAX_SEARCHES:
@@ -100,6 +103,7 @@ def collections_of(config: Config, named: Sequence[str]) -> tuple[str, ...]:
 
 def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
     """The error for a name that no collection has; its hint is a similar one, and all there are."""
+    require_unicode(name)
     from difflib import get_close_matches
 
     close = get_close_matches(name, config.collections, n=1)

@@ -23,7 +23,7 @@ from qmd.ranking import rerank as final
 from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
 from qmd.store.base import Scope, Store
 from qmd.text.marking import Marker
-from qmd.text.query import parse, parse_document
+from qmd.text.query import parse, parse_document, refuse_exclusions
 from qmd.types import Config, Ranking, SearchResponse, Stage, TypedSearch
 
 if TYPE_CHECKING:
@@ -241,12 +241,14 @@ def _nothing_asked(stage: str, asked: str) -> SearchResponse:
 
 
 def as_document(request: SearchRequest) -> SearchRequest:
-    """Read a query of typed lines (E45) into `searches`."""
+    """Read a query of typed lines into `searches`. Raises `QueryError`."""
     if request.searches:
+        refuse_exclusions(request.searches)
         return request
     document = parse_document(request.query)
     if document.expand is not None:
         return replace(request, query=document.expand)
+    refuse_exclusions(document.searches)
     return replace(request, query="", searches=document.searches, intent=request.intent or document.intent)
 
 

@@ -52,7 +52,7 @@ class Problem(BaseModel):
 
 
 class Report(BaseModel):
-    """What a scan of a collection did; `error` is what kept it from doing all, `notices` what git said."""
+    """What a scan of a collection did; `error` is what kept it from doing all, `notices` tell the rest."""
 
     collection: str
     added: int

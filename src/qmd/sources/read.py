@@ -37,7 +37,7 @@ def read_source(
     """The text of `file`, and the fingerprint of the very file whose bytes these are.
 
     UTF-8 first, or what a byte-order mark says; then `encoding`, the collection's charset; then detection.
-    The text has neither byte-order mark nor carriage returns; it may be blank.
+    The text has neither byte-order mark nor carriage returns, and spaces in place of NULs; it may be blank.
 
     Raises SourceError if the file cannot be read, is no regular file, is larger than `max_bytes`, or is not
     text.
@@ -59,8 +59,12 @@ def read_source(
         ) from error
     if not _is_text(encoded):
         raise _not_text(file)
+    zeros = encoded.count(0)
+    if zeros:
+        text, encoded = text.replace("\0", " "), encoded.replace(b"\0", b" ")
     said = properties(text, file.path)
-    return SourceText(text, sha256(encoded).hexdigest(), said.title, said.author, said.date), fingerprint
+    digest = sha256(encoded).hexdigest()
+    return SourceText(text, digest, said.title, said.author, said.date, zeros), fingerprint
 
 
 def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
@@ -91,8 +95,10 @@ def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
         for mark, charset in _MARKS:
             if data.startswith(mark):
                 return data[len(mark) :].decode(charset)
+    zeros = data.count(0)
     try:
-        if encoding is None or b"\0" not in data:
+        # Beside a charset, so many zeros are rather halves of its characters (UTF-16).
+        if encoding is None or zeros <= _MAX_CONTROLS * len(data):
             return data.decode()
     except UnicodeDecodeError:
         pass
@@ -106,7 +112,7 @@ def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
                 f"cannot read {file.path}: the encoding '{encoding}' is unknown",
                 "Set the collection's 'encoding' to a charset such as shift_jis, gb18030 or windows-1252.",
             ) from error
-    if b"\0" in data:
+    if zeros:
         raise _not_text(file)
     detected = detect_charset(data)
     if detected is None:
@@ -119,4 +125,6 @@ def _not_text(file: SourceFile) -> SourceError:
 
 
 def _is_text(data: bytes) -> bool:
-    return len(data) - len(data.translate(None, _CONTROLS)) <= _MAX_CONTROLS * len(data) and b"\0" not in data
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    # A single one makes no data of a short note.
+    return controls <= max(1, _MAX_CONTROLS * len(data))

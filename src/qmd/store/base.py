@@ -208,13 +208,7 @@ class Store(Protocol):
 
     # documents
     def manifest(self, collection: str) -> dict[str, Fingerprint]: ...
-    def apply(
-        self,
-        collection: str,
-        changed: Sequence[Changed],
-        touched: Sequence[tuple[str, Fingerprint]],
-        removed: Sequence[str],
-    ) -> Applied: ...
+    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied: ...
     def finish_scan(self, collection: str, root: str = "") -> None:
         """Note that a collection has been scanned; `root` tells its folder from another at the same path."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from qmd.text import tokens
 from qmd.text.query import Term
@@ -29,14 +30,15 @@ class Marker:
             for at, token in enumerate(term.tokens):
                 into = self._prefixes if term.prefix and at == last else self._exact
                 into[token] = max(into.get(token, 0.0), weight)
-            for ending in term.alternatives:
-                self._exact[ending] = max(self._exact.get(ending, 0.0), weight)
+            for token in chain.from_iterable(term.alternatives):
+                self._exact[token] = max(self._exact.get(token, 0.0), weight)
 
         self._starts = tuple(self._prefixes)
         self._known: dict[str, bool] = {}
         self._written: dict[str, tuple[int, str, float]] = {}
         unspaced = {term for term in (*self._exact, *self._prefixes) if tokens.is_unspaced(term)}
-        self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced
+        self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
+        self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._pairs = _pairs(unspaced) if unspaced else None
 
@@ -53,6 +55,8 @@ class Marker:
                 found += self._in_words(
                     self._starts_any(text, runs=False) if foreign else self._starts_plain(text)
                 )
+        for symbol in self._symbols:
+            found += [(at, at + 1, symbol, self.weight(symbol)) for at in _places(text, symbol)]
         found.sort()
         return found
 
@@ -106,12 +110,10 @@ class Marker:
         lowered = text.lower()
         starts: set[tuple[int, str]] = set()
         for needle in self._needles:
-            at = lowered.find(needle)
-            while at >= 0:
+            for at in _places(lowered, needle):
                 word = tokens.word_at(text, at)
                 if word:
                     starts.add((at, word))
-                at = lowered.find(needle, at + 1)
         # A contraction's term is not how it begins: i'll is "ill".
         for at in _apostrophes(text):
             begin = at
@@ -130,17 +132,13 @@ class Marker:
         known = self._known
         starts: set[tuple[int, str]] = set()
         for word in set(tokens.words(text)):
-            if not runs and tokens.is_unspaced(word):
+            if tokens.is_symbols(word) or (not runs and tokens.is_unspaced(word)):
                 continue
             matches = known.get(word)
             if matches is None:
                 matches = known[word] = any(map(self.weight, tokens.terms_of(word)))
             if matches:
-                at = text.find(word)
-                while at >= 0:
-                    if tokens.word_at(text, at) == word:
-                        starts.add((at, word))
-                    at = text.find(word, at + 1)
+                starts.update((at, word) for at in _places(text, word) if tokens.word_at(text, at) == word)
         return starts
 
 
@@ -163,7 +161,12 @@ def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
 
 def _apostrophes(text: str) -> Iterator[int]:
     for apostrophe in "'’":
-        at = text.find(apostrophe)
-        while at >= 0:
-            yield at
-            at = text.find(apostrophe, at + 1)
+        yield from _places(text, apostrophe)
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    """Where a part of a text begins, each time that it does."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)

@@ -28,7 +28,6 @@ class Pattern:
 
 
 def patterns(term: Term) -> Iterator[Pattern]:
-    """Every form in which a term is found: as typed, and with other endings of its last word."""
+    """Every form in which a term is found: as typed, and its alternatives."""
     yield Pattern(term.tokens, term.prefix)
-    for ending in term.alternatives:
-        yield Pattern((*term.tokens[:-1], ending))
+    yield from map(Pattern, term.alternatives)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from qmd.errors import QueryError
 from qmd.text import filters, stopwords, tokens
@@ -16,6 +17,8 @@ _PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain
 _EXCLUDED = re.compile(r"[^\W_][\w./@:-]*[^\W_]\*?")
 #: The most words of one query that are looked at; what a longer text adds is its tail.
 MAX_TERMS = 256
+#: The most lines of a query document.
+MAX_LINES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Term:
     """Index terms that must stand side by side. `prefix`: the last one may go on.
 
     `words` are what was typed, folded but not stemmed. `part`: a part of a joined word that is also looked
-    for on its own, to rank by, never required.
+    for on its own, to rank by, never required. `alternatives`: other tokens for which the term is also found.
     """
 
     tokens: tuple[str, ...]
@@ -31,7 +34,7 @@ class Term:
     prefix: bool = False
     part: bool = False
     quoted: bool = False
-    alternatives: tuple[str, ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def parse(text: str) -> LexicalQuery:
             phrase = _phrase(quoted, prefix=bool(match["star"]))
             if phrase:
                 (negative if match["minus"] else positive).append(phrase)
-        elif match["minus"] and _EXCLUDED.fullmatch(plain):
+        elif match["minus"] and (_EXCLUDED.fullmatch(plain) or tokens.is_symbols(plain)):
             negative.extend(term for term in _plain(plain) if not term.part)
         else:
             positive.extend(_plain(plain, stops))
@@ -89,7 +92,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         if stops is not None and not prefix and len(words) == 1 and words[0] in stopwords.ENGLISH:
             stops.append(_word(words, False))
             continue
-        yield _word(words, prefix and last)
+        yield _word(words, prefix and last and not tokens.is_symbols(group[0]))
         if len(words) > 1:
             for word in words:
                 yield Term(tuple(tokens.terms(word)), (word,), part=True)
@@ -112,7 +115,8 @@ def _word(words: tuple[str, ...], prefix: bool) -> Term:
         # The index holds stems, so the last word stays as typed; and the stem of a longer word may be
         # shorter than what was typed (performanc* → perform).
         head = tuple(term for word in words[:-1] for term in tokens.terms(word))
-        return Term((*head, words[-1]), words, prefix=True, alternatives=_completions(words[-1]))
+        endings = tuple((*head, ending) for ending in _completions(words[-1]))
+        return Term((*head, words[-1]), words, prefix=True, alternatives=endings)
     return Term(tuple(term for word in words for term in tokens.terms(word)), words)
 
 
@@ -123,14 +127,25 @@ def _phrase(text: str, prefix: bool) -> Term | None:
         return None
     words = tuple(tokens.fold(word) for word in found)
     parts = tokens.terms(text)
+    alternatives: tuple[tuple[str, ...], ...] = ()
     if tokens.is_unspaced(words[-1]):
         if len(words[-1]) == 1:
             prefix = True  # the character may stand anywhere in a run but at its end
         elif not prefix:
             parts = parts[:-1]
+            # A space between two runs says little: the text may have them as one.
+            joined = tokens.terms(_gaps().sub("", text))[:-1]
+            alternatives = (tuple(joined),) if joined != parts else ()
+    elif tokens.is_symbols(words[-1]):
+        prefix = False
     elif prefix:
         parts[-1] = words[-1]
-    return Term(tuple(parts), words, prefix=prefix, quoted=True)
+    return Term(tuple(parts), words, prefix=prefix, quoted=True, alternatives=alternatives)
+
+
+@cache
+def _gaps() -> re.Pattern[str]:
+    return re.compile(rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])")
 
 
 _ENDINGS = ("e", "es", "ed", "ing", "s", "y", "ies", "ly", "al", "ion", "ions", "er", "ity", "ment")
@@ -146,7 +161,7 @@ def _completions(word: str) -> tuple[str, ...]:
 
 def longer_words(term: Term) -> Term | None:
     """The term that a plain word becomes when longer words that begin with it are to be found as well."""
-    if term.prefix or term.quoted or term.part or tokens.is_unspaced(term.words[-1]):
+    if term.prefix or term.quoted or term.part or tokens.stands_alone(term.words[-1]):
         return None
     if len(term.words[-1]) < 2:
         return None
@@ -180,6 +195,8 @@ def parse_document(text: str) -> QueryDocument:
     # Not splitlines(): to it, some control characters end a line.
     written = re.split(r"\r\n?|\n", text)
     lines = [(number, line) for number, line in enumerate(written, 1) if line.strip()]
+    if len(lines) > MAX_LINES:
+        raise QueryError(f"the query has {len(lines)} lines; it may have {MAX_LINES}", "leave some out")
     if not lines:
         raise QueryError(
             "the query is empty", "give some words, or lines that begin with lex:, vec: or hyde:"
@@ -214,6 +231,20 @@ def parse_document(text: str) -> QueryDocument:
             "line 1: intent: searches nothing itself", "add at least one lex:, vec: or hyde: line"
         )
     return QueryDocument(expand=expand, searches=tuple(searches), intent=intent)
+
+
+_EXCLUSION = re.compile(r'(?:^|\s)(-[\w"]\S*)')
+
+
+def refuse_exclusions(searches: Iterable[TypedSearch]) -> None:
+    """Raise `QueryError` for a search by meaning that leaves words out: vectors cannot."""
+    for search in searches:
+        exclusion = _EXCLUSION.search(search.query) if search.type != "lex" else None
+        if exclusion is not None:
+            raise QueryError(
+                f"{search.type}: cannot leave out {exclusion[1]!r}",
+                f"add a line with words to find and to leave out: 'lex: words {exclusion[1]}'",
+            )
 
 
 def _kind(text: str) -> SearchType:

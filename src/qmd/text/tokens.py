@@ -6,7 +6,11 @@ spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes overlappin
 character, so that any substring is a phrase of bigrams and any single character is the prefix of a term.
 Simplified, traditional and Japanese forms of a Han character are one.
 
+Emoji and other symbols are terms of their own, one each, however they are joined and coloured.
+
 Words joined by `- _ . / @ :` are their parts side by side: the whole is found as a phrase.
+
+An index remembers terms, so whoever changes what a text's terms are adds a migration to every store.
 """
 
 from __future__ import annotations
@@ -41,6 +45,23 @@ _MARKS = (
     "\u0d3e-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18\u0f19\u0f35\u0f37\u0f39\u0f71-\u0f87\u1ab0-\u1aff"
     "\u1dc0-\u1dff\u200d\u20d0-\u20f0\ufe20-\ufe2f"
 )
+#: Symbols that are searched for: currencies, signs, arrows, pictures. Lines that tables are made of are not.
+SYMBOLS = (
+    "\u00a2-\u00a6\u00a9\u00ac\u00ae\u00b0\u00b1\u00d7\u00f7\u20a0-\u20c0\u2190-\u2307\u230c-\u2328\u232b-\u23ff"
+    "\u25a0-\u2767\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f\u2b00-\u2bff\u3012\u3020"
+    "\U0001f000-\U0001f0ff\U0001f10d-\U0001f3fa\U0001f400-\U0001faff"
+)
+#: What only says how a symbol looks, or joins it to the next: selectors, skin colours, joiners, tags.
+_LOOKS = "\u200d\u20e3\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+#: Marks that normalising sorts, which takes the square of their number: words have a few, attacks thousands.
+_SORTED = (
+    _MARKS
+    + "\u0e38-\u0e3a\u0e48-\u0e4b\u0eb8-\u0eba\u0ec8-\u0ecb\u1037\u1039\u103a\u17d2\u3099\u309a\uff9e\uff9f"
+)
+#: So many in a row are read, as the Unicode Standard's stream-safe text format has it (UAX #15).
+_MOST_MARKS = 30
+#: A longer word is data, and its term is its beginning.
+MAX_TERM = 128
 _LETTER = rf"[^\W_{UNSPACED}]"
 #: An English contraction or possessive stays with its word; `l'école` is two words.
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
@@ -52,7 +73,9 @@ _JOINED = re.compile(r"[-_./@:]+\Z")
 # The large classes take milliseconds to compile, which a search of ASCII text need not wait for.
 @cache
 def _word() -> re.Pattern[str]:
-    return re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}")
+    return re.compile(
+        rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+    )
 
 
 @cache
@@ -63,6 +86,21 @@ def _parts() -> re.Pattern[str]:
 @cache
 def _unspaced() -> re.Pattern[str]:
     return re.compile(rf"[{UNSPACED}]")
+
+
+@cache
+def _symbol() -> re.Pattern[str]:
+    return re.compile(f"[{SYMBOLS}]")
+
+
+@cache
+def _looks() -> re.Pattern[str]:
+    return re.compile(f"[{_LOOKS}]")
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    return re.compile(f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+")
 
 
 @cache
@@ -104,6 +142,16 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _unspaced().match(word) is not None
 
 
+def is_symbols(word: str) -> bool:
+    """Whether a word of `words` is a run of symbols."""
+    return not word.isascii() and _symbol().match(word) is not None
+
+
+def stands_alone(word: str) -> bool:
+    """Whether a word of `words` is a run of an unspaced script or of symbols: joined to no other word."""
+    return is_unspaced(word) or is_symbols(word)
+
+
 def has_composed(text: str) -> bool:
     """Whether a text has unspaced characters that change with their neighbours or into others (NFKC).
 
@@ -131,14 +179,18 @@ def _written() -> dict[str, str]:
 
 
 def fold(word: str) -> str:
-    """A word or run without differences of form, case and accent; not stemmed."""
+    """A word or run without differences of form, case and accent; not stemmed, a word cut to `MAX_TERM`."""
     if word.isascii():
-        return word.lower()
+        return word[:MAX_TERM].lower()
+    if is_symbols(word):
+        return _looks().sub("", word)
+    if len(word) > _MOST_MARKS:
+        word = _many_marks().sub(r"\1", word)
     folded = unicodedata.normalize("NFKC", word)
     if is_unspaced(folded):
         return folded.translate(_FOLD_VARIANTS)
     folded = _ACCENTS.sub("", unicodedata.normalize("NFD", folded.casefold()))
-    return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")
+    return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")[:MAX_TERM]
 
 
 def stem(word: str) -> str:
@@ -160,6 +212,8 @@ class _Terms(dict[str, str]):
         folded = fold(word)
         if is_unspaced(folded):
             return " ".join(bigrams(folded))
+        if is_symbols(word):
+            return " ".join(folded)
         term = stem(folded)
         if not term.isalnum():
             # Folding can open a word up (½ → 1⁄2); a term never holds what the index would split at.
@@ -175,7 +229,7 @@ _terms = _Terms()
 
 
 def words(text: str) -> list[str]:
-    """The words and unspaced runs of a text, as written."""
+    """The words, unspaced runs and runs of symbols of a text, as written."""
     return _pattern(text).findall(text)
 
 
@@ -192,6 +246,23 @@ def terms(text: str) -> list[str]:
 def index_form(text: str) -> str:
     """A text's terms joined by spaces: what a full-text engine that splits at spaces is given."""
     return " ".join(map(_terms.__getitem__, _pattern(text).findall(text)))
+
+
+def has_other_terms_than_before(text: str) -> bool:
+    """Whether an index made before symbols were terms and long words were cut may lack terms of a text."""
+    if text.isascii():
+        return _LONG_ASCII.search(text) is not None
+    return _changed().search(text) is not None
+
+
+_LONG_ASCII = re.compile(f"[A-Za-z0-9]{{{MAX_TERM + 1}}}")
+
+
+@cache
+def _changed() -> re.Pattern[str]:
+    # Folding makes up to four letters of one, and many more of two ligatures.
+    long = rf"(?:{_LETTER}|[{_MARKS}]){{{MAX_TERM // 4}}}"
+    return re.compile(rf"[{SYMBOLS}\ufdfa\ufdfb]|{long}|[{_SORTED}]{{{_MOST_MARKS + 1}}}")
 
 
 def word_at(text: str, start: int) -> str:
@@ -235,7 +306,10 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _pattern(text).finditer(text):
         word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
-        if not is_unspaced(word):
+        if is_symbols(word):
+            for symbol in _symbol().finditer(word):
+                yield start + symbol.start(), start + symbol.end(), symbol.group()
+        elif not is_unspaced(word):
             for part in parts:
                 yield start, end, part
         elif len(parts) == end - start:
@@ -249,19 +323,19 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 def groups(text: str) -> list[list[str]]:
     """The words of a text, those joined by `- _ . / @ :` together: `a/b c` → [[a, b], [c]].
 
-    An unspaced run is always a group of its own.
+    A run of an unspaced script or of symbols is always a group of its own.
     """
     found: list[list[str]] = []
     previous = -1
     joinable = False
     for match in _pattern(text).finditer(text):
         word = match.group()
-        unspaced = is_unspaced(word)
+        alone = stands_alone(word)
         between = text[previous : match.start()] if previous >= 0 else ""
-        if joinable and not unspaced and between and _JOINED.match(between):
+        if joinable and not alone and between and _JOINED.match(between):
             found[-1].append(word)
         else:
             found.append([word])
-        joinable = not unspaced
+        joinable = not alone
         previous = match.end()
     return found

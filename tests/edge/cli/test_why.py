@@ -209,6 +209,17 @@ def test_a_file_that_is_not_indexed_is_told_which_rule_keeps_it_out(
     assert f"notes/{path}" not in keeper.ok("ls", "notes")
 
 
+def test_a_note_with_a_nul_byte_is_indexed_counted_and_told(keeper: User) -> None:
+    (keeper.notes / "zero.md").write_bytes(b"# Zero\n\nherons\0nest in the old oaks\n")
+    updated = keeper.ok("update")
+    assert "notes: 1 file with NUL bytes, indexed as spaces: zero.md" in updated
+    assert "1 new" in updated
+    assert [hit["file"] for hit in hits(keeper, "search", '"herons nest"')] == ["qmd://notes/zero.md"]
+    found = why(keeper, "zero.md", "herons", "--search", "search")
+    assert found["notes"] == ["the file has 1 NUL byte(s), which are indexed as spaces"]
+    assert "NUL" not in keeper.ok("update")
+
+
 def test_a_new_file_waits_for_the_next_update(keeper: User) -> None:
     path = keeper.notes / "new.md"
     path.write_text("# New\n\nherons\n", encoding="utf-8")

@@ -111,10 +111,20 @@ def test_lone_surrogates_never_come_through(tmp_path: Path, encoding: str) -> No
         assert text.encode().decode() == text
 
 
+@pytest.mark.parametrize("encoding", [None, "shift_jis", "utf-16"])
+def test_a_few_zeros_are_spaces(tmp_path: Path, encoding: str | None) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes("# Café\0notes\n\n".encode() + b"some words " * 10 + b"\0")
+    read_back, _ = read_source(source(path), encoding=encoding)
+    assert read_back.text == "# Café notes\n\n" + "some words " * 10 + " "
+    assert (read_back.zeros, read_back.title) == (2, "Café notes")
+    assert read_back.hash == sha256(read_back.text.encode()).hexdigest()
+
+
 @pytest.mark.parametrize(
     "data",
     [
-        b"text\0text",
+        b"te\0xt\0te\0xt",
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)),
         b"\x01\x02\x03\x04" * 100,
         b"\x7fELF\x02\x01\x01" + b"\0" * 50,
@@ -183,7 +193,7 @@ def test_a_file_without_permission_is_an_error_in_words(tmp_path: Path) -> None:
 
 
 def test_descriptors_are_closed(tmp_path: Path) -> None:
-    (tmp_path / "b.md").write_bytes(b"\0")
+    (tmp_path / "b.md").write_bytes(b"\0\0")
     before = os.dup(0)
     os.close(before)
     for _ in range(5):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qmd.config.names import nfc
+from qmd.config.names import nfc, require_file_name, require_unicode
 from qmd.engine.archive.folder import Entry, Folder, find_name
 from qmd.engine.archive.matching import Needle, Window, decode
 from qmd.engine.archive.posts import Post, Section, in_sections, read_name
@@ -63,6 +63,7 @@ class Archive:
     """
 
     def __init__(self, path: str, on_problem: OnProblem = lambda path, reason: None) -> None:
+        require_file_name(path)
         self._folder = Folder(path, on_problem)
         self._shelf = Shelf(on_problem)
 
@@ -82,6 +83,7 @@ class Archive:
         Raises `NotFoundError` for one that there is not, or that leads outside, `SourceError` for one that
         cannot be read.
         """
+        require_unicode(path)
         file = self._folder.find(path)
         if file is None:
             raise NotFoundError(f"文件不存在：{path}")
@@ -92,6 +94,7 @@ class Archive:
 
         Raises `NotFoundError` for an author that there is not, and where no title matches.
         """
+        require_unicode(title)
         wanted = nfc(title).casefold()
         posts = [post for post in self.posts(author).posts if wanted in post.title.casefold()]
         match posts:
@@ -141,6 +144,7 @@ class Archive:
         return authors
 
     def _author(self, name: str) -> Entry:
+        require_unicode(name)
         entry = find_name(self._folder.authors(), name)
         if entry is None:
             raise NotFoundError(f"作者不存在：{name}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qmd.config.names import nfc
+from qmd.config.names import nfc, require_unicode
 
 #: Lines before and after a match.
 CONTEXT = 3
@@ -58,6 +58,7 @@ class Needle:
     """What is looked for, which is not empty."""
 
     def __init__(self, query: str) -> None:
+        require_unicode(query)
         self._text = nfc(query).casefold()
         self._bytes = self._text.encode()
         self._line = re.compile(re.escape(self._bytes) + rb"[^\n]*")

@@ -128,7 +128,7 @@ class Inquiry:
             "not_searched",
             f"its collection '{document.collection}' is searched only when named",
             f"add -c {document.collection}",
-            tuple(filter(None, [self._presence.drift(document)])),
+            tuple(self._presence.differences(document)),
             tuple(match_terms(self._store, document, words)),
         )
         if document.collection in scope.collections:

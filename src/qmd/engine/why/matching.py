@@ -68,10 +68,10 @@ def _found(term: Term, fields: Mapping[str, str]) -> dict[str, int]:
 
 
 def _ways(term: Term) -> Iterator[re.Pattern[str]]:
-    """A term, and the other endings it may have, as patterns for terms joined by spaces."""
+    """A term, and its alternatives, as patterns for terms joined by spaces."""
     yield _pattern(term.tokens, term.prefix)
-    for ending in term.alternatives:
-        yield _pattern((*term.tokens[:-1], ending), False)
+    for tokens in term.alternatives:
+        yield _pattern(tokens, False)
 
 
 def _pattern(tokens: tuple[str, ...], prefix: bool) -> re.Pattern[str]:

@@ -79,15 +79,17 @@ class Presence:
                 return self._not_scanned(collection)
         return Absence("; ".join(each.reason for each in kept_out), kept_out[0].hint)
 
-    def drift(self, document: Document) -> str | None:
-        """How a document's file differs from what was indexed, in words; None where it does not."""
+    def differences(self, document: Document) -> list[str]:
+        """How a document's file differs from what was indexed, in words."""
         try:
             source = source_at(self._config.collections[document.collection], document.path)
         except SourceError as error:
-            return f"the file is no longer as it was indexed: {error.message}"
+            return [f"the file is no longer as it was indexed: {error.message}"]
         if source.hash != document.hash:
-            return "the file has changed since it was indexed: run 'qmd update'"
-        return None
+            return ["the file has changed since it was indexed: run 'qmd update'"]
+        if source.zeros:
+            return [f"the file has {source.zeros:,} NUL byte(s), which are indexed as spaces"]
+        return []
 
     def _resolve(self, reference: str) -> Document:
         """As `get` reads it: lines after the path are left aside."""

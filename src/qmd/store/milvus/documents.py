@@ -23,6 +23,7 @@ from qmd.store.milvus.placing import Placing
 from qmd.store.milvus.schema import CHUNK, DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, vectors
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.text.origin import author_key
+from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -32,6 +33,8 @@ _PIECE = MAX_TEXT // 4
 _COUNTED_ALWAYS = 50_000
 #: A larger index is counted anew once its number of documents has changed by this share.
 _STALE_SHARE = 0.01
+#: Documents that are put into terms together.
+_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +54,11 @@ class DocumentsPart(Placing):
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
-    def apply(
-        self,
-        collection: str,
-        changed: Sequence[Changed],
-        touched: Sequence[tuple[str, Fingerprint]],
-        removed: Sequence[str],
-    ) -> Applied:
+    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
         """Store a batch: all of it or nothing."""
         identity = self._collection_id(collection)
         weighted = [weigh(item.source.title, item.source.text, item.path) for item in changed]
-        paths = [*(item.path for item in changed), *(path for path, _ in touched), *removed]
+        paths = [*(item.path for item in changed), *removed]
         before = self._known(identity, paths)
         rows: dict[int, Row] = {}
         added = updated = 0
@@ -71,7 +68,6 @@ class DocumentsPart(Placing):
             added += old is None
             updated += old is not None and (old["title"], old["content"]) != (row["title"], row["content"])
             rows[row["id"]] = row
-        rows |= self._touched(identity, touched)
         gone = {document_id(identity, path) for path in removed} & before.keys()
         rows |= {each: _blank(each, identity) for each in gone}
 
@@ -170,19 +166,34 @@ class DocumentsPart(Placing):
                 )
         return known
 
-    def _touched(self, collection: int, touched: Sequence[tuple[str, Fingerprint]]) -> dict[int, Row]:
-        """Whole rows with other fingerprints."""
-        prints = {document_id(collection, path): each for path, each in touched}
-        rows = self._client.among(DOCUMENTS, "id", prints, ["*"], where="live == true", reading="strong")
-        return {
-            int(row["id"]): {
-                **row,
-                "size": prints[int(row["id"])].size,
-                "mtime_ns": prints[int(row["id"])].mtime_ns,
-                "inode": prints[int(row["id"])].inode,
+    def _put_into_terms_again(self) -> None:
+        """Give the documents of an index in the former format the terms of this one."""
+        rows = [*self._client.all(DOCUMENTS, "live == true", ["id", "title", "path", "content"])]
+        for at in range(0, len(rows), _BATCH):
+            batch = rows[at : at + _BATCH]
+            texts = self.contents(int(row["content"]) for row in batch)
+            fields = {
+                int(row["id"]): (row["title"], texts.get(int(row["content"]), ""), row["path"])
+                for row in batch
             }
-            for row in rows
-        }
+            weighted = {
+                identity: weigh(*each)
+                for identity, each in fields.items()
+                if has_other_terms_than_before("\n".join(each))
+            }
+            self._mark_uncounted()
+            self._put_terms([*weighted.values()])
+            outdated = self._client.among(
+                DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
+            )
+            self._client.put(
+                DOCUMENTS,
+                (
+                    {**row, "length": weighted[int(row["id"])].length, **weighted[int(row["id"])].fields()}
+                    for row in outdated
+                ),
+            )
+        self.refresh_statistics()
 
     def _put_texts(self, changed: Sequence[Changed]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}

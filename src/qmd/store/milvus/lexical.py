@@ -149,7 +149,11 @@ class Lexical:
         if len(forms) > 1:
             # Other endings of a word are listed whether the index has them or not.
             last = dict.fromkeys(self._existing(forms, last))
-        head = [(dimension(token),) for token in term.tokens[:-1]]
+        # All forms have the same number of tokens.
+        head = [
+            tuple(dict.fromkeys(dimension(form.tokens[at]) for form in forms))
+            for at in range(len(term.tokens) - 1)
+        ]
         return _Looked(term, forms, (*head, tuple(last)))
 
     def _existing(self, forms: Sequence[Pattern], last: Iterable[int]) -> list[int]:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 #: What an index of this program says in `STATE`; another number is another layout.
-FORMAT = "1"
+FORMAT = "2"
+#: The layout before it: the same, but for the terms of documents with symbols or long words.
+FORMER = "1"
 #: The most that Milvus keeps in one text (bytes) and one array (elements).
 MAX_TEXT = 65_535
 MAX_ARRAY = 4_096

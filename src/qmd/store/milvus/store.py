@@ -11,9 +11,10 @@ from qmd.store.milvus.address import parse
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.collections import CollectionsPart
 from qmd.store.milvus.lexical import Lexical
-from qmd.store.milvus.schema import FORMAT
+from qmd.store.milvus.schema import FORMAT, FORMER
 from qmd.store.milvus.upkeep import UpkeepPart
 from qmd.text.query import LexicalQuery
+from qmd.types import Config
 
 #: How long a writer that leased no texts keeps others from what it writes, in seconds.
 _HELD = 600.0
@@ -48,6 +49,13 @@ class MilvusStore(CollectionsPart, UpkeepPart):
         """Bytes on disk of a Milvus Lite; 0 for a server, whose disk is its own."""
         return lite.size(self._address.file) if self._address.file is not None else 0
 
+    def sync(self, config: Config, *, drop: bool = False) -> None:
+        """Make the collections and contexts those of the configuration, in an index of this format."""
+        if self._state("format", "strong") == FORMER:
+            self._put_into_terms_again()
+            self._set_states({"format": FORMAT})
+        super().sync(config, drop=drop)
+
     def lexical(
         self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
     ) -> LexicalMatches:
@@ -64,7 +72,7 @@ class MilvusStore(CollectionsPart, UpkeepPart):
 
     def _refuse_newer(self) -> None:
         layout = self._state("format")
-        if layout is not None and layout != FORMAT:
+        if layout not in (None, FORMER, FORMAT):
             raise ForeignIndexError(
                 f"the index at {self.location} was written by a newer qmd (format {layout})",
                 "upgrade qmd-python, or name another store",

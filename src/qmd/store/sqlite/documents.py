@@ -39,13 +39,7 @@ class DocumentsPart(Part):
             )
             return {path: Fingerprint(size, mtime, inode) for path, size, mtime, inode in rows}
 
-    def apply(
-        self,
-        collection: str,
-        changed: Sequence[Changed],
-        touched: Sequence[tuple[str, Fingerprint]],
-        removed: Sequence[str],
-    ) -> Applied:
+    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
         """Store a batch: all of it or nothing."""
         # Tokenizing needs no lock; the writers that wait should wait for SQLite alone.
         forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
@@ -54,12 +48,6 @@ class DocumentsPart(Part):
             writer = _Writer(db, identity)
             for item, (title, body) in zip(changed, forms, strict=True):
                 writer.put(item, title, body)
-            for path, fingerprint in touched:
-                db.execute(
-                    "UPDATE documents SET size = ?, mtime_ns = ?, inode = ? "
-                    "WHERE collection_id = ? AND path = ?",
-                    (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode, identity, path),
-                )
             for path in removed:
                 writer.remove(path)
             writer.relink()

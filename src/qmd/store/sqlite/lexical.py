@@ -53,8 +53,7 @@ def expression(term: Term) -> str:
     own = phrase(term.tokens, term.prefix)
     if not term.alternatives:
         return own
-    others = (phrase((*term.tokens[:-1], ending)) for ending in term.alternatives)
-    return f"({' OR '.join((own, *others))})"
+    return f"({' OR '.join((own, *map(phrase, term.alternatives)))})"
 
 
 def _phrases(term: Term) -> int:

@@ -27,8 +27,6 @@ _COUNTERS = 1 << 20
 _TERMS = 200_000
 #: Documents between two words on how far it is.
 _TOLD = 2_000
-#: FTS5 cuts longer terms (bytes).
-_LONGEST = 32_768
 #: Documents count by the rest of their number, so that sums of a billion postings fit in 63 bits.
 _REST = 1021
 _COLUMNS = ("title", "body", "path")
@@ -111,4 +109,4 @@ def _placed(db: apsw.Connection) -> list[tuple[int, int]]:
 
 def _counter(term: str | bytes) -> int:
     data = term.encode("utf-8", "surrogatepass") if isinstance(term, str) else term
-    return zlib.crc32(data[:_LONGEST]) % _COUNTERS
+    return zlib.crc32(data) % _COUNTERS

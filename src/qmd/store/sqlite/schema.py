@@ -205,6 +205,29 @@ def _roots(db: apsw.Connection) -> None:
     db.execute(_ROOTS)
 
 
+def _symbols(db: apsw.Connection) -> None:
+    """Symbols are terms by now, and long words are cut: put what has any of them into terms again."""
+    from qmd.text.tokens import has_other_terms_than_before, index_form
+
+    rows = db.execute(
+        "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
+    )
+    outdated = [
+        identity for identity, *fields in rows if has_other_terms_than_before("\n".join(map(str, fields)))
+    ]
+    for identity in outdated:
+        (fields,) = db.execute(
+            "SELECT d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id "
+            "WHERE d.id = ?",
+            (identity,),
+        )
+        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, *map(index_form, map(str, fields))),
+        )
+
+
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _initial,
@@ -212,5 +235,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _leases,
     _vector_sets,
     _roots,
+    _symbols,
 )
 VERSION = len(MIGRATIONS)

@@ -1,0 +1,85 @@
+"""An index of an earlier version: what it lacks is made from what it holds, without its files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+from qmd.store.base import Store
+from qmd.store.milvus import weights
+from qmd.store.milvus.schema import DOCUMENTS, FORMER
+from qmd.store.milvus.store import MilvusStore
+from qmd.text import tokens
+from qmd.text.query import parse
+from tests.store.conftest import Opens
+from tests.store.material import EMBEDDER, config, dense_rows, embed, everything, fill, lexical_rows, vector
+
+LONG = "a" + "pelican" * 40
+TEXTS = {
+    "plan.md": "# Plan\n\n📅 meeting → budget in €",
+    "data.md": f"# Data\n\nthe blob {LONG} ends here",
+    "plain.md": "# Plain\n\nanother meeting",
+    "📌/pinned.md": "what is pinned",
+}
+
+
+def former_terms(text: str) -> str:
+    """A text's terms before symbols were terms, and without its long words, which were not found."""
+    words = re.findall(r"[^\W_]+", text)
+    return " ".join(tokens.index_form(word) if len(word) < 100 else f"{word}uncut" for word in words)
+
+
+def as_it_was(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make an index one of the version before."""
+    if isinstance(store, MilvusStore):
+        with monkeypatch.context() as patched:
+            patched.setattr(weights, "index_form", former_terms)
+            fill(store, TEXTS)
+        rows = store._client.all(DOCUMENTS, "live == true", ["*"])
+        store._client.put(DOCUMENTS, [dict(row) for row in rows])
+        store._set_states({"format": FORMER})
+        return
+    fill(store, TEXTS)
+    connection = apsw.Connection(str(folder / "index.sqlite"))
+    rows = list(
+        connection.execute(
+            "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
+        )
+    )
+    for identity, *fields in rows:
+        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        connection.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, *map(former_terms, map(str, fields))),
+        )
+    connection.execute("PRAGMA user_version=4")
+    connection.close()
+
+
+def found(store: Store, query: str) -> list[str]:
+    return sorted(row[1] for row in lexical_rows(store, store.lexical(parse(query), everything(), 10)))
+
+
+def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
+    opens: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opens()
+    as_it_was(store, tmp_path, monkeypatch)
+    embed(store)
+    by_vector = dense_rows(store, vector("meeting"), everything(), 10)
+    if isinstance(store, MilvusStore):
+        assert found(store, "📅") == []  # read as it is
+    store.close()
+
+    opened = opens()
+    opened.sync(config("a", "b"))
+    assert found(opened, "📅") == found(opened, "€") == found(opened, "→") == ["a/plan.md"]
+    assert found(opened, "📌") == ["a/📌/pinned.md"]
+    assert found(opened, LONG) == found(opened, LONG[:120] + "*") == ["a/data.md"]
+    assert found(opened, "meeting") == ["a/plain.md", "a/plan.md"]
+    assert opened.pending_count(EMBEDDER, everything()) == 0
+    assert dense_rows(opened, vector("meeting"), everything(), 10) == by_vector
+    assert opened.faults(lambda _: None) == []
