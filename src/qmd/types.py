@@ -63,7 +63,8 @@ class UnknownKey:
 class Config:
     """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes.
 
-    `store` is the address of a store that is no SQLite file.
+    `store` is the address of a store that is no SQLite file. `restricted`: collections were left out because
+    the caller may not see them, so that answers must not depend on them in any way.
     """
 
     path: str
@@ -77,6 +78,12 @@ class Config:
     store: str | None = None
     # An edit moves them to other lines, and is none of what the file says.
     unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)
+    restricted: bool = False
+
+    @property
+    def population(self) -> tuple[str, ...] | None:
+        """The collections that statistics are taken from: `Scope.population`."""
+        return tuple(self.collections) if self.restricted else None
 
 
 @dataclass(frozen=True, slots=True)

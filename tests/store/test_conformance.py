@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, Changed, Embedded, Keep, Store, VectorSet
+from qmd.store.base import Applied, Changed, Embedded, Keep, Scope, Store, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 from tests.store.conftest import MILVUS, Opens
@@ -294,6 +294,53 @@ def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None
     assert store.token_frequencies(EMBEDDER, [ord("e"), ord("部"), 7]) == oracle.token_frequencies(
         EMBEDDER, [ord("e"), ord("部"), 7]
     )
+
+
+def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -> None:
+    short = {path: text for path, text in TEXTS.items() if path != "long.md"}
+    hidden = {path: text for path, text in short.items() if path > "l"} | {
+        "many.md": "deploy deployed deployer performance 部署 库存 foo_bar search page call on",
+        "more.md": " ".join(f"performancx{number}" for number in range(4_500)),
+    }
+    store.sync(config("a", "b", "c"))
+    oracle.sync(config("a", "c"))
+    halves = [dict(list(short.items())[at::2]) for at in (0, 1)]
+    store.apply("b", [changed(path, text) for path, text in hidden.items()], [], [])
+    for each in (store, oracle):
+        for name, texts in zip("ac", halves, strict=True):
+            each.apply(name, [changed(path, text) for path, text in texts.items()], [], [])
+        each.refresh_statistics()
+        embed(each, scope=everything("a", "b", "c"))
+    for query in (*QUERIES, "performanc* call", "deploye*", "performancx12*"):
+        for names in (("a", "c"), ("c",)):
+            for limit in (2, 50):
+                scope = Scope(names, population=("a", "c"))
+                got = store.lexical(parse(query), scope, limit)
+                wanted = oracle.lexical(parse(query), everything(*names), limit)
+                assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+                assert got.bound == pytest.approx(wanted.bound)
+                assert got.idf == pytest.approx(wanted.idf)
+    for seed in ("one", TEXTS["ops/deploy.md"][:40]):
+        got_, wanted_ = (dense_rows(each, vector(seed), everything("a", "c"), 9) for each in (store, oracle))
+        assert_alike(got_, wanted_)
+    asked = [*map(ord, "ex部库#"), 7]
+    known = oracle.token_frequencies(EMBEDDER, asked)
+    assert store.token_frequencies(EMBEDDER, asked, ("a", "c")) == known
+    assert store.token_frequencies(EMBEDDER, asked) != known
+    assert store.token_frequencies(EMBEDDER, asked, ("none",)) == (0, [0] * len(asked))
+
+
+def test_population_that_changes_is_counted_anew(store: Store) -> None:
+    fill(store)
+    store.apply("b", [changed("x.md", "deploy")], [], [])
+    scope = Scope(("a",), population=("a",))
+    before = store.lexical(parse("deploy"), scope, 5)
+    store.apply("b", [changed("y.md", "deploy deploy")], [], [])
+    assert store.lexical(parse("deploy"), scope, 5) == before
+    store.refresh_statistics()
+    assert store.lexical(parse("deploy"), scope, 5) == before
+    store.apply("a", [changed("y.md", "deploy deploy")], [], [])
+    assert store.lexical(parse("deploy"), scope, 5).idf != before.idf
 
 
 def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store) -> None:

@@ -118,3 +118,30 @@ def test_killed_at_a_write_to_a_server_the_index_is_whole_and_goes_on(
     prepared.close()
     assert _killed(served, writes)
     _assert_whole_and_resumable(served, *states)
+
+
+def test_collections_that_the_server_has_not_loaded_are_loaded(served: str) -> None:
+    """As after the process that served a file was killed, and another one has taken its place."""
+    from pymilvus import MilvusClient
+
+    store = open_store("", served, {})
+    begin(store)
+    before = _answers(store), _files(store), store.pending_count(EMBEDDER, everything())
+    address, _, database = served.removeprefix("milvus://").partition("/")
+    other = MilvusClient(f"http://{address}", db_name=database)
+
+    def release() -> None:
+        for name in other.list_collections():
+            other.release_collection(name)
+
+    release()
+    assert _files(store) == before[1]
+    release()
+    assert _answers(store) == before[0]
+    release()
+    assert store.pending_count(EMBEDDER, everything()) == before[2]
+    release()
+    assert store.remove_collection("a")
+    assert _files(store) == []
+    other.close()
+    store.close()

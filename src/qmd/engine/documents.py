@@ -271,7 +271,9 @@ class Library:
 
     def _most_pieces(self) -> int:
         """Into how many pieces a comma-separated list can cut one name."""
-        return 1 + max((document.path.count(",") for document in self._store.holding(",")), default=0)
+        return 1 + max(
+            (document.path.count(",") for document in self._visible(self._store.holding(","))), default=0
+        )
 
     def _try(self, reference: str) -> Document | None:
         """The document, where exactly one answers to the reference."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from qmd.engine.legs import Legs
 from qmd.engine.requests import SearchRequest
@@ -21,9 +22,17 @@ SHARE = 0.5
 
 
 def expand(
-    store: Store, roles: Roles, legs: Legs, request: SearchRequest, lexical: LexicalMatches | None
+    store: Store,
+    roles: Roles,
+    legs: Legs,
+    request: SearchRequest,
+    lexical: LexicalMatches | None,
+    population: Sequence[str] | None,
 ) -> list[Variant]:
-    """The variants, from the cache where they are known; none, with the stage saying why, where skipped."""
+    """The variants, from the cache where they are known; none, with the stage saying why, where skipped.
+
+    Each population has a cache of its own: a variant that is in it tells that somebody asked the same.
+    """
     if request.searches:
         legs.skip("expand", "searches were given", expected=True)
         return []
@@ -41,7 +50,8 @@ def expand(
     if lexical is not None and is_strong(lexical):
         legs.skip("expand", "the keywords alone find one document far ahead of the others", expected=True)
         return []
-    key = json.dumps(["expand", expander.name, request.query, request.intent], ensure_ascii=False)
+    asked = ["expand", expander.name, request.query, request.intent]
+    key = json.dumps(asked if population is None else [*asked, population], ensure_ascii=False)
     known = store.cached(key)
     if known is not None:
         legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))

@@ -48,7 +48,7 @@ def without_filters(request: SearchRequest) -> SearchRequest:
 def scope_of(config: Config, request: SearchRequest) -> Scope:
     """What a search `without_filters` is about. Raises `CollectionNotFoundError`."""
     collections = collections_of(config, request.collections)
-    return Scope(collections, request.author, request.after, request.before)
+    return Scope(collections, request.author, request.after, request.before, config.population)
 
 
 def filtered_out(scope: Scope, document: Document) -> str | None:

@@ -418,7 +418,7 @@ class Index:
                 embedder = self.roles.embedder
                 report = embedding.embed(self._store, embedder, into, scope, worker, lease, on_progress)
             # Not this view's own: vectors of what it does not see stay until they are replaced as well.
-            return sets.finish(self._store, Index._permitted(self), self.roles, report)
+            return sets.finish(self._store, Index._permitted(self), self.config, self.roles, report)
 
     def embed_share(
         self, collections: Sequence[str], worker: str, on_share: Callable[[embedding.Share], None]

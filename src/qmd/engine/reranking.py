@@ -39,6 +39,7 @@ class Candidates:
     lexical: LexicalMatches | None
     dense: DenseLeg
     fingerprint: str | None
+    population: tuple[str, ...] | None = None
 
     @property
     def trust(self) -> float:
@@ -98,7 +99,7 @@ def rerank_stage(
             lambda: reranker.score(
                 candidates.judged_by,
                 [passages[document] for document in wanted],
-                frequencies=_frequencies(store, candidates.fingerprint),
+                frequencies=_frequencies(store, candidates),
                 cancelled=legs.late_already,
             )
         )
@@ -186,21 +187,29 @@ def _width(sample: str) -> int:
     return int(PASSAGE_TOKENS / (unspaced / _UNSPACED + (1.0 - unspaced) / _SPACED))
 
 
-def _frequencies(store: Store, fingerprint: str | None) -> Frequencies | None:
+def _frequencies(store: Store, candidates: Candidates) -> Frequencies | None:
+    fingerprint = candidates.fingerprint
     if fingerprint is None:
         return None
-    return lambda tokens: store.token_frequencies(fingerprint, tokens)
+    return lambda tokens: store.token_frequencies(fingerprint, tokens, candidates.population)
 
 
-def _key(reranker: Reranker, query: str, passage: str) -> str:
-    text = json.dumps(["rerank", reranker.name, query, passage], ensure_ascii=False)
+def _key(reranker: Reranker, query: str, passage: str, population: Sequence[str] | None) -> str:
+    parts: list[object] = ["rerank", reranker.name, query, passage]
+    if population is not None:
+        # Scores depend on the population, and that one is there says that somebody asked.
+        parts.append(population)
+    text = json.dumps(parts, ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _cached(
     store: Store, reranker: Reranker, passages: Mapping[int, str], candidates: Candidates
 ) -> tuple[dict[int, float], dict[int, str]]:
-    keys = {document: _key(reranker, candidates.judged_by, passage) for document, passage in passages.items()}
+    keys = {
+        document: _key(reranker, candidates.judged_by, passage, candidates.population)
+        for document, passage in passages.items()
+    }
     found = {document: store.cached(key) for document, key in keys.items()}
     return {document: float(value) for document, value in found.items() if value is not None}, keys
 

@@ -73,7 +73,7 @@ class Searcher:
         length = request.limit or ALL
         original = [Wanted("original", request.query, False, True, 2.0)]
         started = self._start_dense(legs, vectors, original, scope, length)
-        variants = _variants(expand(self._store, self._roles, legs, request, None))
+        variants = _variants(expand(self._store, self._roles, legs, request, None, scope.population))
         leg = legs.gather("vector", started) or DenseLeg()
         if any(each.dense for each in variants):
             self._add_variants(legs, leg, vectors, variants, scope, length)
@@ -109,7 +109,7 @@ class Searcher:
         chosen = self._usable_vectors(legs, scope, wanted)
         meaning = self._start_dense(legs, chosen, wanted, scope, length) if chosen else None
         lexical = legs.gather("lexical", keywords) or LexicalLeg()
-        variants = expand(self._store, self._roles, legs, request, lexical.first)
+        variants = expand(self._store, self._roles, legs, request, lexical.first, scope.population)
         vectors = (legs.gather("vector", meaning) if meaning else None) or DenseLeg()
         if variants:
             more = _variants(variants)
@@ -128,7 +128,9 @@ class Searcher:
         legs.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", watch.milliseconds()))
 
         fingerprint = chosen.fingerprint if chosen else None
-        candidates = Candidates(query, original, request.intent, lexical.first, vectors, fingerprint)
+        candidates = Candidates(
+            query, original, request.intent, lexical.first, vectors, fingerprint, scope.population
+        )
         ranked = self._rerank(request, legs, ranking, fused, candidates)
         found = [
             Found(

@@ -67,9 +67,12 @@ def in_order(store: Store, config: Config, wanted: str) -> list[VectorSet]:
     """The sets, in the order in which they are to answer; `wanted` is the configured one's fingerprint.
 
     A set that was complete once goes before those that never were: what it lacks are new texts. Of those that
-    never were, the one that lacks the fewest texts goes first. Otherwise the configured one does.
+    never were, the one that lacks the fewest texts goes first. Otherwise the configured one does. To a
+    restricted index none was ever complete, for that is said of all collections together.
     """
     sets = store.vector_sets()
+    if config.restricted:
+        sets = [replace(each, complete=False) for each in sets]
     everything = Scope(tuple(config.collections))
     partial = [each for each in sets if not each.complete]
 
@@ -89,20 +92,26 @@ def share(store: Store, config: Config, roles: Roles, fingerprint: str) -> float
     return 1.0 if not total else 1.0 - store.pending_count(fingerprint, everything) / total
 
 
-def finish(store: Store, config: Config, roles: Roles, report: EmbedReport) -> EmbedReport:
+def finish(store: Store, config: Config, seen: Config, roles: Roles, report: EmbedReport) -> EmbedReport:
     """Have the configured set answer from now on, if it has every text that it may, and forget the others.
 
-    `config` is all that is configured, whoever asks. Returns the report with what became of the sets.
+    `config` is all that is configured, whoever asks; `seen` is as much of it as the caller may see. Returns
+    the report with what became of the sets.
     """
     fingerprint = roles.fingerprint
     everything = Scope(sendable(config.collections, kept(config, roles, "embed")))
     replaced = store.settle(fingerprint, everything)
     if replaced is not None:
         roles.forget_earlier()
-        return replace(report, replaced=tuple(replaced))
-    first = next(iter(in_order(store, config, fingerprint)), None)
+        # Vectors are only replaced when every text has new ones, those that the caller may not see included.
+        return report if seen.restricted else replace(report, replaced=tuple(replaced))
+    visible = Scope(sendable(seen.collections, kept(seen, roles, "embed")))
+    left = store.pending_count(fingerprint, visible)
+    if seen.restricted and not left:
+        return report
+    first = next(iter(in_order(store, seen, fingerprint)), None)
     still = first.name if first is not None and first.fingerprint != fingerprint else None
-    return replace(report, still=still, left=store.pending_count(fingerprint, everything))
+    return replace(report, still=still, left=left)
 
 
 def _earlier(config: Config, roles: Roles, scope: Scope, made: VectorSet) -> Embedder:

@@ -29,7 +29,7 @@ class Limits:
         if self.collections is None:
             return config
         seen = {name: each for name, each in config.collections.items() if name in self.collections}
-        return replace(config, collections=seen)
+        return replace(config, collections=seen, restricted=True)
 
 
 class View(Index):
@@ -63,10 +63,6 @@ class View(Index):
         return self._limits.of(super()._permitted())
 
     # -- what it may change of its collections -------------------------------------------------------------
-
-    def remove_collection(self, name: str) -> int:
-        self._may_change(name)
-        return super().remove_collection(name)
 
     def include_collection(self, name: str, include: bool = True) -> None:
         self._may_change(name)
@@ -106,6 +102,12 @@ class View(Index):
         self._may_change()
         self._needs_all("add one")
         return super().add_collection(*args, **options)
+
+    def remove_collection(self, name: str) -> int:
+        self._may_change(name)
+        # It could not be added again.
+        self._needs_all("remove one")
+        return super().remove_collection(name)
 
     def rename_collection(self, old: str, new: str) -> None:
         self._may_change(old)

@@ -35,12 +35,17 @@ class Scope:
 
     `author` is compared without regard to case or composition. `after`, included, and `before`, not included,
     are ISO, `2024-03-07` or `2024-03-07T10:00:00`, and compared as texts with the documents' dates.
+
+    `population` are the collections whose documents the statistics of a search (document frequencies, average
+    length) are taken from; None: the whole index, as fast as possible and as of the last count. With a
+    population, an answer is the one of an index that holds only these collections.
     """
 
     collections: tuple[str, ...]
     author: str | None = None
     after: str | None = None
     before: str | None = None
+    population: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +307,14 @@ class Store(Protocol):
         """Fingerprint → chunks, of every set that has vectors."""
         ...
 
-    def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
-        """(chunks embedded, in how many of them each token occurs)."""
+    def token_frequencies(
+        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
+    ) -> tuple[int, list[int]]:
+        """(chunks embedded, in how many of them each token occurs), of the whole index where None is given.
+
+        With a population, of the chunks of these collections as they are now, without those whose tokens
+        were not kept: those that another store or an earlier version made.
+        """
         ...
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:

@@ -291,3 +291,47 @@ def test_nothing_is_read_of_who_shows_no_key(guarded: Guarded) -> None:
         connection.sendall(head)
         # The body never comes: an answer means that it was not waited for.
         assert connection.recv(1000).startswith(b"HTTP/1.1 401 ")
+
+
+def test_limited_key_reads_no_hidden_words_by_scores(make_user: MakeUser) -> None:
+    user = make_user("scores")
+    library = user.home / "library"
+    texts = {}
+    for number in range(6):
+        texts[f"notes/{number}.md"] = f"# Milestones {number}\n\nThe milestones of team {number}.\n"
+        texts[f"{HIDDEN}/{number}.md"] = f"# Password {number}\n\nIt is hunter2.\n"
+    for path, text in texts.items():
+        (library / path).parent.mkdir(parents=True, exist_ok=True)
+        (library / path).write_text(text, encoding="utf-8")
+    for name in ("notes", HIDDEN):
+        user.ok("collection", "add", str(library / name), "--name", name)
+    user.ok("embed", "-q")
+    whole = user.ok("keys", "add", "all").strip()
+    limited = user.ok("keys", "add", "limited", "-c", "notes").strip()
+    with server_of(user) as server:
+
+        def told(key: str, path: str, word: str, **more: Any) -> str:
+            answer = server.ask("POST", path, {"query": f"milestones {word}", **more}, key=key)
+            assert answer.status == 200
+            assert answer.json["results"]
+            del (fields := answer.json)["stages"]
+            return json.dumps(fields).replace(json.dumps(word)[1:-1], "")
+
+        words = ["hunter2", "hunter3", "hunter*", "hu*", "xu*", "xunter2"]
+        for word in words:
+            told(whole, "/query", word)
+        assert told(whole, "/search", "hunter2") != told(whole, "/search", "hunter3")
+        assert len({told(limited, "/search", word) for word in words}) == 1
+        assert told(limited, "/search", '"it is"') == told(limited, "/search", '"is it"')
+        # What the others' searches left in the cache is not told: not by scores, and not by its being there.
+        for word in words:
+            answer = server.ask("POST", "/query", {"query": f"milestones {word}"}, key=limited)
+            assert not any(stage.get("reason") == "from the cache" for stage in answer.json["stages"])
+
+
+def test_limited_key_removes_no_collection(guarded: Guarded) -> None:
+    before = guarded.server.ask("GET", "/collections/notes", key=guarded.keys["all"]).json
+    for name in ("limited", "limited reader"):
+        answer = guarded.server.ask("DELETE", "/collections/notes", key=guarded.keys[name])
+        assert "remove" in answer.detail(403) or "read-only" in answer.detail(403)
+    assert guarded.server.ask("GET", "/collections/notes", key=guarded.keys["all"]).json == before

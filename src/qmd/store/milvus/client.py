@@ -71,29 +71,30 @@ class Client:
         self, name: str, where: str, fields: Sequence[str], *, limit: int = MOST, reading: Reading = "fresh"
     ) -> list[Row]:
         """Some rows that fulfil a condition; none where the collection is not there."""
-        if not self.has(name):
-            return []
         return list(
-            self._call(
+            self._on(
+                name,
                 lambda client, options: client.query(
                     name, filter=where, output_fields=[*fields], limit=limit, **options
                 ),
                 reading,
             )
+            or ()
         )
 
     def all(
         self, name: str, where: str, fields: Sequence[str], *, reading: Reading = "strong", page: int = MOST
     ) -> Iterator[Row]:
         """Every row that fulfils a condition, page by page, by key."""
-        if not self.has(name):
-            return
-        pages = self._call(
+        pages = self._on(
+            name,
             lambda client, options: client.query_iterator(
                 name, batch_size=page, filter=where, output_fields=[*fields], **options
             ),
             reading,
         )
+        if pages is None:
+            return
         try:
             while rows := self._call(lambda _, __: pages.next(), reading):
                 yield from rows
@@ -121,13 +122,12 @@ class Client:
 
     def count(self, name: str, where: str, *, reading: Reading = "fresh") -> int:
         """How many rows fulfil a condition."""
-        if not self.has(name):
-            return 0
-        rows = self._call(
+        rows = self._on(
+            name,
             lambda client, options: client.query(name, filter=where, output_fields=["count(*)"], **options),
             reading,
         )
-        return int(rows[0]["count(*)"])
+        return int(rows[0]["count(*)"]) if rows is not None else 0
 
     def search(
         self,
@@ -141,10 +141,9 @@ class Client:
         depth: int = 0,
     ) -> list[list[tuple[float, Row]]]:
         """For each vector the nearest rows, best first, as (similarity, row). `depth` is HNSW's `ef`."""
-        if not self.has(name):
-            return [[] for _ in vectors]
         parameters = {"params": {"ef": depth}} if depth else {}
-        found = self._call(
+        found = self._on(
+            name,
             lambda client, options: client.search(
                 name,
                 data=[*vectors],
@@ -157,6 +156,8 @@ class Client:
             ),
             "fresh",
         )
+        if found is None:
+            return [[] for _ in vectors]
         return [[(float(hit["distance"]), hit["entity"]) for hit in hits] for hits in found]
 
     def has(self, name: str) -> bool:
@@ -206,7 +207,7 @@ class Client:
         """Delete what fulfils a condition."""
         if self.has(name):
             self._wrote = True
-            self._call(lambda client, options: client.delete(name, filter=where, timeout=_CALL_SECONDS))
+            self._on(name, lambda client, options: client.delete(name, filter=where, timeout=_CALL_SECONDS))
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
         """Delete the rows whose `field` is one of `values`, and that fulfil a condition."""
@@ -254,6 +255,27 @@ class Client:
         level = "Strong" if reading == "strong" else "Session" if self._wrote else "Bounded"
         with self.errors():
             return work(self._connected(), {"consistency_level": level, "timeout": _CALL_SECONDS})
+
+    def _on(
+        self, name: str, work: Callable[[Any, dict[str, Any]], Answer], reading: Reading = "strong"
+    ) -> Answer | None:
+        """The same with a collection; None if it is not there.
+
+        Another process may begin to serve the file between a look at what is loaded and the call: then the
+        collection is loaded, or its loading waited for, and the call repeated.
+        """
+        from qmd.store.milvus.failures import is_unloaded
+
+        for pause in (*_PAUSES, None):
+            if not self.has(name):
+                return None
+            try:
+                return self._call(work, reading)
+            except StoreError as error:
+                if pause is None or not is_unloaded(error.__cause__):
+                    raise
+                time.sleep(pause)
+        raise AssertionError("the last attempt answers or raises")
 
     def _connected(self) -> Any:
         with self._lock:

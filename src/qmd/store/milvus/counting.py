@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.errors import BusyError
-from qmd.store.base import Embedded
+from qmd.store.base import Embedded, Scope
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import tokens, vectors
@@ -48,13 +48,29 @@ class Counting(Leases):
     #: Lanes that are held here, by embedder.
     _lanes: dict[str, Lane]
 
-    def token_frequencies(self, embedder: str, tokens_asked: Sequence[int]) -> tuple[int, list[int]]:
+    def token_frequencies(
+        self, embedder: str, asked: Sequence[int], population: Sequence[str] | None = None
+    ) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
-        wanted = {_ALL_CHUNKS, *tokens_asked}
+        if population is not None:
+            return self._frequencies_within(embedder, asked, Scope(tuple(population)))
+        wanted = {_ALL_CHUNKS, *asked}
         known: Counter[int] = Counter()
         for row in self._client.among(tokens(embedder), "token", wanted, ["token", "chunks"]):
             known[int(row["token"])] += int(row["chunks"])
-        return known[_ALL_CHUNKS], [known[each] for each in tokens_asked]
+        return known[_ALL_CHUNKS], [known[each] for each in asked]
+
+    def _frequencies_within(self, embedder: str, asked: Sequence[int], scope: Scope) -> tuple[int, list[int]]:
+        """The same of the chunks of a scope; a text that several documents have counts for each of them."""
+        where = self._within(scope)
+        if where is None:
+            return 0, [0] * len(asked)
+        name, told = vectors(embedder), "array_length(tokens) > 0"
+        counts = {
+            each: self._client.count(name, f"{where} and array_contains(tokens, {each})")
+            for each in set(asked)
+        }
+        return self._client.count(name, f"{where} and {told}"), [counts[each] for each in asked]
 
     def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
         """(chunks embedded, token → in how many of them it occurs)."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from qmd.errors import StoreError
-from qmd.store.base import Applied, Changed
+from qmd.store.base import Applied, Changed, Scope
 from qmd.store.milvus.client import HEAVY, Reading, Row, literal, quoted
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.part import UNCOUNTED
@@ -31,6 +32,7 @@ _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "a
 _PIECE = MAX_TEXT // 4
 #: Up to so many documents, their average length is always that of now; beyond, of the last count.
 _COUNTED_ALWAYS = 50_000
+_BY_COLLECTION = "totals by collection"
 #: A larger index is counted anew once its number of documents has changed by this share.
 _STALE_SHARE = 0.01
 #: Documents that are put into terms together.
@@ -39,7 +41,7 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The documents of the index, and their length in terms together."""
+    """The documents of the index or of a part of it, and their length in terms together."""
 
     documents: int = 0
     length: int = 0
@@ -97,7 +99,13 @@ class DocumentsPart(Placing):
                 self._forget_state(*(UNCOUNTED + mark for mark in marks))
                 return
         counted = self._count("strong")
-        self._set_states({"totals": json.dumps([counted.documents, counted.length])})
+        total = _sum(counted.values())
+        self._set_states(
+            {
+                "totals": json.dumps([total.documents, total.length]),
+                _BY_COLLECTION: json.dumps({key: [of.documents, of.length] for key, of in counted.items()}),
+            }
+        )
         if marks:
             self._forget_state(*(UNCOUNTED + mark for mark in marks))
         self._client.settle()
@@ -253,23 +261,37 @@ class DocumentsPart(Placing):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _totals(self) -> Totals:
-        """Documents and terms of the whole index."""
+    def _totals(self, population: Sequence[str] | None = None) -> Totals:
+        """Documents and terms of the whole index, or of a population."""
+        if population is not None:
+            return self._totals_within(population)
         known = self._stored_totals()
         if known is not None and (known.documents > _COUNTED_ALWAYS or not self._states(UNCOUNTED)):
             return known
-        return self._count("fresh")
+        return _sum(self._count("fresh").values())
+
+    def _totals_within(self, population: Sequence[str]) -> Totals:
+        where = self._within(Scope(tuple(population)))
+        if where is None:
+            return Totals()
+        text = None if self._states(UNCOUNTED) else self._state(_BY_COLLECTION)
+        if text is None:
+            return _sum(self._count("fresh", where).values())
+        known = {int(key): Totals(*values) for key, values in json.loads(text).items()}
+        return _sum(known.get(each, Totals()) for each in self._numbers(population))
 
     def _stored_totals(self, reading: Reading = "fresh") -> Totals | None:
         text = self._state("totals", reading)
         return Totals(*json.loads(text)) if text is not None else None
 
-    def _count(self, reading: Reading) -> Totals:
-        lengths = [
-            int(row["length"])
-            for row in self._client.all(DOCUMENTS, "live == true", ["length"], reading=reading)
-        ]
-        return Totals(len(lengths), sum(lengths))
+    def _count(self, reading: Reading, where: str = "live == true") -> dict[int, Totals]:
+        """Documents and terms by collection."""
+        documents: Counter[int] = Counter()
+        terms: Counter[int] = Counter()
+        for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
+            documents[int(row["collection"])] += 1
+            terms[int(row["collection"])] += int(row["length"])
+        return {each: Totals(count, terms[each]) for each, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
         """Texts by their numbers."""
@@ -339,6 +361,11 @@ def _blank(identity: int, collection: int) -> dict[str, Any]:
 def _place(row: Row | None) -> tuple[Any, ...] | None:
     """What the chunks of a document know of it."""
     return None if row is None else (row["content"], row["author_folded"], row["date"])
+
+
+def _sum(totals: Iterable[Totals]) -> Totals:
+    found = list(totals)
+    return Totals(sum(each.documents for each in found), sum(each.length for each in found))
 
 
 def _cut(text: str) -> str:

@@ -12,8 +12,8 @@ _UNREACHABLE = (
     "unavailable",
     "deadline exceeded",
 )
-#: Milvus' number for a collection that is not there.
-_NO_COLLECTION = 100
+#: Milvus' numbers for a collection that is not there, and for one that is not loaded.
+_NO_COLLECTION, _NOT_LOADED = 100, 101
 _REFUSED = ("auth", "permission", "privilege", "credential", "token")
 
 
@@ -25,6 +25,11 @@ def kinds() -> tuple[type[Exception], ...]:
     except ImportError:
         return ()
     return MilvusException, grpc.RpcError, grpc.FutureTimeoutError
+
+
+def is_unloaded(error: BaseException | None) -> bool:
+    """Whether a call failed because the server has not loaded the collection, or is about to."""
+    return getattr(error, "code", None) == _NOT_LOADED
 
 
 def failure(error: Exception, address: Address) -> StoreError:

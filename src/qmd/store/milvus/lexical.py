@@ -4,6 +4,10 @@ A query runs in two steps, as on SQLite. *Candidates*: the best few hundred by i
 idf (`weights`), and the best of those that have all terms, which a filter finds. *Scores*: BM25 with the true
 frequencies and lengths, for the candidates alone. What Milvus cannot see, whether words stand side by side,
 is looked up in the candidates' texts.
+
+The vocabulary does not say in which collection a word is. So if statistics are to come from some collections
+only (a population), words that begin alike are looked up in the texts too. Then it makes no difference which
+words of other collections the vocabulary has.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from qmd.ranking import bm25
 from qmd.store.base import LexicalMatch, LexicalMatches
-from qmd.store.milvus.client import MOST, Client, Row, literal, quoted
+from qmd.store.milvus.client import HEAVY, MOST, Client, Row, literal, quoted
 from qmd.store.milvus.documents import DocumentsPart, Totals
 from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
@@ -46,11 +50,13 @@ class _Looked:
     dimensions: tuple[tuple[int, ...], ...]
     documents: int = 0
     idf: float = 0.0
+    #: Whether its dimensions may be those of other words.
+    is_vague: bool = False
 
     @property
     def is_phrase(self) -> bool:
-        """Whether its words have to stand side by side."""
-        return len(self.dimensions) > 1
+        """Whether texts have to be looked into: for words side by side, or for the words themselves."""
+        return len(self.dimensions) > 1 or self.is_vague
 
     @property
     def is_possible(self) -> bool:
@@ -65,12 +71,22 @@ class _Looked:
 class Lexical:
     """One search. Holds the fields of the documents that it looked into."""
 
-    def __init__(self, store: DocumentsPart, client: Client, totals: Totals, within: str) -> None:
+    def __init__(
+        self,
+        store: DocumentsPart,
+        client: Client,
+        totals: Totals,
+        within: str,
+        population: str | None = None,
+    ) -> None:
         self._store = store
         self._client = client
         self._totals = totals
         self._average = totals.length / totals.documents
         self._within = within
+        self._population = population
+        #: What the documents fulfil that statistics are taken from.
+        self._counted = population or "live == true"
         self._fields: dict[int, tuple[list[str], list[str], list[str]]] = {}
 
     def search(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
@@ -154,7 +170,8 @@ class Lexical:
             tuple(dict.fromkeys(dimension(form.tokens[at]) for form in forms))
             for at in range(len(term.tokens) - 1)
         ]
-        return _Looked(term, forms, (*head, tuple(last)))
+        vague = self._population is not None and any(form.prefix for form in forms)
+        return _Looked(term, forms, (*head, tuple(last)), is_vague=vague)
 
     def _existing(self, forms: Sequence[Pattern], last: Iterable[int]) -> list[int]:
         endings = [form.tokens[-1] for form in forms if not form.prefix]
@@ -165,14 +182,27 @@ class Lexical:
     def _words(self, beginning: str) -> list[str]:
         """The terms of the index that begin so."""
         where = f"term like {quoted(beginning + '%')}"
-        return [str(row["term"]) for row in self._client.query(TERMS, where, ["term"], limit=_EXPANSIONS)]
+        if self._population is None:
+            rows: Iterable[Row] = self._client.query(TERMS, where, ["term"], limit=_EXPANSIONS)
+        else:
+            rows = self._client.all(TERMS, where, ["term"], reading="fresh")
+        words = [str(row["term"]) for row in rows]
+        return words if len(words) <= _EXPANSIONS else self._of_population(words)[:_EXPANSIONS]
+
+    def _of_population(self, words: Sequence[str]) -> list[str]:
+        """The words that are in the population, in order: those of others must not take their place."""
+        known: set[int] = set()
+        fields = [f"terms_{at}" for at in range(TERM_FIELDS)]
+        for row in self._client.all(DOCUMENTS, self._counted, fields, reading="fresh", page=HEAVY):
+            known.update(int(each) for field in fields for each in row[field])
+        return sorted(word for word in words if dimension(word) in known)
 
     def _count(self, looked: Sequence[_Looked]) -> None:
-        """In how many documents of the index each term occurs."""
+        """In how many documents of the index, or of the population, each term occurs."""
         single = [entry for entry in looked if not entry.is_phrase and len(entry.dimensions[0]) == 1]
         vectors = [{entry.dimensions[0][0]: 1.0} for entry in single]
         listed = (
-            self._client.search(DOCUMENTS, "weights", vectors, "live == true", _LISTED, ["id"])
+            self._client.search(DOCUMENTS, "weights", vectors, self._counted, _LISTED, ["id"])
             if single
             else []
         )
@@ -184,11 +214,12 @@ class Lexical:
             if entry.is_phrase:
                 entry.documents = self._count_phrase(entry)
             elif len(entry.dimensions[0]) > 1 or entry.documents >= _LISTED:
-                entry.documents = self._client.count(DOCUMENTS, f"({entry.condition()}) and live == true")
+                where = f"({entry.condition()}) and {self._counted}"
+                entry.documents = self._client.count(DOCUMENTS, where)
 
     def _count_phrase(self, entry: _Looked) -> int:
         """Documents in which the words stand side by side; of very many, estimated from some."""
-        where = f"({entry.condition()}) and live == true"
+        where = f"({entry.condition()}) and {self._counted}"
         fields = ["id", "title", "path", "content"]
         rows = {
             int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_LOOKED_INTO)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -81,13 +82,17 @@ class Part:
 
     # -- conditions ----------------------------------------------------------------------------------------
 
+    def _numbers(self, names: Iterable[str]) -> list[int]:
+        """The numbers of collections, in order; those that were never indexed are left out."""
+        known = {fields["name"]: identity for identity, fields in self._collections().items()}
+        return sorted(known[name] for name in names if name in known)
+
     def _within(self, scope: Scope) -> str | None:
         """A scope as a condition on documents, and on their chunks; None where nothing can fulfil it."""
-        known = {fields["name"]: identity for identity, fields in self._collections().items()}
-        collections = [known[name] for name in scope.collections if name in known]
+        collections = self._numbers(scope.collections)
         if not collections:
             return None
-        conditions = ["live == true", f"collection in {literal(sorted(collections))}"]
+        conditions = ["live == true", f"collection in {literal(collections)}"]
         if scope.author is not None:
             conditions.append(f"author_folded == {quoted(author_key(scope.author))}")
         if scope.after is not None:

@@ -60,11 +60,14 @@ class MilvusStore(CollectionsPart, UpkeepPart):
         self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
     ) -> LexicalMatches:
         """The best documents by BM25; `longer`: where they are too few, also those with longer words."""
-        totals = self._totals()
+        totals = self._totals(scope.population)
         within = self._within(scope)
         if not query.terms or not totals.documents or within is None:
             return LexicalMatches((), 0.0, {})
-        return Lexical(self, self._client, totals, within).search(query, limit, longer)
+        population = None
+        if scope.population is not None:
+            population = self._within(Scope(scope.population))
+        return Lexical(self, self._client, totals, within, population).search(query, limit, longer)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -18,6 +18,11 @@ REMAKE = (
 )
 
 
+def state_of(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
+    """A value that is another one after every commit: both counters, by this connection or another."""
+    return db, db.pragma("data_version"), db.total_changes()
+
+
 class Database:
     """Connections to one index file. Safe to share between threads: each gets its own connection.
 

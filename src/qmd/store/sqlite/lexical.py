@@ -4,19 +4,25 @@ FTS5's own `bm25()` reads the whole posting list of every phrase to learn its do
 every match. So a query runs in two steps. *Candidates*: the best few hundred by `bm25()` over the terms that
 select, and, where the query asks for all terms, the best of those that have all. *Scores*: BM25 with our idf
 over all terms, for the candidates alone; common terms are then looked up at those rows only.
+
+`bm25()` counts in the whole table. If the statistics are to come from some collections only (a population),
+its formula is worked out here instead, row by row, and all counts are made in these collections' ranges. That
+costs more, in proportion to the documents that match in them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import apsw
 
 from qmd.ranking import bm25
 from qmd.store.base import LexicalMatch, LexicalMatches
-from qmd.store.sqlite.scopes import Within, row_condition
+from qmd.store.sqlite.database import state_of
+from qmd.store.sqlite.scopes import Within, ranges, row_condition
 from qmd.text.query import LexicalQuery, Term, longer_words
 
 #: A term in more than this share of the documents is common, in an index of at least this many documents.
@@ -31,6 +37,8 @@ _POOL, _POOL_FACTOR = 100, 3
 _ALL_FIRST = 6
 
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
+#: What FTS5's `bm25()` takes for the idf of a phrase that is in more than half of the documents.
+_LEAST_IDF = 1e-6
 
 
 @dataclass(slots=True)
@@ -50,29 +58,53 @@ def phrase(tokens: Iterable[str], prefix: bool = False) -> str:
 
 def expression(term: Term) -> str:
     """A term as an FTS5 expression."""
-    own = phrase(term.tokens, term.prefix)
-    if not term.alternatives:
-        return own
-    return f"({' OR '.join((own, *map(phrase, term.alternatives)))})"
+    own, *others = phrases(term)
+    return f"({' OR '.join((own, *others))})" if others else own
 
 
-def _phrases(term: Term) -> int:
-    return 1 + len(term.alternatives)
+def phrases(term: Term) -> list[str]:
+    """The FTS5 phrases of a term's expression, in order."""
+    return [phrase(term.tokens, term.prefix), *map(phrase, term.alternatives)]
+
+
+def _any(entries: Sequence[_Weighted]) -> str:
+    return " OR ".join(expression(entry.term) for entry in entries)
+
+
+def _all(entries: Sequence[_Weighted]) -> str:
+    return " AND ".join(expression(entry.term) for entry in entries)
 
 
 class Lexical:
-    """Full-text search on one connection at a time; holds nothing but the connection's scoring function."""
+    """Full-text search on one connection at a time; keeps the connection's scoring functions, and totals."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
         self._idf: Sequence[float] = ()
         self._owner: Sequence[int] = ()
         self._average = 0.0
+        #: The ranges of rows that statistics are taken from; None: the whole table.
+        self._population: tuple[tuple[int, int], ...] | None = None
+        self._phrase_idf: Sequence[float] = ()
+        self._known_totals: tuple[object, dict[object, tuple[int, float]]] = (None, {})
         db.register_fts5_function("qmd_bm25", self._score_row)
+        db.register_fts5_function("qmd_rank", self._rank_row)
         db.register_fts5_function("qmd_totals", _totals)
+        db.register_fts5_function("qmd_length", _length)
 
-    def search(self, query: LexicalQuery, within: Within, limit: int, longer: bool = True) -> LexicalMatches:
-        """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms."""
+    def search(
+        self,
+        query: LexicalQuery,
+        within: Within,
+        limit: int,
+        longer: bool = True,
+        population: Sequence[int] | None = None,
+    ) -> LexicalMatches:
+        """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms.
+
+        `population` are the ids of the collections that statistics are taken from; None: the whole index.
+        """
+        self._population = None if population is None else tuple(ranges(population))
         documents, self._average = self._totals()
         if not query.terms or not documents or within.is_empty:
             return LexicalMatches((), 0.0, {})
@@ -112,11 +144,11 @@ class Lexical:
         if len(required) <= _ALL_FIRST and len(has_all) >= limit:
             candidates = list(has_all)  # nothing else can come into the answer
         else:
-            candidates = self._candidates(_any(selecting), query.negative, within, pool)
+            candidates = self._candidates(selecting, query.negative, within, pool)
             if len(candidates) < limit and common:
                 # The terms that select gave too few: the common ones have to be scanned after all.
                 selecting, common = list(known), []
-                candidates = self._candidates(_any(selecting), query.negative, within, pool)
+                candidates = self._candidates(selecting, query.negative, within, pool)
             candidates = [*candidates, *has_all.difference(candidates)]
         scored = self._scores(candidates, selecting, common)
         first = has_all if len(required) <= _ALL_FIRST else set()
@@ -132,29 +164,30 @@ class Lexical:
         """Documents with every required term, the best by their rarer terms where there are many."""
         rare = sorted(required, key=lambda entry: entry.documents)
         lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
-        everything = " AND ".join(expression(entry.term) for entry in rare)
         if len(lead) == len(rare) or within.few is not None:
-            return self._candidates(everything, negative, within, pool)
+            return self._candidates(rare, negative, within, pool, joined=_all)
         # Ranking by the rare terms, among the documents that have all: scoring the common ones would read
         # their whole posting lists.
-        rarest = " AND ".join(expression(entry.term) for entry in lead)
-        return self._candidates(rarest, (), within, pool, among=_without(everything, negative))
+        among = _without(_all(rare), negative)
+        return self._candidates(lead, (), within, pool, joined=_all, among=among)
 
     def _candidates(
         self,
-        match: str,
+        entries: Sequence[_Weighted],
         negative: Sequence[Term],
         within: Within,
         pool: int,
+        joined: Callable[[Sequence[_Weighted]], str] = _any,
         among: str | None = None,
     ) -> list[int]:
         """The best `pool` of the documents that match; where a filter lets few through, all of them."""
+        match = joined(entries)
         filters, bound = row_condition(within)
         if among is not None:
             filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound = (*bound, among)
         if within.few is None:
-            filters += f" ORDER BY bm25(documents_fts, {_WEIGHTS}) LIMIT ?"
+            filters += f" ORDER BY {self._order(entries)} LIMIT ?"
             bound = (*bound, pool)
         rows = self.db.execute(
             f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}",
@@ -173,7 +206,7 @@ class Lexical:
             return []
         entries = [*selecting, *common]
         match = _any(entries)
-        owners = [at for at, entry in enumerate(entries) for _ in range(_phrases(entry.term))]
+        owners = [at for at, entry in enumerate(entries) for _ in phrases(entry.term)]
         low, high = min(candidates), max(candidates)
         self._owner = owners
         self._idf = [entry.idf for entry in entries]
@@ -197,12 +230,11 @@ class Lexical:
             return []
         # Stems shorter than the word would bring other words in; here only longer ones are wanted.
         terms = [replace(term, alternatives=()) for term in terms]
-        match = " OR ".join(expression(term) for term in terms)
+        entries = [_Weighted(term, 1, bm25.idf(documents, max(1, documents // 50))) for term in terms]
         pool = limit + len(found)
         candidates = [
-            row for row in self._candidates(match, query.negative, within, pool) if row not in found
+            row for row in self._candidates(entries, query.negative, within, pool) if row not in found
         ]
-        entries = [_Weighted(term, 1, bm25.idf(documents, max(1, documents // 50))) for term in terms]
         scored = self._scores(candidates, entries, ())
         scored.sort(key=lambda row: (-row[1], row[0]))
         return [LexicalMatch(document, score, "longer") for document, score in scored[:limit]]
@@ -212,7 +244,9 @@ class Lexical:
         return _Weighted(term, count, bm25.idf(documents, count))
 
     def frequency(self, term: Term) -> int:
-        """In how many documents a term occurs; for common single terms, as of the last count."""
+        """In how many documents a term occurs; for common single terms of the index, as of the last count."""
+        if self._population is not None:
+            return self._count(expression(term))
         if len(term.tokens) == 1 and not term.prefix:
             row = self.db.execute("SELECT documents FROM common_terms WHERE term = ?", term.tokens).fetchone()
             if row is None:
@@ -225,13 +259,66 @@ class Lexical:
         ).fetchone()
         return int(row[0]) if row else 0
 
+    def _count(self, match: str) -> int:
+        """How many documents of the population match."""
+        # A range at a time reaches into FTS5, so that no more is read than what is in it.
+        return sum(
+            int(row[0])
+            for low, high in self._population or ()
+            for row in self.db.execute(
+                "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ? AND rowid BETWEEN ? AND ?",
+                (match, low, high),
+            )
+        )
+
+    def _order(self, entries: Sequence[_Weighted]) -> str:
+        """The SQL to order the matches of some terms by."""
+        if self._population is None:
+            return f"bm25(documents_fts, {_WEIGHTS})"
+        documents, _ = self._totals()
+        found = [self._count(each) for entry in entries for each in phrases(entry.term)]
+        self._phrase_idf = [
+            max(_LEAST_IDF, math.log((documents - count + 0.5) / (count + 0.5))) for count in found
+        ]
+        return "qmd_rank(documents_fts)"
+
     def _totals(self) -> tuple[int, float]:
-        """The number of documents and their average length in terms."""
+        """The number of documents of the population, and their average length in terms."""
+        if self._population is not None:
+            return self._totals_within(self._population)
         row = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").fetchone()
         if row is None:
             return 0, 0.0
         count, terms = map(int, str(row[0]).split())
         return count, terms / count
+
+    def _totals_within(self, population: tuple[tuple[int, int], ...]) -> tuple[int, float]:
+        """The same of some ranges of rows; counted once for each state of the index."""
+        state = state_of(self.db)
+        if self._known_totals[0] != state:
+            self._known_totals = (state, {})
+        known = self._known_totals[1]
+        if population not in known:
+            count = terms = 0
+            for low, high in population:
+                for (length,) in self.db.execute(
+                    "SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid BETWEEN ? AND ?",
+                    (low, high),
+                ):
+                    count, terms = count + 1, terms + int(length)
+            known[population] = count, terms / count if count else 0.0
+        return known[population]
+
+    def _rank_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
+        """What `bm25()` gives the row at hand, operation by operation; called by SQLite."""
+        norm = bm25.K1 * (1 - bm25.B + bm25.B * api.column_size(-1) / self._average)
+        title, body, path = bm25.FIELD_WEIGHTS
+        score = 0.0
+        for at, idf in enumerate(self._phrase_idf):
+            titles, bodies, paths = api.phrase_locations(at)
+            frequency = title * len(titles) + body * len(bodies) + path * len(paths)
+            score += idf * ((frequency * (bm25.K1 + 1.0)) / (frequency + norm))
+        return -1.0 * score
 
     def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
         """BM25 of the row at hand; called by SQLite."""
@@ -253,8 +340,9 @@ def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
     return f"{api.row_count} {api.column_total_size(-1)}"
 
 
-def _any(entries: Sequence[_Weighted]) -> str:
-    return " OR ".join(expression(entry.term) for entry in entries)
+def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
+    """The length of a document in terms; called by SQLite."""
+    return api.column_size(-1)
 
 
 def _without(match: str, negative: Sequence[Term]) -> str:

@@ -228,6 +228,17 @@ def _symbols(db: apsw.Connection) -> None:
         )
 
 
+_CHUNK_TOKENS = """
+-- A chunk's distinct token ids (uint32), from which rarities among some collections are counted. NULL for a
+-- chunk that an earlier version or another store made.
+ALTER TABLE content_vectors ADD COLUMN tokens BLOB;
+"""
+
+
+def _chunk_tokens(db: apsw.Connection) -> None:
+    db.execute(_CHUNK_TOKENS)
+
+
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _initial,
@@ -236,5 +247,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _vector_sets,
     _roots,
     _symbols,
+    _chunk_tokens,
 )
 VERSION = len(MIGRATIONS)

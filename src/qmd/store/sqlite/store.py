@@ -27,6 +27,7 @@ class SqliteStore(CollectionsPart, DocumentsPart, SetsPart, LeasesPart, CopyingP
         self._local = threading.local()
         self._blocks = OrderedDict()
         self._leased_to = {}
+        self._frequencies = {}
         self._resident = 0
         self._block_lock = threading.Lock()
 
@@ -49,7 +50,10 @@ class SqliteStore(CollectionsPart, DocumentsPart, SetsPart, LeasesPart, CopyingP
             engine: Lexical | None = getattr(self._local, "lexical", None)
             if engine is None or engine.db is not db:
                 engine = self._local.lexical = Lexical(db)
-            return engine.search(query, narrowed(db, self._within(scope)), limit, longer)
+            counted = None
+            if scope.population is not None:
+                counted = self._collection_ids(Scope(scope.population))
+            return engine.search(query, narrowed(db, self._within(scope)), limit, longer, counted)
 
     def close(self) -> None:
         """Close the file."""

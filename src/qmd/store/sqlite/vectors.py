@@ -13,6 +13,7 @@ import apsw
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
 from qmd.store.records import other_dimension
 from qmd.store.sqlite.blocks import append
+from qmd.store.sqlite.database import state_of
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.scopes import Within, condition, passing
 from qmd.types import Chunk
@@ -28,6 +29,8 @@ _RESCORED = 50
 _EXACT = 2_000
 #: Filters whose chunks are kept between searches.
 _FILTERS = 8
+#: Chunks whose tokens are counted at a time, and populations whose counts are kept between searches.
+_COUNTED, _FREQUENCIES = 20_000, 8
 #: Blocks that are kept decoded between searches: at most this many bytes.
 _RESIDENT_BYTES = 1 << 30
 
@@ -43,6 +46,8 @@ class VectorsPart(Part):
     _blocks: OrderedDict[_Key, tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
     _resident: int
     _block_lock: threading.Lock
+    #: Token frequencies among some collections, with the blocks that they were counted in.
+    _frequencies: dict[object, tuple[list[tuple[int, int]], tuple[int, NDArray[np.int64]]]]
     _local: threading.local
 
     def has_vectors(self, embedder: str, scope: Scope) -> bool:
@@ -55,7 +60,7 @@ class VectorsPart(Part):
         within = self._within(scope)
         filters, values = condition(within)
         with self._database.snapshot() as db:
-            state = _state(db)
+            state = state_of(db)
             known: tuple[object, dict[object, int]] | None = getattr(self._local, "pending", None)
             if known is None or known[0] != state:
                 known = self._local.pending = (state, {})
@@ -154,8 +159,13 @@ class VectorsPart(Part):
                 found.append(Sampled(title or "", text[start:end], values))
             return found
 
-    def token_frequencies(self, embedder: str, tokens: Sequence[int]) -> tuple[int, list[int]]:
+    def token_frequencies(
+        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
+    ) -> tuple[int, list[int]]:
         """(chunks embedded, in how many of them each token occurs)."""
+        if population is not None:
+            chunks, frequencies = self._frequencies_within(embedder, Scope(tuple(population)))
+            return chunks, [int(frequencies[each]) if each < len(frequencies) else 0 for each in tokens]
         with self._database.snapshot() as db:
             row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
             if row is None:
@@ -169,6 +179,41 @@ class VectorsPart(Part):
                 ).fetchone()
                 counts.append(found[0] if found else 0)
             return chunks, counts
+
+    def _frequencies_within(self, embedder: str, scope: Scope) -> tuple[int, NDArray[np.int64]]:
+        """(chunks, occurrences by token) of a scope's collections; once for each state of their blocks."""
+        import numpy as np
+
+        with self._database.snapshot() as db:
+            blocks = sorted(self._block_rows(embedder, scope))
+            asked = (embedder, scope.collections, self._database.identity())
+            known = self._frequencies.get(asked)
+            if known is not None and known[0] == blocks:
+                return known[1]
+            listed = json.dumps([identity for identity, _ in blocks])
+            rows = db.execute(
+                "SELECT ids FROM vectors_vec WHERE id IN (SELECT value FROM json_each(?))", (listed,)
+            )
+            ids = np.concatenate([np.zeros(0, np.int64), *(np.frombuffer(row[0], np.int64) for row in rows)])
+            chunks, frequencies = 0, np.zeros(0, np.int64)
+            # A text that several collections have is in the blocks of each.
+            ids = np.unique(ids[ids > 0])
+            for at in range(0, len(ids), _COUNTED):
+                found = [
+                    row[0]
+                    for row in db.execute(
+                        "SELECT tokens FROM content_vectors WHERE tokens IS NOT NULL "
+                        "AND id IN (SELECT value FROM json_each(?))",
+                        (json.dumps(ids[at : at + _COUNTED].tolist()),),
+                    )
+                ]
+                added = np.bincount(np.frombuffer(b"".join(found), np.uint32), minlength=len(frequencies))
+                added[: len(frequencies)] += frequencies
+                chunks, frequencies = chunks + len(found), added
+            self._frequencies[asked] = (blocks, (chunks, frequencies))
+            while len(self._frequencies) > _FREQUENCIES:
+                self._frequencies.pop(next(iter(self._frequencies)), None)
+            return chunks, frequencies
 
     def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
         """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
@@ -205,7 +250,7 @@ class VectorsPart(Part):
                 ).fetchall()
                 if rows:
                     matrix = np.frombuffer(b"".join(row[5] for row in rows), dtype=np.float16)
-                    cosines = matrix.reshape(len(rows), -1).astype(np.float32) @ vector
+                    cosines = _cosines(matrix.reshape(len(rows), -1), vector)
                     best = int(cosines.argmax())
                     found[document] = ChunkMatch(document, Chunk(*rows[best][:5]), float(cosines[best]))
         return found
@@ -231,7 +276,7 @@ class VectorsPart(Part):
         before: object
         known: dict[tuple[str, Within], NDArray[np.int64]]
         before, known = getattr(self._local, "chosen", (None, {}))
-        if before != (state := _state(db)) or len(known) >= _FILTERS:
+        if before != (state := state_of(db)) or len(known) >= _FILTERS:
             known = {}
             self._local.chosen = (state, known)
         if (embedder, within) in known:
@@ -314,11 +359,6 @@ class VectorsPart(Part):
         return block
 
 
-def _state(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
-    """What is another after every commit: both counters together, by this connection or another."""
-    return db, db.pragma("data_version"), db.total_changes()
-
-
 def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]) -> int:
     return sum(part.nbytes for part in block)
 
@@ -361,11 +401,11 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
     if not wanted or not wanted[0]:
         return None
     ids: list[int] = []
-    for chunk, vector in zip(item.chunks, item.vectors.astype(np.float16), strict=True):
+    for chunk, vector, tokens in zip(item.chunks, item.vectors.astype(np.float16), item.tokens, strict=True):
         db.execute(
             "INSERT INTO content_vectors "
-            "(embedder_id, content_id, seq, start, end, first_line, last_line, vector) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "(embedder_id, content_id, seq, start, end, first_line, last_line, vector, tokens) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 embedder,
                 item.content,
@@ -375,10 +415,21 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
                 chunk.first_line,
                 chunk.last_line,
                 vector.tobytes(),
+                # A chunk without tokens was copied from another store, which does not tell them.
+                np.unique(np.asarray(tokens, np.uint32)).tobytes() if len(tokens) else None,
             ),
         )
         ids.append(int(db.last_insert_rowid()))
     return ids
+
+
+def _cosines(matrix: NDArray[np.float16], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The product of each row with a vector, to the bit the same whatever other rows there are."""
+    import numpy as np
+
+    # Not `@`, which adds up in an order that depends on where a row stands.
+    cosines: NDArray[np.float32] = (matrix.astype(np.float32) * vector).sum(axis=1)
+    return cosines
 
 
 def _rescored(
@@ -395,7 +446,7 @@ def _rescored(
     if not rows:
         return []
     matrix = np.frombuffer(b"".join(row[6] for row in rows), dtype=np.float16).reshape(len(rows), -1)
-    cosines = matrix.astype(np.float32) @ vector
+    cosines = _cosines(matrix, vector)
     scored = [(float(cosine), row[0], Chunk(*row[1:6])) for cosine, row in zip(cosines, rows, strict=True)]
     scored.sort(key=lambda entry: (-entry[0], entry[1], entry[2].seq))
     return scored
@@ -411,9 +462,11 @@ def _documents(
     for cosine, content, chunk in scored:
         if content in seen:
             continue
+        if len(matches) >= limit and cosine < matches[-1].similarity:
+            break
         seen.add(content)
         rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
         matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
-        if len(matches) >= limit:
-            break
+    # Of equals the order of the texts' numbers would tell which of them another collection had before.
+    matches.sort(key=lambda match: (-match.similarity, match.document))
     return matches[:limit]

@@ -1,0 +1,242 @@
+"""A restricted index answers as an index that holds the visible collections only, to the last digit."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import qmd
+from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.store.opening import open_store
+from qmd.text.query import parse
+from tests.store.material import changed, config, everything
+
+VISIBLE, HIDDEN = ("a", "c"), ("b", "d")
+#: Few words, so that documents and queries share them; several begin alike.
+WORDS = (
+    "milestones hunter hunters hunter2 hunter3 hunted heron heronry water deploy deployment deploying the of "
+    "部署服务 备份数据库"
+).split()
+QUERIES = (
+    "milestones hunter2",
+    "milestones hunter3",
+    "hunt*",
+    "h*",
+    '"heron water"',
+    '"milestones hunt"*',
+    "heron -water",
+    "deploy",
+    "dep",
+    "部署 数据",
+    "the of",
+    "nothinglikethis",
+)
+REFERENCES = (
+    "a/0.md",
+    "b/0.md",
+    "0.md",
+    "1.md",
+    "sub/0.md",
+    "b/nothing.md",
+    "d/0.mx",
+    "qmd://b/0.md",
+    "qmd://d",
+    "*.md",
+    "b/*.md",
+    "a/0.md, b/0.md, 1.md, none.md",
+)
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(
+    lambda words: f"# {words[0]}\n\n{' '.join(words)}.\n"
+)
+folders = st.dictionaries(
+    st.sampled_from(["0.md", "1.md", "2.md", "sub/0.md", "heron.md", "hunter2.md"]), texts, max_size=6
+)
+libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
+
+
+# Shrinking would take minutes: an example makes two indexes and asks them hundreds of questions.
+@settings(
+    max_examples=6,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(files=libraries, again=st.booleans())
+def test_restricted_index_answers_as_an_index_without_the_others(
+    environ: dict[str, str], files: dict[str, dict[str, str]], again: bool
+) -> None:
+    if again:
+        # The very texts that may be seen, among those that may not.
+        files["b"] = {**files["a"], **files["b"]}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        root = Path(folder)
+        _write(root, files)
+        whole = opened.enter_context(qmd.open_index(root / "whole.sqlite", environ=environ))
+        alone = opened.enter_context(qmd.open_index(root / "alone.sqlite", environ=environ))
+        # Hidden collections lie between the visible ones, and before them in the order of indexing.
+        for name in ("b", "a", "d", "c"):
+            whole.add_collection(str(root / name), name)
+        for name in ("a", "c"):
+            alone.add_collection(str(root / name), name)
+        whole.embed()
+        alone.embed()
+        # Answers of the whole index must not come out of a cache that both share.
+        whole.query("milestones hunter2", limit=None)
+        restricted = whole.limited(VISIBLE)
+        for got, wanted in zip(_answers(restricted, files), _answers(alone, files), strict=True):
+            assert got == wanted
+
+
+def _write(root: Path, files: Mapping[str, Mapping[str, str]]) -> None:
+    for collection, texts in files.items():
+        (root / collection).mkdir()
+        for name, text in texts.items():
+            path = root / collection / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterator[object]:
+    """All that can be asked of an index: every answer, or error, without what time and place make of it."""
+    for query in QUERIES:
+        for limit, names in ((None, ()), (None, ("a",)), (1, ())):
+            more: dict[str, Any] = {"limit": limit, "collections": names, "explain": True, "full": True}
+            yield query, "search", _told(lambda: index.search(query, **more))  # noqa: B023 - called at once
+        more = {"limit": None, "collections": (), "explain": True, "full": True}
+        yield query, "vsearch", _told(lambda: index.vsearch(query, min_score=0, **more))  # noqa: B023
+        yield query, "query", _told(lambda: index.query(query, **more))  # noqa: B023
+    yield _told(lambda: index.search("heron", collections=["b"]))
+    yield _told(lambda: index.search("heron", collections=["nowhere"]))
+    digests = [f"#{_digest(text)[:6]}" for each in files.values() for text in each.values()]
+    for reference in (*REFERENCES, *digests):
+        yield reference, "get", _told(lambda: index.get(reference))  # noqa: B023
+        yield reference, "multi_get", _told(lambda: index.multi_get(reference))  # noqa: B023
+        yield reference, "documents", _told(lambda: index.documents(reference))  # noqa: B023
+    yield _told(index.authors)
+    yield _told(index.documents)
+    yield _told(index.contexts)
+    status = index.status()
+    yield status.total_documents, status.needs_embedding, status.has_vector_index
+    yield [(each.name, each.documents, each.bytes) for each in status.collections]
+
+
+def _told(ask: Callable[[], Any]) -> object:
+    try:
+        answer = ask()
+    except qmd.QmdError as error:
+        return type(error), {key: value for key, value in vars(error).items() if key != "args"}, str(error)
+    return _timeless([asdict(each) for each in answer] if isinstance(answer, list) else asdict(answer))
+
+
+def _timeless(value: Any) -> Any:
+    """A value without times, and without the numbers that an index gives to documents."""
+    if isinstance(value, dict):
+        left_out = ("milliseconds", "id")
+        return {key: _timeless(each) for key, each in value.items() if key not in left_out}
+    if isinstance(value, (list, tuple)):
+        return [_timeless(each) for each in value]
+    return value
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- large indexes, in which searches do not look at everything --------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """(a store with much that may not be seen, a store with what may), each beyond 4,000 documents."""
+    draw = random.Random(7)
+    words = [f"w{number}" for number in range(400)]
+    weights = [1 / (number + 1) for number in range(len(words))]
+
+    def documents(count: int) -> dict[str, str]:
+        return {
+            f"{number}.md": " ".join(draw.choices(words, weights, k=draw.randint(3, 25)))
+            for number in range(count)
+        }
+
+    files = {"b": documents(2_000), "a": documents(4_500), "d": documents(2_000), "c": documents(300)}
+    folder = tmp_path_factory.mktemp("large")
+    with ExitStack() as opened:
+        stores = []
+        for names in (("b", "a", "d", "c"), ("a", "c")):
+            store = open_store(str(folder / f"{'-'.join(names)}.sqlite"), None, {})
+            opened.callback(store.close)
+            store.sync(config(*names))
+            for name in names:
+                store.apply(name, [changed(path, text) for path, text in files[name].items()], [], [])
+            store.refresh_statistics(force=True)
+            stores.append(store)
+        yield stores[0], stores[1]
+
+
+@pytest.mark.parametrize("limit", [5, 200])
+@pytest.mark.parametrize("scope", [("a", "c"), ("c",)], ids=str)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "w1",
+        "w1 w2",
+        "w1 w2 w3 w90",
+        "w300 w200 w1",
+        "w1 w2 w3 w4 w5 w6 w7 w8",
+        "w3*",
+        "w1 w2 -w3",
+        '"w1 w2"',
+        "w399 w",
+        "zz w398",
+    ],
+)
+def test_restricted_search_takes_the_same_candidates(
+    large: tuple[Store, Store], query: str, scope: tuple[str, ...], limit: int
+) -> None:
+    whole, alone = large
+    within = Scope(scope, population=("a", "c"))
+    restricted = _rows(whole, whole.lexical(parse(query), within, limit))
+    assert restricted == _rows(alone, alone.lexical(parse(query), Scope(scope), limit))
+    assert restricted == _rows(alone, alone.lexical(parse(query), within, limit))
+
+
+def _rows(store: Store, found: LexicalMatches) -> object:
+    files = store.documents([match.document for match in found.matches])
+    return (
+        [(files[match.document].file, match.score, match.tier) for match in found.matches],
+        found.bound,
+        found.idf,
+    )
+
+
+def test_whole_index_keeps_its_own_statistics(large: tuple[Store, Store]) -> None:
+    whole, _ = large
+    everywhere = whole.lexical(parse("w1 w90"), everything("a"), 5)
+    counted = whole.lexical(parse("w1 w90"), Scope(("a",), population=("a", "b", "c", "d")), 5)
+    assert everywhere == counted
+    assert everywhere.idf != whole.lexical(parse("w1 w90"), Scope(("a",), population=("a",)), 5).idf
+
+
+def test_hidden_documents_change_no_statistics(large: tuple[Store, Store]) -> None:
+    """A change elsewhere is not seen, one in a visible collection is."""
+    whole, _ = large
+    within = Scope(("c",), population=("c",))
+    before = whole.lexical(parse("w1"), within, 5)
+    whole.apply("d", [changed("new.md", "w1 w1 w1")], [], [])
+    assert whole.lexical(parse("w1"), within, 5) == before
+    whole.apply("c", [changed("new.md", "nothing of it")], [], [])
+    assert whole.lexical(parse("w1"), within, 5).idf != before.idf
+    assert Counter(whole.manifest("c"))["new.md"]
