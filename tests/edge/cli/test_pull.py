@@ -112,7 +112,7 @@ def test_what_was_fetched_is_kept_for_the_next_run(puller: User, mirror: Mirror)
     mirror.breaks = [300_000, 0, 0, 0]
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
-    assert "run the command again to go on" in result.stderr
+    assert "run the command again to resume" in result.stderr
     assert not place(puller).exists()
     puller.ok("pull", NAME)
     assert mirror.asked[-1][1] == "bytes=300000-"
@@ -129,7 +129,7 @@ def test_a_file_that_is_not_what_its_checksum_says_is_not_kept(puller: User, mir
     mirror.checksum = "0" * 64
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
-    assert "not what its checksum says" in result.stderr
+    assert "does not match its checksum" in result.stderr
     assert not [path for path in place(puller).parent.iterdir() if path.suffix != ".lock"]
 
 
@@ -185,5 +185,5 @@ def test_no_other_command_fetches_a_model(puller: User, mirror: Mirror) -> None:
     for args in (["status"], ["models"], ["query", "review"], ["vsearch", "review"], ["embed"], ["doctor"]):
         puller.invoke(*args)
     assert mirror.asked == []
-    assert "small is not here" in puller.invoke("embed").stderr.replace("'", "").replace("Model ", "")
+    assert "small is not downloaded" in puller.invoke("embed").stderr.replace("'", "").replace("Model ", "")
     assert f"qmd pull {NAME}" in puller.invoke("embed").stderr

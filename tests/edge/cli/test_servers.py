@@ -146,9 +146,9 @@ def vectors(*rows: Any) -> Reply:
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered 302"),
         (vectors(*[[1.0, 0.0]] * (len(FILES) - 1), [1.0]), "embeddings of different dimensions"),
         (vectors([1.0, 0.0]), f"1 entries for {len(FILES)} texts"),
-        (vectors(*[["a"]] * len(FILES)), "embeddings of different dimensions, or of no numbers"),
-        (vectors(*[[0.0, 0.0]] * len(FILES)), "an embedding without a direction"),
-        (vectors(*[[float("nan")]] * len(FILES)), "an embedding without a direction"),
+        (vectors(*[["a"]] * len(FILES)), "embeddings of different dimensions, or not of numbers"),
+        (vectors(*[[0.0, 0.0]] * len(FILES)), "an embedding that is zero or not finite"),
+        (vectors(*[[float("nan")]] * len(FILES)), "an embedding that is zero or not finite"),
         (as_json({"data": "none"}), "no list of embeddings"),
         (as_json([]), "no list of embeddings"),
     ],
@@ -241,7 +241,7 @@ def test_the_key_may_be_in_a_file_that_the_configuration_names(served: User, ser
     config.write_text(config.read_text() + "models:\n  openai_api_key_file: ~/key\n", encoding="utf-8")
     assert "cannot be read" in served.invoke("embed").stderr
     (served.home / "key").write_text("from a file\n", encoding="utf-8")
-    assert "that is no key" in served.invoke("embed").stderr
+    assert "not a valid API key" in served.invoke("embed").stderr
     (served.home / "key").write_text(KEY + "\n", encoding="utf-8")
     served.ok("embed")
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}

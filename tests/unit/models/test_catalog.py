@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from qmd.models.catalog import CARDS, ModelCard, find
-from qmd.models.llama.files import described
+from qmd.models.catalog import CARDS, ModelCard, find_card
+from qmd.models.llama.backend import with_header
 from qmd.models.llama.gguf import Header
 
 GEMMA = ("task: search result | query: {text}", "title: {title} | text: {text}")
@@ -20,7 +20,7 @@ BGE = ("Represent this sentence for searching relevant passages: {text}", "{text
 
 
 def card(spec: str) -> ModelCard:
-    found = find(spec, "embed")
+    found = find_card(spec, "embed")
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def header(**values: Any) -> Header:
 
 @pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
 def test_a_file_that_does_not_say_how_it_pools_and_ends_is_used_as_its_family_is(spec: str) -> None:
-    silent = described(card(spec), header())
+    silent = with_header(card(spec), header())
     assert silent.pooling == "last"
     assert silent.query_prompt == QWEN[0] + "<|endoftext|>"
     assert silent.document_prompt == "{text}<|endoftext|>"
@@ -73,5 +73,5 @@ def test_a_file_that_does_not_say_how_it_pools_and_ends_is_used_as_its_family_is
 
 def test_a_file_that_says_so_itself_is_believed() -> None:
     own = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
-    said = described(card("Qwen3-Embedding-0.6B"), header(**own))
+    said = with_header(card("Qwen3-Embedding-0.6B"), header(**own))
     assert (said.pooling, said.query_prompt, said.document_prompt) == ("", *QWEN)

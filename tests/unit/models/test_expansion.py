@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.errors import ModelError
-from qmd.models.lines import MOST, variants
+from qmd.models.expansion import MAX_VARIANTS, parse_variants
 
 
 def read(
     answer: str, query: str = "database backup", intent: str | None = None
 ) -> list[tuple[str | None, str]]:
-    return [(each.kind, each.query) for each in variants(answer, query, "model", intent)]
+    return [(each.kind, each.query) for each in parse_variants(answer, query, "model", intent)]
 
 
 def test_lines_are_read_however_a_model_decorates_them() -> None:
@@ -76,5 +76,5 @@ def test_whatever_a_model_writes_there_are_at_most_five_and_all_are_of_the_form(
         found = read(answer)
     except ModelError:
         return
-    assert 0 < len(found) <= MOST
+    assert 0 < len(found) <= MAX_VARIANTS
     assert all(kind in ("lex", "vec", "hyde") and "\n" not in text for kind, text in found)
