@@ -14,7 +14,7 @@ import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,10 +115,9 @@ def import_(bundle: Path, cache_dir: Path, on_bytes: OnBytes) -> list[ImportedMo
 def _add(archive: tarfile.TarFile, card: ModelCard, file: Path, progress: _Progress) -> BundledModel:
     with file.open("rb") as data:
         reader = _HashingReader(data, progress)
-        size = os.fstat(data.fileno()).st_size
-        member = BundledModel(card.name, card.source, size, "", card.license).member
-        archive.addfile(_header(member, size), reader)
-    return BundledModel(card.name, card.source, size, reader.hexdigest(), card.license)
+        entry = BundledModel(card.name, card.source, os.fstat(data.fileno()).st_size, "", card.license)
+        archive.addfile(_header(entry.member, entry.size), reader)
+    return replace(entry, sha256=reader.hexdigest())
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:

@@ -67,7 +67,7 @@ def refused(user: User, bundle: Path) -> str:
     return result.stderr
 
 
-def test_models_go_from_one_machine_to_another(bundle: Path, receiver: User) -> None:
+def test_import_copies_the_exported_models(bundle: Path, receiver: User) -> None:
     said = receiver.ok("models", "import", str(bundle))
     for source, content in zip(SOURCES, CONTENTS, strict=True):
         assert place(receiver, source).read_bytes() == content
@@ -75,7 +75,7 @@ def test_models_go_from_one_machine_to_another(bundle: Path, receiver: User) -> 
         assert str(place(receiver, source)) in said
 
 
-def test_an_import_passes_over_what_is_here(bundle: Path, receiver: User) -> None:
+def test_import_skips_existing_models(bundle: Path, receiver: User) -> None:
     receiver.ok("models", "import", str(bundle))
     place(receiver, SOURCES[1]).unlink()
     said = receiver.ok("models", "import", str(bundle)).splitlines()
@@ -84,7 +84,7 @@ def test_an_import_passes_over_what_is_here(bundle: Path, receiver: User) -> Non
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]
 
 
-def test_another_file_in_a_model_s_place_is_left_alone(bundle: Path, receiver: User) -> None:
+def test_import_does_not_overwrite_another_file(bundle: Path, receiver: User) -> None:
     place(receiver, SOURCES[0]).parent.mkdir(parents=True)
     place(receiver, SOURCES[0]).write_bytes(b"mine")
     result = receiver.invoke("models", "import", str(bundle))
@@ -93,7 +93,7 @@ def test_another_file_in_a_model_s_place_is_left_alone(bundle: Path, receiver: U
     assert place(receiver, SOURCES[0]).read_bytes() == b"mine"
 
 
-def test_any_tar_can_read_a_bundle(bundle: Path, tmp_path: Path) -> None:
+def test_a_bundle_is_a_plain_tar_archive(bundle: Path, tmp_path: Path) -> None:
     with tarfile.open(bundle, "r:") as archive:
         archive.extractall(tmp_path, filter="data")
     said = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
@@ -108,13 +108,13 @@ def test_any_tar_can_read_a_bundle(bundle: Path, tmp_path: Path) -> None:
     assert (tmp_path / "models" / SOURCES[0].removeprefix("hf:")).read_bytes() == CONTENTS[0]
 
 
-def test_the_same_models_make_the_same_bundle(sender: User, bundle: Path) -> None:
+def test_export_is_reproducible(sender: User, bundle: Path) -> None:
     again = sender.home / "again.tar"
     sender.ok("models", "export", str(again), *SOURCES)
     assert again.read_bytes() == bundle.read_bytes()
 
 
-def test_without_a_name_the_models_of_the_configuration_are_exported(sender: User, tmp_path: Path) -> None:
+def test_export_without_a_name_exports_the_configured_models(sender: User, tmp_path: Path) -> None:
     sender.environ["QMD_RERANK_MODEL"] = SOURCES[1]
     path = tmp_path / "models.tar"
     assert sender.ok("models", "export", str(path)).endswith(f"Exported 1 model to {path}\n")
@@ -131,7 +131,7 @@ def test_without_a_name_the_models_of_the_configuration_are_exported(sender: Use
         (("hf:someone/../x.gguf",), "is not a model file"),
     ],
 )
-def test_what_cannot_be_exported_leaves_no_file(
+def test_a_failed_export_leaves_no_file(
     sender: User, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     result = sender.invoke("models", "export", str(tmp_path / "models.tar"), *arguments)
@@ -140,7 +140,7 @@ def test_what_cannot_be_exported_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_takes_no_other_file_s_place(sender: User, bundle: Path) -> None:
+def test_export_does_not_overwrite_a_file(sender: User, bundle: Path) -> None:
     before = bundle.read_bytes()
     assert "already exists" in sender.invoke("models", "export", str(bundle), SOURCES[0]).stderr
     assert bundle.read_bytes() == before
@@ -211,7 +211,7 @@ MODEL = "models/someone/some-models/small.gguf"
         ([member("a" * 3_000_000, b""), manifest()], "a header of invalid length"),
     ],
 )
-def test_a_bundle_that_lies_is_refused_whole(
+def test_import_refuses_an_invalid_bundle_entirely(
     receiver: User, tmp_path: Path, members: list[Member], told: str
 ) -> None:
     assert told in refused(receiver, made(tmp_path / "models.tar", *members))
@@ -230,7 +230,7 @@ def test_a_bundle_that_lies_is_refused_whole(
     ],
     ids=["empty", "text", "part of a header", "half", "without its end", "one byte"],
 )
-def test_a_damaged_bundle_is_one_clear_line(
+def test_import_of_a_damaged_bundle_is_a_one_line_error(
     receiver: User, bundle: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
     bundle.write_bytes(spoil(bundle.read_bytes()))
@@ -238,26 +238,26 @@ def test_a_damaged_bundle_is_one_clear_line(
     assert "not a model bundle" in said or "does not match its checksum" in said
 
 
-def test_a_bundle_that_is_not_there_is_one_clear_line(receiver: User, tmp_path: Path) -> None:
+def test_import_of_a_missing_bundle_is_a_one_line_error(receiver: User, tmp_path: Path) -> None:
     assert "No such file" in refused(receiver, tmp_path / "none.tar")
     assert "Is a directory" in refused(receiver, tmp_path)
 
 
-def test_a_compressed_bundle_is_no_bundle(receiver: User, bundle: Path, tmp_path: Path) -> None:
+def test_import_refuses_a_compressed_bundle(receiver: User, bundle: Path, tmp_path: Path) -> None:
     packed = tmp_path / "models.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(bundle, "models.tar")
     assert "not a model bundle" in refused(receiver, packed)
 
 
-def test_models_alone_is_what_it_was_and_formats_are_its_own(sender: User) -> None:
+def test_models_takes_formats_but_its_subcommands_do_not(sender: User) -> None:
     assert [row["role"] for row in json.loads(sender.ok("models", "--json"))] == ["embed", "rerank", "expand"]
     result = sender.invoke("models", "--json", "export", "x.tar")
     assert result.exit_code == 2
     assert "stands for 'qmd models' alone" in result.stderr
 
 
-def test_programs_carry_models_too(sender: User, receiver: User, tmp_path: Path) -> None:
+def test_index_exports_and_imports_models(sender: User, receiver: User, tmp_path: Path) -> None:
     path, steps = str(tmp_path / "models.tar"), []
     with qmd.open_index(environ=sender.environ) as index:
         (sent,) = index.export_models(path, SOURCES[:1])
@@ -267,7 +267,7 @@ def test_programs_carry_models_too(sender: User, receiver: User, tmp_path: Path)
     assert steps[-1] == (len(CONTENTS[0]), len(CONTENTS[0]))
 
 
-def test_an_import_that_is_killed_goes_on_where_it_was(bundle: Path, receiver: User) -> None:
+def test_import_continues_after_it_was_killed(bundle: Path, receiver: User) -> None:
     code = (
         "import os, sys, qmd\n"
         "with qmd.open_index() as index:\n"

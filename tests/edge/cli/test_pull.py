@@ -92,7 +92,7 @@ def place(user: User) -> Path:
     return user.home / "own" / "qmd" / "models" / "someone" / "some-models" / "small.gguf"
 
 
-def test_a_model_is_fetched_proven_and_fetched_once(puller: User, mirror: Mirror) -> None:
+def test_pull_downloads_verifies_and_does_not_repeat(puller: User, mirror: Mirror) -> None:
     told = puller.ok("pull", NAME)
     assert told == f"Fetched small (1.0 MB, SHA-256 {CHECKSUM[:12]}): {place(puller)}\n"
     assert place(puller).read_bytes() == CONTENT
@@ -101,14 +101,14 @@ def test_a_model_is_fetched_proven_and_fetched_once(puller: User, mirror: Mirror
     assert len(mirror.asked) == 1
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(puller: User, mirror: Mirror) -> None:
+def test_pull_resumes_an_interrupted_download(puller: User, mirror: Mirror) -> None:
     mirror.breaks = [300_000, 400_000]
     puller.ok("pull", NAME)
     assert [span for _, span, _ in mirror.asked] == [None, "bytes=300000-", "bytes=700000-"]
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_what_was_fetched_is_kept_for_the_next_run(puller: User, mirror: Mirror) -> None:
+def test_pull_keeps_a_partial_download_for_the_next_run(puller: User, mirror: Mirror) -> None:
     mirror.breaks = [300_000, 0, 0, 0]
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
@@ -119,13 +119,13 @@ def test_what_was_fetched_is_kept_for_the_next_run(puller: User, mirror: Mirror)
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_a_mirror_that_cannot_go_on_is_begun_with_again(puller: User, mirror: Mirror) -> None:
+def test_pull_restarts_if_the_mirror_cannot_resume(puller: User, mirror: Mirror) -> None:
     mirror.breaks, mirror.ranges = [300_000], False
     puller.ok("pull", NAME)
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_a_file_that_is_not_what_its_checksum_says_is_not_kept(puller: User, mirror: Mirror) -> None:
+def test_pull_removes_a_file_with_a_wrong_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = "0" * 64
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
@@ -133,7 +133,7 @@ def test_a_file_that_is_not_what_its_checksum_says_is_not_kept(puller: User, mir
     assert not [path for path in place(puller).parent.iterdir() if path.suffix != ".lock"]
 
 
-def test_the_checksum_of_a_redirection_counts_and_a_token_stays_with_whom_it_is_for(
+def test_pull_uses_the_redirect_s_checksum_and_does_not_forward_the_token(
     puller: User, mirror: Mirror
 ) -> None:
     mirror.redirects = True
@@ -145,7 +145,7 @@ def test_the_checksum_of_a_redirection_counts_and_a_token_stays_with_whom_it_is_
     ]
 
 
-def test_a_mirror_without_checksums_is_told(puller: User, mirror: Mirror) -> None:
+def test_pull_reports_a_missing_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = None
     assert "the server named no checksum" in puller.ok("pull", NAME)
 
@@ -153,7 +153,7 @@ def test_a_mirror_without_checksums_is_told(puller: User, mirror: Mirror) -> Non
 @pytest.mark.parametrize(
     ("status", "told"), [(404, "Check the owner"), (403, "set HF_TOKEN"), (410, "answered 410")]
 )
-def test_a_refusal_is_one_line_and_a_way_out(puller: User, mirror: Mirror, status: int, told: str) -> None:
+def test_pull_reports_a_refusal_with_a_hint(puller: User, mirror: Mirror, status: int, told: str) -> None:
     mirror.status = status
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
@@ -162,14 +162,14 @@ def test_a_refusal_is_one_line_and_a_way_out(puller: User, mirror: Mirror, statu
 
 
 @pytest.mark.parametrize("name", ["word2vec", "hf:someone", "hf:a/b/../../../etc/passwd", "hf:../b/c.gguf"])
-def test_a_name_that_is_none_fetches_nothing(puller: User, mirror: Mirror, name: str) -> None:
+def test_pull_refuses_an_invalid_name_without_a_request(puller: User, mirror: Mirror, name: str) -> None:
     result = puller.invoke("pull", name)
     assert result.exit_code == 1
     assert "hf:owner/repository/file.gguf" in result.stderr
     assert mirror.asked == []
 
 
-def test_without_a_name_the_models_of_the_configuration_are_fetched(puller: User, mirror: Mirror) -> None:
+def test_pull_without_a_name_downloads_the_configured_models(puller: User, mirror: Mirror) -> None:
     assert puller.ok("pull").startswith("Nothing to pull")
     assert puller.ok("pull", "embed").startswith("Nothing to pull")
     assert mirror.asked == []
@@ -178,7 +178,7 @@ def test_without_a_name_the_models_of_the_configuration_are_fetched(puller: User
     assert puller.ok("pull").startswith("Fetched small")
 
 
-def test_no_other_command_fetches_a_model(puller: User, mirror: Mirror) -> None:
+def test_no_other_command_downloads_a_model(puller: User, mirror: Mirror) -> None:
     pytest.importorskip("xllamacpp", reason="the extra 'llm' is not installed")
     puller.ok("collection", "add", str(puller.notes / "2026"), "--name", "few")
     puller.environ |= {f"QMD_{role}_MODEL": NAME for role in ("EMBED", "RERANK", "GENERATE")}

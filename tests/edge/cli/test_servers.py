@@ -321,7 +321,10 @@ def test_the_key_is_not_sent_unencrypted_to_another_machine(served: User, server
     served.ok("embed")
     assert not any("Authorization" in headers for _, headers, _ in server.requests)
     server.faults.append(lambda: as_json({}, 401))
-    assert "The key is not sent unencrypted: use https." in served.invoke("embed", "--force").stderr
+    assert (
+        "The API key is only sent over an encrypted connection: use https."
+        in served.invoke("embed", "--force").stderr
+    )
 
 
 def test_the_text_of_a_collection_that_is_to_stay_goes_nowhere(served: User, server: Server) -> None:

@@ -48,11 +48,11 @@ def card(spec: str) -> ModelCard:
         ("openai:bge-m3@http://localhost:11434/v1", ("{text}", "{text}")),
     ],
 )
-def test_an_embedder_is_prompted_as_its_publisher_documents(spec: str, prompts: tuple[str, str]) -> None:
+def test_embedder_prompts_are_those_of_the_publisher(spec: str, prompts: tuple[str, str]) -> None:
     assert (card(spec).query_prompt, card(spec).document_prompt) == prompts
 
 
-def test_the_expansion_model_is_asked_as_it_was_trained() -> None:
+def test_expansion_model_uses_its_training_prompt() -> None:
     (found,) = [each for each in CARDS if each.role == "generate"]
     assert found.query_prompt == "/no_think Expand this search query: {text}"
     assert found.system_prompt == ""
@@ -64,14 +64,14 @@ def header(**values: Any) -> Header:
 
 
 @pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
-def test_a_file_that_does_not_say_how_it_pools_and_ends_is_used_as_its_family_is(spec: str) -> None:
+def test_with_header_uses_the_family_s_pooling_and_ending_if_the_file_has_none(spec: str) -> None:
     silent = with_header(card(spec), header())
     assert silent.pooling == "last"
     assert silent.query_prompt == QWEN[0] + "<|endoftext|>"
     assert silent.document_prompt == "{text}<|endoftext|>"
 
 
-def test_a_file_that_says_so_itself_is_believed() -> None:
+def test_with_header_prefers_the_file_s_own_pooling_and_ending() -> None:
     own = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
     said = with_header(card("Qwen3-Embedding-0.6B"), header(**own))
     assert (said.pooling, said.query_prompt, said.document_prompt) == ("", *QWEN)
