@@ -45,8 +45,7 @@ class BundledModel:
     @property
     def member(self) -> str:
         """The name of its file in the archive."""
-        remote = parse_source(self.source)
-        return f"models/{remote.owner}/{remote.repo}/{remote.file}"
+        return "/".join(("models", *parse_source(self.source)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,9 +121,9 @@ class _Transfer:
     def _response(self, start: int) -> Iterator[httpx2.Response]:
         import httpx2
 
-        remote = parse_source(self._source)
+        owner, repo, file = parse_source(self._source)
         base = self._hub.endpoint.rstrip("/")
-        url = f"{base}/{remote.owner}/{remote.repo}/resolve/main/{quote(remote.file)}"
+        url = f"{base}/{owner}/{repo}/resolve/main/{quote(file)}"
         # The checksum is that of the file, not of a compressed form.
         headers = {"Accept-Encoding": "identity"}
         if start:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,29 +18,19 @@ PARTIAL = ".partial"
 _SOURCE = re.compile(r"hf:(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+)/(?P<file>[\w./ +-]+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class HubFile:
-    """A file in a repository on Hugging Face; `file` may contain folders."""
-
-    owner: str
-    repo: str
-    file: str
-
-
-def parse_source(source: str) -> HubFile:
-    """Parse `hf:owner/repo/file`. Raises `ModelError` if it has another form."""
+def parse_source(source: str) -> tuple[str, str, str]:
+    """Split `hf:owner/repo/file`; `file` may contain folders. Raises `ModelError` for another form."""
     match = _SOURCE.fullmatch(source)
     if match is None or any(part in ("", ".", "..") for part in source.removeprefix("hf:").split("/")):
         raise ModelError(
             f"'{source}' is not a model file on Hugging Face", "Write hf:owner/repository/file.gguf"
         )
-    return HubFile(match["owner"], match["repo"], match["file"])
+    return match["owner"], match["repo"], match["file"]
 
 
 def cached_path(source: str, cache_dir: Path) -> Path:
     """Return the path that `hf:owner/repo/file` is downloaded to."""
-    remote = parse_source(source)
-    return cache_dir / "models" / remote.owner / remote.repo / remote.file
+    return cache_dir.joinpath("models", *parse_source(source))
 
 
 def locate(card: ModelCard, cache_dir: Path) -> Path:
