@@ -14,9 +14,9 @@ from qmd.models.e5.backend import load_embedder
 
 
 def test_installed_weights_are_the_published_ones() -> None:
-    found = weights.Weights(weights.locate())
-    assert found.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
-    assert found.shape.positions == MULTILINGUAL_E5_SMALL.window
+    published = weights.Weights(weights.locate())
+    assert published.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
+    assert published.shape.positions == MULTILINGUAL_E5_SMALL.window
     assert weights.locate().stat().st_size == MULTILINGUAL_E5_SMALL.size
 
 
@@ -27,13 +27,13 @@ def test_locating_the_weights_does_not_import_their_package() -> None:
 
 
 def test_conversion_reports_and_happens_once(tmp_path: Path) -> None:
-    said: list[str] = []
-    folder = convert.prepare(tmp_path, said.append)
-    assert said[0].startswith("Preparing multilingual-e5-small")
+    messages: list[str] = []
+    folder = convert.prepare(tmp_path, messages.append)
+    assert messages[0].startswith("Preparing multilingual-e5-small")
     assert convert.is_intact(tmp_path)
-    said.clear()
-    assert convert.prepare(tmp_path, said.append) == folder
-    assert said == []
+    messages.clear()
+    assert convert.prepare(tmp_path, messages.append) == folder
+    assert messages == []
     assert not list(folder.parent.glob(".*/")), "nothing half-made is left behind"
 
 

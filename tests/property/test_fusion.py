@@ -1,4 +1,4 @@
-"""Fusion and blending keep their promises for any lists."""
+"""Properties of fusion and blending for arbitrary lists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from qmd.ranking.fusion import RankedList, best_of, convex, reciprocal_rank
 
 @st.composite
 def ranked_lists(draw: st.DrawFn) -> list[RankedList]:
-    found = []
+    lists = []
     for number in range(draw(st.integers(1, 4))):
         documents = draw(st.lists(st.integers(1, 30), unique=True, max_size=20))
         scores = sorted((draw(st.floats(0, 50)) for _ in documents), reverse=True)
         kind = draw(st.sampled_from(["lexical", "dense"]))
         weight = draw(st.sampled_from([1.0, 2.0]))
-        found.append(RankedList(str(number), kind, list(zip(documents, scores, strict=True)), weight))
-    return found
+        lists.append(RankedList(str(number), kind, list(zip(documents, scores, strict=True)), weight))
+    return lists
 
 
 @given(lists=ranked_lists())

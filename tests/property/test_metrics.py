@@ -1,4 +1,4 @@
-"""The measures agree with trec_eval's, as `ir-measures` gives them, on any lists and judgements."""
+"""The measures equal those of trec_eval (through `ir-measures`) for arbitrary lists and judgements."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def test_capped_recall_is_recall_if_k_covers_all_relevant_documents(
 @given(grades=judgements, k=cutoffs)
 def test_metrics_are_1_for_the_best_possible_list_except_precision(grades: dict[str, int], k: int) -> None:
     best = sorted(grades, key=lambda name: -grades[name])
-    wanted = 1.0 if any(grades.values()) else 0.0
-    assert metrics.ndcg(best, grades, k) == pytest.approx(wanted)
-    assert metrics.reciprocal_rank(best, grades, k) == wanted
-    assert metrics.capped_recall(best, grades, k) == wanted
+    expected = 1.0 if any(grades.values()) else 0.0
+    assert metrics.ndcg(best, grades, k) == pytest.approx(expected)
+    assert metrics.reciprocal_rank(best, grades, k) == expected
+    assert metrics.capped_recall(best, grades, k) == expected
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1), share=st.floats(0.01, 1))
 def test_percentile_is_the_nearest_rank(values: list[float], share: float) -> None:
-    found = metrics.percentile(values, share)
-    assert found in values
-    assert sum(value <= found for value in values) >= share * len(values)
-    assert sum(value < found for value in values) < share * len(values)
+    result = metrics.percentile(values, share)
+    assert result in values
+    assert sum(value <= result for value in values) >= share * len(values)
+    assert sum(value < result for value in values) < share * len(values)
 
 
 def test_mean_and_percentile_are_0_without_values() -> None:

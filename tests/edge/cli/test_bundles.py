@@ -57,7 +57,7 @@ def bundle(sender: User) -> Path:
 
 
 def refused(user: User, bundle: Path) -> str:
-    """What is said of a bundle that is not taken, and that nothing came of it."""
+    """Return the error for a bundle, and check that nothing was imported."""
     result = user.invoke("models", "import", str(bundle))
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.stderr
@@ -68,19 +68,19 @@ def refused(user: User, bundle: Path) -> str:
 
 
 def test_import_copies_the_exported_models(bundle: Path, receiver: User) -> None:
-    said = receiver.ok("models", "import", str(bundle))
+    output = receiver.ok("models", "import", str(bundle))
     for source, content in zip(SOURCES, CONTENTS, strict=True):
         assert place(receiver, source).read_bytes() == content
-        assert hashlib.sha256(content).hexdigest()[:12] in said
-        assert str(place(receiver, source)) in said
+        assert hashlib.sha256(content).hexdigest()[:12] in output
+        assert str(place(receiver, source)) in output
 
 
 def test_import_skips_existing_models(bundle: Path, receiver: User) -> None:
     receiver.ok("models", "import", str(bundle))
     place(receiver, SOURCES[1]).unlink()
-    said = receiver.ok("models", "import", str(bundle)).splitlines()
-    assert said[0] == f"small is here already: {place(receiver, SOURCES[0])}"
-    assert said[1].startswith("Imported other (")
+    output = receiver.ok("models", "import", str(bundle)).splitlines()
+    assert output[0] == f"small is here already: {place(receiver, SOURCES[0])}"
+    assert output[1].startswith("Imported other (")
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]
 
 
@@ -96,9 +96,9 @@ def test_import_does_not_overwrite_another_file(bundle: Path, receiver: User) ->
 def test_a_bundle_is_a_plain_tar_archive(bundle: Path, tmp_path: Path) -> None:
     with tarfile.open(bundle, "r:") as archive:
         archive.extractall(tmp_path, filter="data")
-    said = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
-    assert said["format"] == 1
-    assert said["models"][0] == {
+    output = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert output["format"] == 1
+    assert output["models"][0] == {
         "name": "small",
         "source": SOURCES[0],
         "size": len(CONTENTS[0]),
@@ -123,7 +123,7 @@ def test_export_without_a_name_exports_the_configured_models(sender: User, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "nothing to export: these models come with the program"),
         (("word2vec",), "Unknown model 'word2vec'"),
@@ -132,11 +132,11 @@ def test_export_without_a_name_exports_the_configured_models(sender: User, tmp_p
     ],
 )
 def test_a_failed_export_leaves_no_file(
-    sender: User, tmp_path: Path, arguments: tuple[str, ...], told: str
+    sender: User, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     result = sender.invoke("models", "export", str(tmp_path / "models.tar"), *arguments)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -180,7 +180,7 @@ MODEL = "models/someone/some-models/small.gguf"
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "message"),
     [
         ([member(MODEL, b"model")], "it has no manifest.json, or is truncated"),
         ([member("../evil.gguf", b"model"), manifest()], "'../evil.gguf' is not listed in manifest.json"),
@@ -212,9 +212,9 @@ MODEL = "models/someone/some-models/small.gguf"
     ],
 )
 def test_import_refuses_an_invalid_bundle_entirely(
-    receiver: User, tmp_path: Path, members: list[Member], told: str
+    receiver: User, tmp_path: Path, members: list[Member], message: str
 ) -> None:
-    assert told in refused(receiver, made(tmp_path / "models.tar", *members))
+    assert message in refused(receiver, made(tmp_path / "models.tar", *members))
     assert not (tmp_path / "evil.gguf").exists()
 
 
@@ -234,8 +234,8 @@ def test_import_of_a_damaged_bundle_is_a_one_line_error(
     receiver: User, bundle: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
     bundle.write_bytes(spoil(bundle.read_bytes()))
-    said = refused(receiver, bundle)
-    assert "not a model bundle" in said or "does not match its checksum" in said
+    output = refused(receiver, bundle)
+    assert "not a model bundle" in output or "does not match its checksum" in output
 
 
 def test_import_of_a_missing_bundle_is_a_one_line_error(receiver: User, tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_index_exports_and_imports_models(sender: User, receiver: User, tmp_path
     with qmd.open_index(environ=sender.environ) as index:
         (sent,) = index.export_models(path, SOURCES[:1])
     with qmd.open_index(environ=receiver.environ) as index:
-        (found,) = index.import_models(path, on_bytes=lambda done, total: steps.append((done, total)))
-    assert (found.entry, found.fresh) == (sent, True)
+        (imported,) = index.import_models(path, on_bytes=lambda done, total: steps.append((done, total)))
+    assert (imported.entry, imported.fresh) == (sent, True)
     assert steps[-1] == (len(CONTENTS[0]), len(CONTENTS[0]))
 
 
@@ -280,6 +280,6 @@ def test_import_continues_after_it_was_killed(bundle: Path, receiver: User) -> N
     assert killed.returncode == 9
     assert place(receiver, SOURCES[0]).read_bytes() == CONTENTS[0]
     assert not place(receiver, SOURCES[1]).exists()
-    said = receiver.ok("models", "import", str(bundle))
-    assert "small is here already" in said
+    output = receiver.ok("models", "import", str(bundle))
+    assert "small is here already" in output
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]

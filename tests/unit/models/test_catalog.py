@@ -1,4 +1,4 @@
-"""The prompts of known models are those that their publishers document, to the letter."""
+"""The prompts of known models, compared literally with the publishers' documentation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BGE = ("Represent this sentence for searching relevant passages: {text}", "{text
 
 
 def card(spec: str) -> ModelCard:
-    found = find_card(spec, "embed")
-    assert found is not None
-    return found
+    result = find_card(spec, "embed")
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,18 @@ def test_embedder_prompts_are_those_of_the_publisher(spec: str, prompts: tuple[s
 
 
 def test_expansion_model_uses_its_training_prompt() -> None:
-    (found,) = [each for each in CARDS if each.role == "generate"]
-    assert found.query_prompt == "/no_think Expand this search query: {text}"
-    assert found.system_prompt == ""
+    (expander,) = [card for card in CARDS if card.role == "generate"]
+    assert expander.query_prompt == "/no_think Expand this search query: {text}"
+    assert expander.system_prompt == ""
 
 
 def header(**values: Any) -> Header:
-    known = {"general.architecture": "qwen3", "qwen3.context_length": 32_768, "qwen3.embedding_length": 1024}
-    return Header(known | values, 600_000_000)
+    defaults = {
+        "general.architecture": "qwen3",
+        "qwen3.context_length": 32_768,
+        "qwen3.embedding_length": 1024,
+    }
+    return Header(defaults | values, 600_000_000)
 
 
 @pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
@@ -72,6 +76,6 @@ def test_with_header_uses_the_family_s_pooling_and_ending_if_the_file_has_none(s
 
 
 def test_with_header_prefers_the_file_s_own_pooling_and_ending() -> None:
-    own = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
-    said = with_header(card("Qwen3-Embedding-0.6B"), header(**own))
-    assert (said.pooling, said.query_prompt, said.document_prompt) == ("", *QWEN)
+    specified = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
+    result = with_header(card("Qwen3-Embedding-0.6B"), header(**specified))
+    assert (result.pooling, result.query_prompt, result.document_prompt) == ("", *QWEN)

@@ -11,7 +11,7 @@ from qmd.models.expansion import MAX_VARIANTS, parse_variants
 def read(
     answer: str, query: str = "database backup", intent: str | None = None
 ) -> list[tuple[str | None, str]]:
-    return [(each.kind, each.query) for each in parse_variants(answer, query, "model", intent)]
+    return [(variant.kind, variant.query) for variant in parse_variants(answer, query, "model", intent)]
 
 
 def test_parse_variants_ignores_decoration() -> None:
@@ -71,8 +71,8 @@ def test_parse_variants_refuses_output_without_a_related_line(answer: str) -> No
 def test_parse_variants_returns_at_most_five_well_formed_variants(noise: str, kinds: list[str]) -> None:
     answer = "\n".join(f"{kind}: backup {at}{noise}" for at, kind in enumerate(kinds))
     try:
-        found = read(answer)
+        variants = read(answer)
     except ModelError:
         return
-    assert 0 < len(found) <= MAX_VARIANTS
-    assert all(kind in ("lex", "vec", "hyde") and "\n" not in text for kind, text in found)
+    assert 0 < len(variants) <= MAX_VARIANTS
+    assert all(kind in ("lex", "vec", "hyde") and "\n" not in text for kind, text in variants)
