@@ -29,8 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.models.e5 import load_embedder
+from qmd.models.e5.backend import load_embedder
 from qmd.models.e5.embedder import E5Embedder
 
 SUFFIXES = {".md", ".txt", ".rs"}
@@ -55,7 +54,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=400, help="of each source")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "qmd-centroids")
     arguments = parser.parse_args()
-    embedder = load_embedder(MULTILINGUAL_E5_SMALL, cache_dir=arguments.cache, progress=print)
+    embedder = load_embedder(arguments.cache, progress=print)
     queries, documents = [], []
     for folder in arguments.folders:
         texts = list(_texts(folder))

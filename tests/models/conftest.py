@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qmd.config.settings import Settings
-from qmd.models.catalog import LATE_INTERACTION, MULTILINGUAL_E5_SMALL
-from qmd.models.e5 import load_embedder, load_reranker
+from qmd.models.e5.backend import load_embedder
 from qmd.models.e5.embedder import E5Embedder
 from qmd.models.e5.model import shared_model
 from qmd.models.e5.reranker import LateInteractionReranker
@@ -23,12 +21,12 @@ def e5_cache() -> Path:
 
 @pytest.fixture(scope="session")
 def embedder(e5_cache: Path) -> E5Embedder:
-    return load_embedder(MULTILINGUAL_E5_SMALL, cache_dir=e5_cache, settings=Settings(threads=2))
+    return load_embedder(e5_cache, threads=2)
 
 
 @pytest.fixture
-def reranker(e5_cache: Path, embedder: E5Embedder) -> LateInteractionReranker:
-    return load_reranker(LATE_INTERACTION, cache_dir=e5_cache, settings=Settings(threads=2))
+def reranker(embedder: E5Embedder) -> LateInteractionReranker:
+    return LateInteractionReranker(embedder)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The same tokenizer, built from the library `tokenizers`: what ours is held against."""
+"""The same tokenizer, built with the library `tokenizers`, for comparison."""
 
 from __future__ import annotations
 

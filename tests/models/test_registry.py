@@ -14,7 +14,7 @@ from qmd.models.e5.reranker import LateInteractionReranker
 from qmd.models.registry import BACKENDS, load_embedder, load_expander, load_reranker, resolve
 
 
-def test_the_registry_imports_nothing_heavy() -> None:
+def test_registry_imports_nothing_heavy() -> None:
     probe = (
         "import sys, pathlib, qmd.models.catalog, qmd.models.registry as registry\n"
         "registry.load_embedder(None, cache_dir=pathlib.Path('nowhere')).fingerprint\n"
@@ -26,17 +26,18 @@ def test_the_registry_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("spec", [None, "default", "multilingual-e5-small", "Multilingual-E5-small"])
-def test_the_default_embedder_answers_to_its_names(e5_cache: Path, spec: str | None) -> None:
-    found = load_embedder(spec, cache_dir=e5_cache)
-    assert found.name == "multilingual-e5-small"
-    assert (found.dimension, found.window, found.chunk_tokens, found.chunk_overlap) == (384, 512, 450, 64)
+def test_load_embedder_finds_the_default_by_each_name(e5_cache: Path, spec: str | None) -> None:
+    embedder = load_embedder(spec, cache_dir=e5_cache)
+    assert embedder.name == "multilingual-e5-small"
+    assert (embedder.dimension, embedder.window) == (384, 512)
+    assert (embedder.chunk_tokens, embedder.chunk_overlap) == (450, 64)
 
 
 def test_there_is_no_default_expander(e5_cache: Path) -> None:
     assert load_expander(None, cache_dir=e5_cache) is None
 
 
-def test_the_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
+def test_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
     embedder = load_embedder(None, cache_dir=e5_cache, settings=Settings(threads=2))
     reranker = load_reranker(None, cache_dir=e5_cache, settings=Settings(threads=2))
     assert isinstance(embedder, E5Embedder)
@@ -45,7 +46,7 @@ def test_the_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> N
     assert reranker.model is embedder.model
 
 
-def test_an_unknown_model_is_refused_with_the_known_ones(e5_cache: Path) -> None:
+def test_unknown_model_error_lists_the_known_models(e5_cache: Path) -> None:
     with pytest.raises(ModelError, match="Unknown model 'word2vec'") as caught:
         load_embedder("word2vec", cache_dir=e5_cache)
     assert caught.value.hint is not None
@@ -67,17 +68,17 @@ def test_a_model_of_another_role_is_unknown(e5_cache: Path) -> None:
         "/nowhere/model.gguf",
     ],
 )
-def test_a_model_that_is_not_here_says_so_in_one_line(e5_cache: Path, spec: str) -> None:
+def test_missing_model_is_a_one_line_error_with_a_hint(e5_cache: Path, spec: str) -> None:
     card = resolve(spec, "embed")
     assert card is not None
-    assert (card.role, card.backend) in BACKENDS
+    assert card.backend in BACKENDS
     with pytest.raises(ModelError) as caught:
         load_embedder(spec, cache_dir=e5_cache)
     assert "\n" not in caught.value.in_one_line()
     assert caught.value.hint
 
 
-def test_cards_are_complete_and_their_names_distinct() -> None:
+def test_model_cards_are_complete_and_have_distinct_names() -> None:
     assert len({(card.role, card.name) for card in catalog.CARDS}) == len(catalog.CARDS)
     for card in catalog.CARDS:
         assert card.license

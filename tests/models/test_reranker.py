@@ -23,7 +23,7 @@ PASSAGES = [
         ("which fruit has potassium?", {0}),
     ],
 )
-def test_the_passage_that_answers_comes_first(
+def test_score_is_highest_for_the_passage_with_the_answer(
     reranker: LateInteractionReranker, query: str, best: set[int]
 ) -> None:
     scores = reranker.score(query, PASSAGES)
@@ -32,7 +32,7 @@ def test_the_passage_that_answers_comes_first(
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_rare_query_tokens_weigh_more(reranker: LateInteractionReranker) -> None:
+def test_rare_query_tokens_have_more_weight(reranker: LateInteractionReranker) -> None:
     passages = ["The password policy.", "The banana policy."]
     query = "password banana"
     lookup = dict(zip(reranker.token_ids("password"), [1], strict=False))
@@ -49,13 +49,13 @@ def test_rare_query_tokens_weigh_more(reranker: LateInteractionReranker) -> None
     assert banana > password
 
 
-def test_an_empty_index_weighs_all_tokens_alike(reranker: LateInteractionReranker) -> None:
+def test_query_tokens_have_equal_weights_if_the_index_is_empty(reranker: LateInteractionReranker) -> None:
     query = "reset the password"
     empty = reranker.score(query, PASSAGES, frequencies=lambda ids: (0, [0] * len(ids)))
     assert empty == reranker.score(query, PASSAGES)
 
 
-def test_a_passage_scores_the_same_in_any_company(reranker: LateInteractionReranker) -> None:
+def test_a_score_does_not_depend_on_other_passages(reranker: LateInteractionReranker) -> None:
     query = "reset the password"
     fresh = [reranker.score(query, [passage])[0] for passage in PASSAGES]
     assert reranker.score(query, [*reversed(PASSAGES), *PASSAGES]) == pytest.approx(
@@ -63,19 +63,19 @@ def test_a_passage_scores_the_same_in_any_company(reranker: LateInteractionReran
     )
 
 
-def test_a_query_or_a_passage_without_words_scores_nothing(reranker: LateInteractionReranker) -> None:
+def test_a_query_or_passage_without_tokens_scores_0(reranker: LateInteractionReranker) -> None:
     assert reranker.score("", PASSAGES) == [0.0] * len(PASSAGES)
     assert reranker.score("password", ["", " \n"]) == [0.0, 0.0]
     assert reranker.score("password", []) == []
 
 
-def test_a_passage_longer_than_the_window_is_read_to_its_end(reranker: LateInteractionReranker) -> None:
+def test_score_reads_the_whole_of_a_long_passage(reranker: LateInteractionReranker) -> None:
     filler = "word " * 700
     with_answer, without = reranker.score("reset the password", [f"{filler}{PASSAGES[2]}", filler])
     assert with_answer > without + 0.1
 
 
-def test_cancelling_gives_the_first_scores_only(reranker: LateInteractionReranker) -> None:
+def test_cancelled_score_returns_the_first_scores(reranker: LateInteractionReranker) -> None:
     passages = [f"{passage} {number}" for number in range(10) for passage in PASSAGES]
     answers = iter([False] * 4 + [True] * 9)
     some = reranker.score("reset the password", passages, cancelled=lambda: next(answers))

@@ -44,12 +44,12 @@ OLD = st.characters(exclude_categories=["Cs"]).filter(lambda c: unicodedata.ucd_
 
 @settings(max_examples=500, deadline=None)
 @given(text=MIXED | st.text(OLD, max_size=60))
-def test_ids_are_those_of_the_compiled_library(tokenizer: Tokenizer, oracle: Oracle, text: str) -> None:
+def test_ids_equal_those_of_the_compiled_library(tokenizer: Tokenizer, oracle: Oracle, text: str) -> None:
     assert tokenizer.ids(text) == oracle.ids(text)
 
 
 @pytest.mark.parametrize("text", PUBLISHED)
-def test_ids_are_those_of_xlm_roberta(tokenizer: Tokenizer, text: str) -> None:
+def test_ids_equal_those_of_xlm_roberta(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.ids(text) == PUBLISHED[text]
 
 
@@ -72,15 +72,15 @@ def test_a_text_without_words_has_no_tokens(tokenizer: Tokenizer, text: str) -> 
         ("▁meta", "meta"),
     ],
 )
-def test_normalisation_makes_variants_equal(tokenizer: Tokenizer, text: str, plain: str) -> None:
+def test_equivalent_characters_have_equal_ids(tokenizer: Tokenizer, text: str, plain: str) -> None:
     assert tokenizer.ids(text) == tokenizer.ids(plain)
 
 
-def test_the_full_width_tilde_stays(tokenizer: Tokenizer) -> None:
+def test_the_full_width_tilde_is_not_normalised(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids("10～20") != tokenizer.ids("10~20")
 
 
-def test_text_cannot_spell_a_special_token(tokenizer: Tokenizer) -> None:
+def test_text_never_matches_a_special_token(tokenizer: Tokenizer) -> None:
     assert not {0, 1, 2, UNKNOWN, 250001} & set(tokenizer.ids("<s> </s> <pad> <unk> <mask> a<mask>b"))
 
 
@@ -88,7 +88,7 @@ def test_a_run_of_unknown_characters_is_one_token(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids("\U00013000\U00013001").count(UNKNOWN) == 1
 
 
-def test_lone_surrogates_are_read_as_space(tokenizer: Tokenizer) -> None:
+def test_lone_surrogates_count_as_space(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids("a\ud800b") == tokenizer.ids("a b")
     assert tokenizer.offsets("a\ud800b") == [(0, 2), (2, 3)]
 
@@ -108,7 +108,7 @@ def test_offsets_are_spans_of_the_original_text(tokenizer: Tokenizer, text: str,
     assert [text[start:end] for start, end in tokenizer.offsets(text)] == words
 
 
-def test_one_token_an_offset_in_long_text_without_spaces(tokenizer: Tokenizer) -> None:
+def test_offsets_match_ids_in_long_text_without_spaces(tokenizer: Tokenizer) -> None:
     text = "数据库连接池" * 900
     spans = tokenizer.offsets(text)
     assert len(spans) == len(tokenizer.ids(text))
@@ -117,7 +117,7 @@ def test_one_token_an_offset_in_long_text_without_spaces(tokenizer: Tokenizer) -
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(max_size=80))
-def test_offsets_are_ordered_and_cover_all_but_space(tokenizer: Tokenizer, text: str) -> None:
+def test_offsets_are_ordered_and_cover_everything_but_space(tokenizer: Tokenizer, text: str) -> None:
     spans = tokenizer.offsets(text)
     assert len(spans) == len(tokenizer.ids(text))
     assert spans == sorted(spans)

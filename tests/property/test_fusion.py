@@ -1,4 +1,4 @@
-"""Fusion and blending keep their promises for any lists."""
+"""Properties of fusion and blending for arbitrary lists."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from qmd.ranking.fusion import RankedList, best_of, convex, reciprocal_rank
 
 @st.composite
 def ranked_lists(draw: st.DrawFn) -> list[RankedList]:
-    found = []
+    lists = []
     for number in range(draw(st.integers(1, 4))):
         documents = draw(st.lists(st.integers(1, 30), unique=True, max_size=20))
         scores = sorted((draw(st.floats(0, 50)) for _ in documents), reverse=True)
         kind = draw(st.sampled_from(["lexical", "dense"]))
         weight = draw(st.sampled_from([1.0, 2.0]))
-        found.append(RankedList(str(number), kind, list(zip(documents, scores, strict=True)), weight))
-    return found
+        lists.append(RankedList(str(number), kind, list(zip(documents, scores, strict=True)), weight))
+    return lists
 
 
 @given(lists=ranked_lists())
-def test_every_document_is_fused_once_with_a_score_from_0_to_1_that_falls(lists: list[RankedList]) -> None:
+def test_fusion_returns_each_document_once_with_falling_scores_from_0_to_1(lists: list[RankedList]) -> None:
     everything = {document for ranked in lists for document, _ in ranked.items}
     for fused in (reciprocal_rank(lists), convex([ranked for ranked in lists if ranked.items])):
         assert {entry.document for entry in fused} == everything
@@ -34,7 +34,7 @@ def test_every_document_is_fused_once_with_a_score_from_0_to_1_that_falls(lists:
         assert all(0.0 <= score <= 1.0 for score in scores)
 
 
-def test_reciprocal_rank_fusion_is_the_sum_that_the_contract_gives() -> None:
+def test_reciprocal_rank_fusion_adds_the_documented_bonus() -> None:
     lists = [
         RankedList("original", "lexical", [(1, 9.0), (2, 8.0)], 2.0),
         RankedList("variant", "dense", [(2, 0.9), (3, 0.8), (4, 0.7), (5, 0.6)], 1.0),
@@ -47,7 +47,7 @@ def test_reciprocal_rank_fusion_is_the_sum_that_the_contract_gives() -> None:
 
 
 @given(lists=ranked_lists(), scores=st.dictionaries(st.integers(1, 30), st.floats(0, 1)))
-def test_both_rankings_keep_every_document_and_their_scores_fall(
+def test_rankings_keep_every_document_with_falling_scores(
     lists: list[RankedList], scores: dict[int, float]
 ) -> None:
     fused = convex([ranked for ranked in lists if ranked.items])
@@ -59,7 +59,7 @@ def test_both_rankings_keep_every_document_and_their_scores_fall(
         assert all(first >= second - 1e-12 for first, second in pairwise(values))
 
 
-def test_the_contracts_blend_depends_on_the_fused_rank() -> None:
+def test_contract_ranking_blends_by_fused_rank() -> None:
     items = [(document, 20.0 - document) for document in range(1, 13)]
     fused = reciprocal_rank([RankedList("a", "lexical", items, 2.0)])
     blends = {
@@ -70,7 +70,7 @@ def test_the_contracts_blend_depends_on_the_fused_rank() -> None:
 
 
 @given(lists=ranked_lists())
-def test_merging_keeps_each_documents_best_score(lists: list[RankedList]) -> None:
+def test_best_of_keeps_each_document_s_best_score(lists: list[RankedList]) -> None:
     merged = dict(best_of(lists))
     for ranked in lists:
         for document, score in ranked.items:
@@ -78,6 +78,6 @@ def test_merging_keeps_each_documents_best_score(lists: list[RankedList]) -> Non
 
 
 @given(frequency=st.floats(0.5, 1e6), length=st.floats(1, 1e6), weight=st.floats(0.01, 20))
-def test_no_document_scores_above_the_bound(frequency: float, length: float, weight: float) -> None:
+def test_bm25_score_never_exceeds_the_bound(frequency: float, length: float, weight: float) -> None:
     score = bm25.term_score(weight, frequency, bm25.length_norm(length, 100.0))
     assert 0.0 < score <= bm25.bound([weight])

@@ -1,4 +1,4 @@
-"""The measures agree with trec_eval's, as `ir-measures` gives them, on any lists and judgements."""
+"""The measures equal those of trec_eval (through `ir-measures`) for arbitrary lists and judgements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURES = {
 
 
 @given(ranked=ranked_lists, grades=judgements, k=cutoffs)
-def test_every_measure_is_that_of_trec_eval(ranked: list[str], grades: dict[str, int], k: int) -> None:
+def test_metrics_equal_trec_eval(ranked: list[str], grades: dict[str, int], k: int) -> None:
     qrels = [ir_measures.Qrel("q", name, grade) for name, grade in grades.items()]
     run = [ir_measures.ScoredDoc("q", name, float(-rank)) for rank, name in enumerate(ranked)]
     for measure, ours in MEASURES.items():
@@ -35,7 +35,7 @@ def test_every_measure_is_that_of_trec_eval(ranked: list[str], grades: dict[str,
 
 
 @given(ranked=ranked_lists, grades=judgements, k=cutoffs)
-def test_capped_recall_is_recall_where_all_that_is_relevant_has_room(
+def test_capped_recall_is_recall_if_k_covers_all_relevant_documents(
     ranked: list[str], grades: dict[str, int], k: int
 ) -> None:
     relevant = sum(grade > 0 for grade in grades.values())
@@ -47,23 +47,21 @@ def test_capped_recall_is_recall_where_all_that_is_relevant_has_room(
 
 
 @given(grades=judgements, k=cutoffs)
-def test_the_best_possible_list_scores_1_in_all_but_precision(grades: dict[str, int], k: int) -> None:
+def test_metrics_are_1_for_the_best_possible_list_except_precision(grades: dict[str, int], k: int) -> None:
     best = sorted(grades, key=lambda name: -grades[name])
-    wanted = 1.0 if any(grades.values()) else 0.0
-    assert metrics.ndcg(best, grades, k) == pytest.approx(wanted)
-    assert metrics.reciprocal_rank(best, grades, k) == wanted
-    assert metrics.capped_recall(best, grades, k) == wanted
+    expected = 1.0 if any(grades.values()) else 0.0
+    assert metrics.ndcg(best, grades, k) == pytest.approx(expected)
+    assert metrics.reciprocal_rank(best, grades, k) == expected
+    assert metrics.capped_recall(best, grades, k) == expected
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1), share=st.floats(0.01, 1))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
-    values: list[float], share: float
-) -> None:
-    found = metrics.percentile(values, share)
-    assert found in values
-    assert sum(value <= found for value in values) >= share * len(values)
-    assert sum(value < found for value in values) < share * len(values)
+def test_percentile_is_the_nearest_rank(values: list[float], share: float) -> None:
+    result = metrics.percentile(values, share)
+    assert result in values
+    assert sum(value <= result for value in values) >= share * len(values)
+    assert sum(value < result for value in values) < share * len(values)
 
 
-def test_without_values_there_is_nothing_to_sum_up() -> None:
+def test_mean_and_percentile_are_0_without_values() -> None:
     assert metrics.mean([]) == metrics.percentile([], 0.5) == 0.0

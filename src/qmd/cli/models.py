@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.models import ModelUse
-    from qmd.models.bundle import Entry
-    from qmd.models.fetching import OnBytes
+    from qmd.models.bundle import BundledModel
+    from qmd.models.downloads import OnBytes
 
 _IN_WORDS = {
     "ready": "ready",
@@ -114,7 +114,7 @@ def _shown(bar: Bar) -> OnBytes:
     return on_bytes
 
 
-def _note_licence(session: Session, entry: Entry) -> None:
+def _note_licence(session: Session, entry: BundledModel) -> None:
     if entry.license:
         session.note(f"{clean_name(entry.name)}: licence {one_line(entry.license)}")
 

@@ -41,7 +41,7 @@ from qmd.types import (
 )
 
 if TYPE_CHECKING:
-    # Imported on use: searching and reading need none of them.
+    # ImportedModel on use: searching and reading need none of them.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
     from qmd.models.base import Cancelled
-    from qmd.models.bundle import Entry, Imported
+    from qmd.models.bundle import BundledModel, ImportedModel
     from qmd.models.catalog import ModelCard
-    from qmd.models.fetching import Fetched, OnBytes
+    from qmd.models.downloads import Download, OnBytes
     from qmd.store.base import OnPages, OnStep
 
 #: The default index where another program keeps its own at the same place (E1).
@@ -682,7 +682,7 @@ class Index:
 
         return pulling.wanted(self.settings, names)
 
-    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Fetched:
+    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""
         from qmd.engine import pulling
 
@@ -698,13 +698,15 @@ class Index:
 
     def export_models(
         self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
-    ) -> list[Entry]:
+    ) -> list[BundledModel]:
         """Put fetched models into one new file, for a machine without a network; see `pulling.export`."""
         from qmd.engine import pulling
 
         return pulling.export(self.settings, path, names, cache_dir(self._environ), on_bytes)
 
-    def import_models(self, path: str, *, on_bytes: OnBytes = lambda done, total: None) -> list[Imported]:
+    def import_models(
+        self, path: str, *, on_bytes: OnBytes = lambda done, total: None
+    ) -> list[ImportedModel]:
         """Have the models of such a file on this machine; see `bundle.import_`."""
         from qmd.engine import pulling
 

@@ -11,10 +11,10 @@ from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import bundle as bundles
 from qmd.models import registry
-from qmd.models.bundle import Entry, Imported
-from qmd.models.catalog import CARDS, ModelCard, Role, find
-from qmd.models.fetching import DEFAULT_ENDPOINT, Fetched, OnBytes, Origin, fetch
-from qmd.models.store import parse_remote
+from qmd.models.bundle import BundledModel, ImportedModel
+from qmd.models.catalog import CARDS, ModelCard, Role, find_card
+from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download
+from qmd.models.model_files import parse_source
 
 #: As the user knows the roles, to the name the configuration has for them.
 _ROLES: Mapping[str, Role] = {
@@ -41,17 +41,16 @@ def wanted(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
     return list(found.values())
 
 
-def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Fetched:
-    """Have a model's file on this machine; see `fetch`. `HF_ENDPOINT` names a mirror."""
+def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Download:
+    """Download a model's file if it is missing. `HF_ENDPOINT` names a mirror."""
     endpoint = environ.get("HF_ENDPOINT", "").strip() or DEFAULT_ENDPOINT
-    return fetch(
-        card.source, Path(cache_dir), Origin(endpoint, environ.get("HF_TOKEN", "").strip() or None), on_bytes
-    )
+    hub = Hub(endpoint, environ.get("HF_TOKEN", "").strip() or None)
+    return download(card.source, Path(cache_dir), hub, on_bytes)
 
 
 def export(
     settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
-) -> list[Entry]:
+) -> list[BundledModel]:
     """Put fetched models into a bundle; see `bundle.export`. They are named as for `wanted`.
 
     Raises `ModelError` where none of them is one that is fetched.
@@ -66,7 +65,7 @@ def export(
     return bundles.export(cards, Path(bundle).absolute(), Path(cache_dir), on_bytes)
 
 
-def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[Imported]:
+def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[ImportedModel]:
     """Have the models of a bundle on this machine; see `bundle.import_`."""
     require_file_name(bundle)
     return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
@@ -74,13 +73,13 @@ def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[Imported]:
 
 def _named(name: str) -> ModelCard:
     if name.startswith("hf:"):
-        parse_remote(name)
+        parse_source(name)
     for role in get_args(Role):
-        card = find(name, role)
+        card = find_card(name, role)
         if card is not None:
             return card
     if name.startswith("hf:"):
-        return ModelCard(name.rpartition("/")[2], "embed", "llama", name, "", 0, 0, "")
+        return ModelCard(name.rpartition("/")[2], "embed", "llama", name)
     known = ", ".join(card.name for card in CARDS if card.source.startswith("hf:"))
     raise ModelError(f"Unknown model '{name}'", f"Known: {known}; or write hf:owner/repository/file.gguf")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.engine.embedding import TITLE_CHARACTERS
@@ -12,7 +12,7 @@ from qmd.engine.legs import DenseLeg, Legs
 from qmd.engine.roles import Roles
 from qmd.engine.sending import announce, staying
 from qmd.errors import QmdError
-from qmd.models.base import Reranker
+from qmd.models.base import Frequencies, Reranker
 from qmd.ranking.rerank import Evidence
 from qmd.store.base import LexicalMatches, Store
 from qmd.text.marking import Marker
@@ -21,8 +21,6 @@ from qmd.text.snippet import window
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Stage
 
-#: Token ids to (chunks in the index, how many contain each).
-Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 #: The reranker's cost is the tokens it reads: of a longer chunk it is given the part with most of the query.
 PASSAGE_TOKENS = 110
 #: Characters to a token of the default tokenizer, about: in spaced and in unspaced scripts.
@@ -42,8 +40,8 @@ class Candidates:
     population: tuple[str, ...] | None = None
 
     @property
-    def trust(self) -> float:
-        """What the best keyword match reached of the most that any document could, 0..1."""
+    def coverage(self) -> float:
+        """The score of the best keyword match relative to its maximum, 0..1."""
         if self.lexical is None or self.lexical.bound <= 0:
             return 0.0
         return min(

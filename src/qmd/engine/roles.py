@@ -98,11 +98,11 @@ class Roles:
 
     def _without_key_for(self, source: str) -> Settings:
         """The settings for a model that they do not name: a key is for the servers that they do name."""
-        from qmd.models.registry import server_of
+        from qmd.models.registry import remote_host
 
         roles: tuple[Role, ...] = ("embed", "rerank", "generate")
-        named = {server for role in roles if (server := server_of(self.setting(role)))}
-        if named <= {server_of(source)}:
+        named = {server for role in roles if (server := remote_host(self.setting(role)))}
+        if named <= {remote_host(source)}:
             return self._settings
         return replace(self._settings, openai_api_key=None, openai_api_key_file=None)
 
@@ -163,11 +163,11 @@ class Roles:
 
     def server(self, role: Role) -> str | None:
         """The other machine that texts go to for a role; None where they stay on this one."""
-        from qmd.models.registry import server_of
+        from qmd.models.registry import remote_host
 
         if role == "generate" and self._expander_given:
             return None
-        return server_of(self.setting(role))
+        return remote_host(self.setting(role))
 
     def setting(self, role: Role) -> str | None:
         """What the settings name for a role."""
@@ -189,9 +189,9 @@ class Roles:
     @property
     def vector_set(self) -> VectorSet:
         """The set that the embedder's vectors belong to."""
-        from qmd.models.registry import lasting_name
+        from qmd.models.registry import stable_name
 
-        source = lasting_name(self._settings.embed_model, "embed")
+        source = stable_name(self._settings.embed_model, "embed")
         return VectorSet(self.fingerprint, self.embedder.name, self.embedder.fingerprint, source)
 
     def report(self, message: str) -> None:

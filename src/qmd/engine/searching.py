@@ -165,7 +165,7 @@ class Searcher:
             scores = rerank_stage(self._store, self._roles, legs, top, candidates, private)
         if ranking == "contract":
             return final.contract(fused, scores)
-        return final.tuned(fused, gather_evidence(self._store, top, scores, candidates), candidates.trust)
+        return final.tuned(fused, gather_evidence(self._store, top, scores, candidates), candidates.coverage)
 
     def _usable_vectors(self, legs: Legs, scope: Scope, wanted: Sequence[Wanted]) -> Answering | None:
         """The vectors to search by; None, with the stage saying why, where none can be used."""

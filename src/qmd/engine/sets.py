@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qmd.engine.roles import Roles
 from qmd.engine.sending import kept, sendable, staying
 from qmd.errors import ModelError, VectorIndexMissingError
-from qmd.models.registry import server_of
+from qmd.models.registry import remote_host
 from qmd.store.base import Scope, Store, VectorSet
 from qmd.types import Config
 
@@ -117,7 +117,7 @@ def finish(store: Store, config: Config, seen: Config, roles: Roles, report: Emb
 def _earlier(config: Config, roles: Roles, scope: Scope, made: VectorSet) -> Embedder:
     """The embedder of a set that is not the configured one's. Raises `ModelError`."""
     private = [name for name, each in config.collections.items() if not each.remote]
-    if server_of(made.source) is not None and set(private).issuperset(scope.collections):
+    if remote_host(made.source) is not None and set(private).issuperset(scope.collections):
         raise ModelError(staying(scope.collections))
     return roles.earlier(made)
 

@@ -16,7 +16,7 @@ from qmd.config import contexts, trust
 from qmd.config.paths import trust_path
 from qmd.config.trust import KINDS, Decision, Kind, Permission
 from qmd.errors import NotFoundError
-from qmd.models.catalog import DEFAULTS, Role, find
+from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.git import work_tree
 from qmd.types import Config
 
@@ -178,5 +178,5 @@ def _is_default(model: str, role: Role) -> bool:
         return True
     if model.casefold().startswith("openai:"):
         return False  # it may be written wrong: whoever uses it says so
-    card = find(model, role)
+    card = find_card(model, role)
     return card is not None and card == DEFAULTS.get(role)

@@ -1,6 +1,6 @@
-"""The three roles a model can play, each a small protocol (E50).
+"""The three roles of models: embedder, reranker, expander.
 
-A backend implements one of them; `qmd.models.registry` finds it by name and imports it on use.
+A backend implements one or more of these protocols. `qmd.models.registry` imports it on use.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Called between batches; returns True when the caller no longer wants the answer.
+#: Called between batches; returns True if the caller no longer needs the result.
 Cancelled = Callable[[], bool]
+#: Token ids to (number of passages in the index, how many of them contain each token).
+Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
 
 
 class CancelledError(ModelError):
-    """The caller turned `cancelled` true; there is no result."""
+    """Raised after `cancelled` returned True; there is no result."""
 
     def __init__(self) -> None:
         super().__init__("Cancelled")
@@ -28,24 +30,24 @@ class CancelledError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One reformulation of a query. `kind` says which list it goes to; None means both."""
+    """A reformulation of a query. `kind` is the search it is for; None means all."""
 
     kind: Literal["lex", "vec", "hyde"] | None
     query: str
 
 
 class Embedder(Protocol):
-    """Texts to vectors.
+    """Turns texts into vectors.
 
-    `window` is the most tokens the model reads, prompt included; `chunk_tokens` and `chunk_overlap` are the
-    chunk sizes (in tokens of this model) that suit it.
+    `window` is the maximum number of tokens that the model reads, prompt included. `chunk_tokens` and
+    `chunk_overlap` are the recommended chunk sizes, in tokens of this model.
     """
 
     @property
     def name(self) -> str: ...
     @property
     def fingerprint(self) -> str:
-        """Changes with the model's weights, dimension and prompts: vectors of two prints are never mixed."""
+        """An identifier of weights, dimension and prompts. Vectors of two fingerprints are never mixed."""
         ...
 
     @property
@@ -59,30 +61,30 @@ class Embedder(Protocol):
 
     @property
     def loaded(self) -> bool:
-        """Whether the weights are in memory; they load at the first call that needs them."""
+        """True if the weights are in memory. They load at the first call that needs them."""
         ...
 
     def embed_documents(
         self, texts: Sequence[str], titles: Sequence[str] | None = None
     ) -> NDArray[np.float32]:
-        """Embed passages: float32 of shape (n, dimension), each row of length 1 (L2)."""
+        """Embed passages: float32 of shape (n, dimension), rows of length 1 (L2)."""
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed queries: float32 of shape (n, dimension), each row of length 1 (L2)."""
+        """Embed queries: float32 of shape (n, dimension), rows of length 1 (L2)."""
         ...
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Character span (start, end) of every token of `text`, in order, special tokens left out."""
+        """Return the character span (start, end) of every token in order, without special tokens."""
         ...
 
     def token_ids(self, text: str) -> list[int]:
-        """The ids of the tokens of `text`, special tokens left out."""
+        """Return the ids of the tokens of `text`, without special tokens."""
         ...
 
 
 class Reranker(Protocol):
-    """A query and passages to relevance, each 0..1."""
+    """Scores the relevance of passages to a query."""
 
     @property
     def name(self) -> str: ...
@@ -92,20 +94,22 @@ class Reranker(Protocol):
         query: str,
         passages: Sequence[str],
         *,
-        frequencies: Callable[[Sequence[int]], tuple[int, Sequence[int]]] | None = None,
+        frequencies: Frequencies | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[float]:
-        """Relevance of each passage to the query, in the order given.
+        """Return the relevance of each passage to the query, 0..1, in the order of `passages`.
 
-        `frequencies` maps token ids to (number of passages in the index, how many contain each): a reranker
-        that weighs query tokens by rarity asks it. A reranker stops between batches when `cancelled` turns
-        true and returns the scores it has.
+        Args:
+            query: The text of the query.
+            passages: Parts of documents.
+            frequencies: Used by rerankers that weight the query's tokens by rarity.
+            cancelled: If it returns True between two batches, only the scores so far are returned.
         """
         ...
 
 
 class Expander(Protocol):
-    """A query to 3..5 typed variants, in the query's own language."""
+    """Rewrites a query as 3 to 5 typed variants in the query's own language."""
 
     @property
     def name(self) -> str: ...

@@ -1,8 +1,8 @@
-"""Bundles: fetched models in one file, for machines that fetch nothing.
+"""Bundles: downloaded models in one file, for machines without a network.
 
-A bundle is a plain tar archive. Each model's file stands in it as it does in the cache
-(`models/owner/repository/file.gguf`), and at its end `manifest.json` says what they are. `tar` can read it;
-reading one here takes nothing on trust.
+A bundle is an uncompressed tar archive that `tar` can read. Its members have the same paths as in the cache
+(`models/owner/repository/file.gguf`); the last member, `manifest.json`, describes them. A bundle is untrusted
+input: everything in it is checked before it is used.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 from qmd.config.files import locked
 from qmd.errors import ConflictError, ModelError, SourceError
 from qmd.models.catalog import ModelCard
-from qmd.models.fetching import OnBytes
-from qmd.models.store import PARTIAL, locate_pulled, parse_remote
+from qmd.models.downloads import OnBytes
+from qmd.models.model_files import PARTIAL, cached_path, check_space, locate, parse_source
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 
-#: No manifest is longer, and no bundle has more files.
-_MOST_BYTES, _MOST_MODELS = 1_000_000, 1000
+#: The longest manifest, and the most files in a bundle.
+_MAX_MANIFEST, _MAX_MODELS = 1_000_000, 1000
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A model in a bundle; `size` in bytes, `license` empty where nobody said it."""
+class BundledModel:
+    """A model in a bundle; `size` is in bytes, `license` is empty if it is not known."""
 
     name: str
     source: str
@@ -45,92 +44,91 @@ class Entry:
 
     @property
     def member(self) -> str:
-        """Its file's name in the archive."""
-        remote = parse_remote(self.source)
-        return f"models/{remote.owner}/{remote.repo}/{remote.file}"
+        """The name of its file in the archive."""
+        return "/".join(("models", *parse_source(self.source)))
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """A model that is here. `fresh`: it was not before."""
+class ImportedModel:
+    """A model of a bundle on this machine. `fresh` is True if this import added it."""
 
-    entry: Entry
+    entry: BundledModel
     path: Path
     fresh: bool
 
 
-def export(cards: Sequence[ModelCard], bundle: Path, cache_dir: Path, on_bytes: OnBytes) -> list[Entry]:
-    """Put the files of fetched models into a new bundle; `on_bytes` counts those of all models.
+def export(
+    cards: Sequence[ModelCard], bundle: Path, cache_dir: Path, on_bytes: OnBytes
+) -> list[BundledModel]:
+    """Write the files of downloaded models into a new bundle.
 
-    Raises `ModelError` for a model that is not here, `ConflictError` where there is a file of that name,
-    `SourceError` where it cannot be written; then there is no bundle.
+    Args:
+        cards: The models.
+        bundle: The file to create. No partial bundle is left if an error occurs.
+        cache_dir: The folder of downloaded models.
+        on_bytes: Called with the bytes written and the bytes of all models.
+
+    Raises:
+        ModelError: A model is not downloaded, or the disk is full.
+        ConflictError: The file exists.
+        SourceError: The file cannot be written.
     """
-    files = [locate_pulled(card.source, cache_dir) for card in cards]
-    for card, file in zip(cards, files, strict=True):
-        if not file.is_file():
-            raise ModelError(f"Model '{card.name}' is not here", f"qmd pull {card.source}")
+    files = [locate(card, cache_dir) for card in cards]
     if os.path.lexists(bundle):
-        raise ConflictError(f"{bundle} exists already", "Name another file, or delete that one.")
-    count = _Count(on_bytes, sum(file.stat().st_size for file in files))
-    _check_space(bundle.parent, count.total)
-    with _written(bundle) as raw, tarfile.open(fileobj=raw, mode="w:", format=tarfile.GNU_FORMAT) as archive:
-        entries = [_add(archive, card, file, count) for card, file in zip(cards, files, strict=True)]
+        raise ConflictError(f"{bundle} already exists", "Choose another file name, or delete the file.")
+    progress = _Progress(on_bytes, sum(file.stat().st_size for file in files))
+    check_space(bundle.parent, progress.total)
+    with (
+        _replacing(bundle) as output,
+        tarfile.open(fileobj=output, mode="w:", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        entries = [_add(archive, card, file, progress) for card, file in zip(cards, files, strict=True)]
         manifest = {"format": FORMAT, "models": [asdict(entry) for entry in entries]}
         data = json.dumps(manifest, ensure_ascii=False, indent=2).encode()
-        archive.addfile(_member(MANIFEST, len(data)), io.BytesIO(data))
+        archive.addfile(_header(MANIFEST, len(data)), io.BytesIO(data))
     return entries
 
 
-def read(bundle: Path) -> list[Entry]:
-    """What a bundle has, once all of it but the models' bytes has been checked.
+def import_(bundle: Path, cache_dir: Path, on_bytes: OnBytes) -> list[ImportedModel]:
+    """Copy the models of a bundle into the cache. Each file appears after its checksum was verified.
 
-    Raises `SourceError` for a file that cannot be read, `ModelError` for what is no bundle of ours, or one
-    that holds anything else than it says.
-    """
-    with _opened(bundle) as archive:
-        return list(_checked(archive, bundle))
+    Existing models are skipped, so an interrupted import can be repeated.
 
-
-def import_(bundle: Path, cache_dir: Path, on_bytes: OnBytes) -> list[Imported]:
-    """Put the models of a bundle where `pull` would have; each is there once its checksum is right.
-
-    Those that are here already are passed over, so that an import that was interrupted goes on. Raises as
-    `read` does, `ModelError` for bytes that are not what their checksum says, `ConflictError` where another
-    file is in a model's place, `BusyError` where another process fetches it.
+    Raises:
+        SourceError: The bundle cannot be read.
+        ModelError: The file is not a bundle, contains other files than its manifest lists, or a checksum is
+            wrong.
+        ConflictError: Another file has the path of a model.
+        BusyError: Another process is downloading one of the models.
     """
     with _opened(bundle) as archive:
         members = _checked(archive, bundle)
-        missing = [entry for entry in members if not locate_pulled(entry.source, cache_dir).exists()]
-        _check_space(cache_dir, sum(entry.size for entry in missing))
-        count = _Count(on_bytes, sum(entry.size for entry in members))
+        paths = {entry: cached_path(entry.source, cache_dir) for entry in members}
+        check_space(cache_dir, sum(entry.size for entry, path in paths.items() if not path.exists()))
+        progress = _Progress(on_bytes, sum(entry.size for entry in members))
         return [
-            _settle(archive, member, entry, locate_pulled(entry.source, cache_dir), count)
-            for entry, member in members.items()
+            _import_one(archive, member, entry, paths[entry], progress) for entry, member in members.items()
         ]
 
 
-# -- writing -----------------------------------------------------------------------------------------------
-
-
-def _add(archive: tarfile.TarFile, card: ModelCard, file: Path, count: _Count) -> Entry:
+def _add(archive: tarfile.TarFile, card: ModelCard, file: Path, progress: _Progress) -> BundledModel:
     with file.open("rb") as data:
-        source = _Hashed(data, count)
-        size = os.fstat(data.fileno()).st_size
-        entry = Entry(card.name, card.source, size, "", card.license)
-        archive.addfile(_member(entry.member, size), source)
-    return Entry(card.name, card.source, size, source.hexdigest(), card.license)
+        reader = _HashingReader(data, progress)
+        entry = BundledModel(card.name, card.source, os.fstat(data.fileno()).st_size, "", card.license)
+        archive.addfile(_header(entry.member, entry.size), reader)
+    return replace(entry, sha256=reader.hexdigest())
 
 
-def _member(name: str, size: int) -> tarfile.TarInfo:
-    """A file's header: the same for the same content, whoever writes it."""
-    found = tarfile.TarInfo(name)
-    found.size, found.mode = size, 0o644
-    return found
+def _header(name: str, size: int) -> tarfile.TarInfo:
+    """Return a member's header without a time or an owner: equal models make equal bundles."""
+    header = tarfile.TarInfo(name)
+    header.size, header.mode = size, 0o644
+    return header
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that is in its place once it is whole."""
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file that is renamed to `path` at the end, or removed after an error."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
         with temporary.open("xb") as file:
@@ -145,70 +143,69 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
             temporary.unlink()
 
 
-# -- reading -----------------------------------------------------------------------------------------------
-
-
-class _Careful(io.FileIO):
-    """A file of which little is read at a time: headers may claim to be of any length."""
+class _BoundedFile(io.FileIO):
+    """A file that refuses long reads, because a tar header can claim any length."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or not 0 <= size <= _BLOCK:
-            raise tarfile.ReadError("a header of impossible length")
+            raise tarfile.ReadError("a header of invalid length")
         return super().read(size) or b""
 
 
 @contextmanager
 def _opened(bundle: Path) -> Iterator[tarfile.TarFile]:
     try:
-        with _Careful(bundle) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        with _BoundedFile(bundle) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             yield archive
     except (tarfile.TarError, RecursionError, OverflowError) as error:
-        raise _no_bundle(bundle, str(error)) from error
+        raise _invalid(bundle, str(error)) from error
     except OSError as error:
         raise SourceError(f"{error.filename or bundle}: {error.strerror or error}") from error
 
 
-def _checked(archive: tarfile.TarFile, bundle: Path) -> dict[Entry, tarfile.TarInfo]:
-    """Each entry of the manifest and its member: plain files, of the sizes it says, and nothing else."""
+def _checked(archive: tarfile.TarFile, bundle: Path) -> dict[BundledModel, tarfile.TarInfo]:
+    """Return the models and their members, which must be exactly the regular files of the manifest."""
     members: dict[str, tarfile.TarInfo] = {}
     for member in archive:
         if member.type != tarfile.REGTYPE or member.sparse is not None or member.size < 0:
-            raise _no_bundle(bundle, f"'{member.name}' is no plain file")
-        if member.name in members or len(members) > _MOST_MODELS:
-            raise _no_bundle(bundle, f"'{member.name}' is there twice, or one of too many")
+            raise _invalid(bundle, f"'{member.name}' is not a regular file")
+        if member.name in members:
+            raise _invalid(bundle, f"'{member.name}' is in it twice")
+        if len(members) > _MAX_MODELS:
+            raise _invalid(bundle, f"it has more than {_MAX_MODELS} files")
         members[member.name] = member
     manifest = members.pop(MANIFEST, None)
     if manifest is None:
-        raise _no_bundle(bundle, f"it has no {MANIFEST}, or is cut short")
-    found: dict[Entry, tarfile.TarInfo] = {}
+        raise _invalid(bundle, f"it has no {MANIFEST}, or is truncated")
+    checked: dict[BundledModel, tarfile.TarInfo] = {}
     for entry in _entries(archive, manifest, bundle):
-        held = members.pop(entry.member, None)
-        if held is None or held.size != entry.size:
-            raise _no_bundle(bundle, f"'{entry.member}' is not there, or not of the size it says")
-        found[entry] = held
+        listed = members.pop(entry.member, None)
+        if listed is None or listed.size != entry.size:
+            raise _invalid(bundle, f"'{entry.member}' is missing, or has another size than {MANIFEST} says")
+        checked[entry] = listed
     for name in members:
-        raise _no_bundle(bundle, f"'{name}' is not in its {MANIFEST}")
-    return found
+        raise _invalid(bundle, f"'{name}' is not listed in {MANIFEST}")
+    return checked
 
 
-def _entries(archive: tarfile.TarFile, manifest: tarfile.TarInfo, bundle: Path) -> Iterable[Entry]:
+def _entries(archive: tarfile.TarFile, manifest: tarfile.TarInfo, bundle: Path) -> list[BundledModel]:
     data = archive.extractfile(manifest)
-    if data is None or manifest.size > _MOST_BYTES:
-        raise _no_bundle(bundle, f"its {MANIFEST} is too long")
+    if data is None or manifest.size > _MAX_MANIFEST:
+        raise _invalid(bundle, f"{MANIFEST} is too long")
     try:
-        said = json.loads(data.read(manifest.size))
+        content = json.loads(data.read(manifest.size))
     except (ValueError, RecursionError) as error:
-        raise _no_bundle(bundle, f"its {MANIFEST} is no JSON") from error
-    match said:
+        raise _invalid(bundle, f"{MANIFEST} is not valid JSON") from error
+    match content:
         case {"format": int(version), "models": [*_]} if version > FORMAT:
-            raise ModelError(f"{bundle}: a bundle of format {version}", "Upgrade qmd-python.")
+            raise ModelError(f"{bundle}: bundle format {version} is not supported", "Upgrade qmd-python.")
         case {"format": 1, "models": [*models]}:
-            return [_entry(each, bundle) for each in models]
-    raise _no_bundle(bundle, f"its {MANIFEST} names no models")
+            return [_entry(model, bundle) for model in models]
+    raise _invalid(bundle, f"{MANIFEST} lists no models")
 
 
-def _entry(said: Any, bundle: Path) -> Entry:
-    match said:
+def _entry(model: Any, bundle: Path) -> BundledModel:
+    match model:
         case {
             "name": str(name),
             "source": str(source),
@@ -216,40 +213,37 @@ def _entry(said: Any, bundle: Path) -> Entry:
             "sha256": str(digest),
             "license": str(license),
         } if size > 0 and source.startswith("hf:") and source.casefold().endswith(".gguf"):
-            parse_remote(source)
-            return Entry(name, source, size, digest, license)
-    raise _no_bundle(bundle, f"its {MANIFEST} has an entry that makes no sense")
+            parse_source(source)
+            return BundledModel(name, source, size, digest, license)
+    raise _invalid(bundle, f"{MANIFEST} has an invalid entry")
 
 
-def _settle(
-    archive: tarfile.TarFile, member: tarfile.TarInfo, entry: Entry, target: Path, count: _Count
-) -> Imported:
-    """Have one model in its place."""
+def _import_one(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, entry: BundledModel, target: Path, progress: _Progress
+) -> ImportedModel:
     with locked(str(target), timeout=0):
         if target.exists():
             with target.open("rb") as file:
-                held = _copied(_Hashed(file, count), None)
-            if held != entry.sha256:
+                digest = _copy(_HashingReader(file, progress), None)
+            if digest != entry.sha256:
                 raise ConflictError(
-                    f"{target} is another file than the bundle's", "Delete it to have the bundle's."
+                    f"{target} exists and differs from the file in the bundle",
+                    "Delete it to import the file from the bundle.",
                 )
-            return Imported(entry, target, fresh=False)
+            return ImportedModel(entry, target, fresh=False)
         data = archive.extractfile(member)
-        assert data is not None  # a plain file
-        with _written(target) as file:
-            if _copied(_Hashed(data, count), file) != entry.sha256:
+        assert data is not None  # a regular file
+        with _replacing(target) as file:
+            if _copy(_HashingReader(data, progress), file) != entry.sha256:
                 raise ModelError(
-                    f"{entry.source}: what the bundle has is not what its checksum says",
-                    "Copy the bundle again, or make it anew.",
+                    f"{entry.source}: the file in the bundle does not match its checksum",
+                    "Copy the bundle again, or export it again.",
                 )
-    return Imported(entry, target, fresh=True)
+    return ImportedModel(entry, target, fresh=True)
 
 
-# -- bytes -------------------------------------------------------------------------------------------------
-
-
-class _Count:
-    """Bytes done, of all that there are."""
+class _Progress:
+    """Counts the bytes of all models."""
 
     def __init__(self, on_bytes: OnBytes, total: int) -> None:
         self.total = total
@@ -261,43 +255,31 @@ class _Count:
         self._on_bytes(self._done, self.total)
 
 
-class _Hashed(io.RawIOBase):
-    """What is read from a file, counted and hashed on its way."""
+class _HashingReader:
+    """Reads a file, counts its bytes and computes its SHA-256."""
 
-    def __init__(self, file: IO[bytes], count: _Count) -> None:
+    def __init__(self, file: IO[bytes], progress: _Progress) -> None:
         self._file = file
-        self._count = count
+        self._progress = progress
         self._digest = hashlib.sha256()
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._file.read(min(size, _BLOCK) if size >= 0 else _BLOCK)
+    def read(self, size: int = _BLOCK, /) -> bytes:
+        data = self._file.read(size)
         self._digest.update(data)
-        self._count.add(len(data))
+        self._progress.add(len(data))
         return data
 
     def hexdigest(self) -> str:
         return self._digest.hexdigest()
 
 
-def _copied(source: _Hashed, target: IO[bytes] | None) -> str:
-    """Read a file to its end, into another where there is one; its SHA-256."""
-    while data := source.read(_BLOCK):
+def _copy(source: _HashingReader, target: IO[bytes] | None) -> str:
+    """Read a file to its end, copy it to `target` if given, and return its SHA-256."""
+    while data := source.read():
         if target is not None:
             target.write(data)
     return source.hexdigest()
 
 
-def _check_space(folder: Path, needed: int) -> None:
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        lacking = f"{needed // 1_000_000:,} MB are needed, and {free // 1_000_000:,} MB are free"
-        raise ModelError(f"There is no room on the disk: {lacking}", f"Make room on the disk of {folder}.")
-
-
-def _no_bundle(bundle: Path, reason: str) -> ModelError:
-    return ModelError(f"{bundle}: not a bundle of models: {reason}", "'qmd models export' makes one.")
+def _invalid(bundle: Path, reason: str) -> ModelError:
+    return ModelError(f"{bundle}: not a model bundle: {reason}", "Create one with 'qmd models export'.")

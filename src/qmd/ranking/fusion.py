@@ -1,4 +1,4 @@
-"""Making one list of several."""
+"""Merge several ranked lists into one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 #: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009).
 RRF_K = 60
-#: What a document earns for being first, or second or third, in any list (E41).
+#: Added to the raw score of a document that is first, or second or third, in any list.
 TOP_BONUS = 0.05
 NEAR_TOP_BONUS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class RankedList:
-    """One list to be fused: documents with raw scores, best first. `weight` is 2 for the original query."""
+    """A list of (document, raw score), best first. `weight` is 2 for the original query."""
 
     name: str
     kind: Literal["lexical", "dense"]
@@ -24,8 +24,8 @@ class RankedList:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What one list gave one document."""
+class Contribution:
+    """The part of a document's score that comes from one list."""
 
     list: str
     rank: int
@@ -36,70 +36,70 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A document of the fused list, best first; `score` is 0..1."""
+    """A document of the fused list, which is sorted by `score` (0..1), best first."""
 
     document: int
     score: float
     raw: float
     bonus: float
-    shares: tuple[Share, ...]
+    contributions: tuple[Contribution, ...]
 
 
 def reciprocal_rank(lists: Sequence[RankedList], *, k: int = RRF_K, bonus: bool = True) -> list[Fused]:
-    """Σ weight / (k + rank), rank from 1, plus the bonus for top ranks (E41).
+    """Fuse lists by Σ weight / (k + rank), with ranks from 1, plus a bonus for top ranks.
 
-    The score is the raw value over the most attainable: first in every list, with the bonus.
+    The score is the raw value divided by its maximum, that of a document that is first in every list.
     """
-    shares: dict[int, list[Share]] = {}
+    contributions: dict[int, list[Contribution]] = {}
     for ranked in lists:
         for rank, (document, score) in enumerate(ranked.items, 1):
-            shares.setdefault(document, []).append(
-                Share(ranked.name, rank, score, ranked.weight, ranked.weight / (k + rank))
+            contributions.setdefault(document, []).append(
+                Contribution(ranked.name, rank, score, ranked.weight, ranked.weight / (k + rank))
             )
-    most = sum(ranked.weight for ranked in lists) / (k + 1) + (TOP_BONUS if bonus else 0.0)
+    maximum = sum(ranked.weight for ranked in lists) / (k + 1) + (TOP_BONUS if bonus else 0.0)
     fused = []
-    for document, found in shares.items():
-        best = min(share.rank for share in found)
+    for document, parts in contributions.items():
+        best = min(part.rank for part in parts)
         extra = (TOP_BONUS if best == 1 else NEAR_TOP_BONUS if best <= 3 else 0.0) if bonus else 0.0
-        raw = sum(share.contribution for share in found) + extra
-        fused.append(Fused(document, min(1.0, raw / most), raw, extra, tuple(found)))
+        raw = sum(part.contribution for part in parts) + extra
+        fused.append(Fused(document, min(1.0, raw / maximum), raw, extra, tuple(parts)))
     return sorted(fused, key=lambda entry: (-entry.raw, entry.document))
 
 
 def convex(lists: Sequence[RankedList]) -> list[Fused]:
-    """½ minmax(BM25) + ½ minmax(cosine); a document that a list lacks has 0 there.
+    """Fuse lists by ½ minmax(BM25) + ½ minmax(cosine). A document counts as 0 in a list that lacks it.
 
-    Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). Where there are
-    several lists of a kind (variants of the query), the kind's half is shared among them by weight. With one
-    kind only, that kind has the whole.
+    Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). If there are several
+    lists of a kind (variants of the query), they share the kind's half by weight. If there is only one kind,
+    it counts in full.
     """
     kinds = {ranked.kind for ranked in lists}
     totals = {kind: sum(ranked.weight for ranked in lists if ranked.kind == kind) for kind in kinds}
-    shares: dict[int, list[Share]] = {}
+    contributions: dict[int, list[Contribution]] = {}
     for ranked in lists:
         weight = ranked.weight / totals[ranked.kind] / len(kinds)
         for rank, (document, score) in enumerate(ranked.items, 1):
-            value = _minmax(score, ranked.items)
-            shares.setdefault(document, []).append(Share(ranked.name, rank, score, weight, weight * value))
+            part = Contribution(ranked.name, rank, score, weight, weight * _minmax(score, ranked.items))
+            contributions.setdefault(document, []).append(part)
     fused = []
-    for document, found in shares.items():
-        raw = sum(share.contribution for share in found)
-        fused.append(Fused(document, min(1.0, raw), raw, 0.0, tuple(found)))
+    for document, parts in contributions.items():
+        raw = sum(part.contribution for part in parts)
+        fused.append(Fused(document, min(1.0, raw), raw, 0.0, tuple(parts)))
     return sorted(fused, key=lambda entry: (-entry.raw, _best_rank(entry), entry.document))
 
 
 def _minmax(score: float, items: Sequence[tuple[int, float]]) -> float:
-    """A score between its list's least and greatest; a list of one, or of equals, is all at the top."""
+    """Scale a score to 0..1 by the range of its list; if all scores are equal, it is 1."""
     low, high = items[-1][1], items[0][1]
     return 1.0 if high <= low else (score - low) / (high - low)
 
 
 def _best_rank(entry: Fused) -> int:
-    return min(share.rank for share in entry.shares)
+    return min(part.rank for part in entry.contributions)
 
 
 def best_of(lists: Sequence[RankedList]) -> list[tuple[int, float]]:
-    """Merge lists of one kind by each document's highest score (M18)."""
+    """Merge lists of one kind by each document's highest score."""
     best: dict[int, float] = {}
     for ranked in lists:
         for document, score in ranked.items:
@@ -108,15 +108,15 @@ def best_of(lists: Sequence[RankedList]) -> list[tuple[int, float]]:
     return sorted(best.items(), key=lambda item: (-item[1], item[0]))
 
 
-def contributions(entry: Fused) -> list[Mapping[str, float | int | str]]:
-    """A fused document's shares as plain values, for `explain`."""
+def explain(entry: Fused) -> list[Mapping[str, float | int | str]]:
+    """Return the contributions to a document's score as plain values."""
     return [
         {
-            "list": share.list,
-            "rank": share.rank,
-            "score": round(share.score, 4),
-            "weight": share.weight,
-            "contribution": round(share.contribution, 6),
+            "list": part.list,
+            "rank": part.rank,
+            "score": round(part.score, 4),
+            "weight": part.weight,
+            "contribution": round(part.contribution, 6),
         }
-        for share in entry.shares
+        for part in entry.contributions
     ]

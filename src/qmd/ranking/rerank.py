@@ -1,4 +1,4 @@
-"""The two ways of joining a fused list with what a reranker says: `contract` (E43) and `tuned`."""
+"""The two rankings, which combine a fused list with the reranker's scores: `contract` and `tuned`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qmd.ranking.fusion import Fused, contributions
+from qmd.ranking.fusion import Fused
+from qmd.ranking.fusion import explain as explain_fusion
 
-#: (up to this fused rank, share of the fused score); the rest is the reranker's (E43).
+#: (up to this fused rank, share of the fused score). The reranker's score has the rest.
 CONTRACT_BLEND = ((3, 0.75), (10, 0.60))
 CONTRACT_TAIL = 0.40
 
-#: Weights beside the reranker's own score, which has 1 (measured, see bench/README.md). The fused score
-#: counts as far as the documents answer the query in its own words: across languages
-#: they do not, and BM25 is noise.
+#: Weights relative to the reranker's score, which has 1 (measured, see bench/README.md). The fused score is
+#: also multiplied by the lexical coverage: if query and documents are in different languages, BM25 is noise.
 FUSED = 1.0
 TITLE = 0.4
 COSINE = 0.7
@@ -22,10 +22,12 @@ COSINE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a candidate besides its fused score; None where it could not be had.
+    """Signals about a candidate besides its fused score; None if they are not available.
 
-    `rerank` is the reranker's 0..1, `title` the share of the query's rarity (idf) that its title holds,
-    `cosine` the query's cosine with its best chunk.
+    Attributes:
+        rerank: The reranker's score, 0..1.
+        title: The share of the query's terms in the title, weighted by idf, 0..1.
+        cosine: The cosine of the query and the best chunk.
     """
 
     rerank: float | None = None
@@ -35,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document of the final list; `score` is 0..1 and falls with rank."""
+    """A document of the final list; `score` is 0..1 and does not increase with rank."""
 
     document: int
     score: float
@@ -43,9 +45,9 @@ class Ranked:
 
 
 def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked]:
-    """Blend by fused rank: 1..3 ¾ fused, 4..10 0.6, then 0.4 (E43). Documents without a rerank score follow.
+    """Blend the fused and the reranker's scores by fused rank: ¾ fused for 1..3, 0.6 for 4..10, then 0.4.
 
-    Where nothing was reranked the fused list stands as it is.
+    Documents without a score of the reranker follow. If there are no scores, the fused list is unchanged.
     """
     blended: list[Ranked] = []
     rest: list[Ranked] = []
@@ -53,13 +55,13 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
         base = {
             "ranking": "contract",
             "fused": {"rank": rank, "score": entry.score, "rrf": entry.raw, "bonus": entry.bonus},
-            "lists": contributions(entry),
+            "lists": explain_fusion(entry),
         }
         score = rerank.get(entry.document)
         if score is None:
             rest.append(Ranked(entry.document, entry.score, base))
             continue
-        share = next((part for most, part in CONTRACT_BLEND if rank <= most), CONTRACT_TAIL)
+        share = next((part for limit, part in CONTRACT_BLEND if rank <= limit), CONTRACT_TAIL)
         value = share * entry.score + (1.0 - share) * score
         explain = base | {"rerank": score, "blend": {"fused": share, "rerank": round(1.0 - share, 2)}}
         blended.append(Ranked(entry.document, value, explain))
@@ -67,44 +69,47 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
     return [*blended, *_below(blended, rest)]
 
 
-def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], trust: float) -> list[Ranked]:
-    """Sort the candidates by `rerank + trust · fused + 0.4 title + 0.7 cosine`; the others follow.
+def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], coverage: float) -> list[Ranked]:
+    """Sort the candidates by `rerank + coverage · fused + 0.4 title + 0.7 cosine`; the others follow.
 
-    `trust`, 0..1, is what the best keyword match reached of the most it could: how much of the query the
-    documents' words can answer. The score is the sum over the most it could be for this query: a part that no
-    candidate has does not count against them.
+    The score is this sum divided by its maximum, without the parts that no candidate has.
+
+    Args:
+        fused: All documents.
+        evidence: The signals about the candidates.
+        coverage: The score of the best keyword match relative to its maximum, 0..1.
     """
-    most = 1.0 + FUSED * trust
+    maximum = 1.0 + FUSED * coverage
     if any(item.title for item in evidence.values()):
-        most += TITLE
+        maximum += TITLE
     if any(item.cosine is not None for item in evidence.values()):
-        most += COSINE
+        maximum += COSINE
     ranked: list[Ranked] = []
     rest: list[Ranked] = []
     for rank, entry in enumerate(fused, 1):
         base = {
             "ranking": "tuned",
             "fused": {"rank": rank, "score": entry.score},
-            "lists": contributions(entry),
+            "lists": explain_fusion(entry),
         }
-        known = evidence.get(entry.document)
-        if known is None or known.rerank is None:
+        signals = evidence.get(entry.document)
+        if signals is None or signals.rerank is None:
             rest.append(Ranked(entry.document, entry.score, base))
             continue
         parts = {
-            "rerank": known.rerank,
-            "fused": FUSED * trust * entry.score,
-            "title": TITLE * known.title,
-            "cosine": COSINE * (known.cosine or 0.0),
+            "rerank": signals.rerank,
+            "fused": FUSED * coverage * entry.score,
+            "title": TITLE * signals.title,
+            "cosine": COSINE * (signals.cosine or 0.0),
         }
-        explain = base | {"rerank": known.rerank, "blend": parts, "most": most}
-        ranked.append(Ranked(entry.document, min(1.0, sum(parts.values()) / most), explain))
+        explain = base | {"rerank": signals.rerank, "blend": parts, "most": maximum}
+        ranked.append(Ranked(entry.document, min(1.0, sum(parts.values()) / maximum), explain))
     ranked.sort(key=lambda item: -item.score)
     return [*ranked, *_below(ranked, rest)]
 
 
 def _below(upper: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Ranked]:
-    """Documents that follow others, scaled so that scores go on falling."""
+    """Scale the scores of documents that follow others, so that they do not increase with rank."""
     if not upper or not rest:
         return list(rest)
     ceiling = min(upper[-1].score, 1.0)

@@ -47,17 +47,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("variable", "file", "stage", "told"),
     [
         ("QMD_EMBED_MODEL", "page.gguf", "embedding", "not a GGUF file"),
-        ("QMD_EMBED_MODEL", "half.gguf", "embedding", "cut short or damaged"),
+        ("QMD_EMBED_MODEL", "half.gguf", "embedding", "truncated or damaged"),
         ("QMD_EMBED_MODEL", "none.gguf", "embedding", "no such file"),
-        ("QMD_EMBED_MODEL", "judges.gguf", "embedding", "is a reranker: it makes no vectors"),
+        ("QMD_EMBED_MODEL", "judges.gguf", "embedding", "is a reranker and makes no embeddings"),
         ("QMD_RERANK_MODEL", "page.gguf", "rerank", "not a GGUF file"),
-        ("QMD_RERANK_MODEL", "half.gguf", "rerank", "cut short or damaged"),
+        ("QMD_RERANK_MODEL", "half.gguf", "rerank", "truncated or damaged"),
         ("QMD_RERANK_MODEL", "none.gguf", "rerank", "no such file"),
-        ("QMD_RERANK_MODEL", "chats.gguf", "rerank", "is no reranker: it has no ranking head"),
+        ("QMD_RERANK_MODEL", "chats.gguf", "rerank", "is not a reranker: it has no ranking head"),
         ("QMD_GENERATE_MODEL", "page.gguf", "expand", "not a GGUF file"),
-        ("QMD_GENERATE_MODEL", "half.gguf", "expand", "cut short or damaged"),
+        ("QMD_GENERATE_MODEL", "half.gguf", "expand", "truncated or damaged"),
         ("QMD_GENERATE_MODEL", "none.gguf", "expand", "no such file"),
-        ("QMD_GENERATE_MODEL", "judges.gguf", "expand", "it is no instruction model"),
+        ("QMD_GENERATE_MODEL", "judges.gguf", "expand", "it is not an instruction model"),
     ],
 )
 def test_a_search_names_the_model_that_cannot_play_its_role_and_answers(
@@ -75,9 +75,9 @@ def test_a_search_names_the_model_that_cannot_play_its_role_and_answers(
     ("file", "told"),
     [
         ("page.gguf", "not a GGUF file"),
-        ("half.gguf", "cut short or damaged"),
+        ("half.gguf", "truncated or damaged"),
         ("none.gguf", "no such file"),
-        ("judges.gguf", "is a reranker: it makes no vectors"),
+        ("judges.gguf", "is a reranker and makes no embeddings"),
     ],
 )
 def test_embedding_with_such_a_model_is_one_clear_line_and_the_vectors_stay(
@@ -97,8 +97,8 @@ def test_the_doctor_and_the_models_say_what_is_wrong(embedded: User, models: Pat
     assert (shown["embed"]["condition"], shown["rerank"]["condition"]) == ("damaged", "unsupported")
     doctor = embedded.invoke("doctor", **environ)
     assert doctor.exit_code == 1
-    assert "cut short or damaged" in doctor.stdout
-    assert "is no reranker" in doctor.stdout
+    assert "truncated or damaged" in doctor.stdout
+    assert "is not a reranker" in doctor.stdout
 
 
 @pytest.fixture
@@ -130,5 +130,5 @@ def test_a_refused_key_costs_a_search_that_model_and_no_more(
     assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
     (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {stage} ")]
     assert "answered 401" in line
-    assert "It does not take the key" in line
+    assert "Check the API key" in line
     assert "sk-expired" not in result.output

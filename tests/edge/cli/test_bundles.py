@@ -57,7 +57,7 @@ def bundle(sender: User) -> Path:
 
 
 def refused(user: User, bundle: Path) -> str:
-    """What is said of a bundle that is not taken, and that nothing came of it."""
+    """Return the error for a bundle, and check that nothing was imported."""
     result = user.invoke("models", "import", str(bundle))
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.stderr
@@ -67,38 +67,38 @@ def refused(user: User, bundle: Path) -> str:
     return result.stderr
 
 
-def test_models_go_from_one_machine_to_another(bundle: Path, receiver: User) -> None:
-    said = receiver.ok("models", "import", str(bundle))
+def test_import_copies_the_exported_models(bundle: Path, receiver: User) -> None:
+    output = receiver.ok("models", "import", str(bundle))
     for source, content in zip(SOURCES, CONTENTS, strict=True):
         assert place(receiver, source).read_bytes() == content
-        assert hashlib.sha256(content).hexdigest()[:12] in said
-        assert str(place(receiver, source)) in said
+        assert hashlib.sha256(content).hexdigest()[:12] in output
+        assert str(place(receiver, source)) in output
 
 
-def test_an_import_passes_over_what_is_here(bundle: Path, receiver: User) -> None:
+def test_import_skips_existing_models(bundle: Path, receiver: User) -> None:
     receiver.ok("models", "import", str(bundle))
     place(receiver, SOURCES[1]).unlink()
-    said = receiver.ok("models", "import", str(bundle)).splitlines()
-    assert said[0] == f"small is here already: {place(receiver, SOURCES[0])}"
-    assert said[1].startswith("Imported other (")
+    output = receiver.ok("models", "import", str(bundle)).splitlines()
+    assert output[0] == f"small is here already: {place(receiver, SOURCES[0])}"
+    assert output[1].startswith("Imported other (")
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]
 
 
-def test_another_file_in_a_model_s_place_is_left_alone(bundle: Path, receiver: User) -> None:
+def test_import_does_not_overwrite_another_file(bundle: Path, receiver: User) -> None:
     place(receiver, SOURCES[0]).parent.mkdir(parents=True)
     place(receiver, SOURCES[0]).write_bytes(b"mine")
     result = receiver.invoke("models", "import", str(bundle))
     assert result.exit_code == 1
-    assert "is another file than the bundle's" in result.stderr
+    assert "differs from the file in the bundle" in result.stderr
     assert place(receiver, SOURCES[0]).read_bytes() == b"mine"
 
 
-def test_any_tar_can_read_a_bundle(bundle: Path, tmp_path: Path) -> None:
+def test_a_bundle_is_a_plain_tar_archive(bundle: Path, tmp_path: Path) -> None:
     with tarfile.open(bundle, "r:") as archive:
         archive.extractall(tmp_path, filter="data")
-    said = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
-    assert said["format"] == 1
-    assert said["models"][0] == {
+    output = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert output["format"] == 1
+    assert output["models"][0] == {
         "name": "small",
         "source": SOURCES[0],
         "size": len(CONTENTS[0]),
@@ -108,13 +108,13 @@ def test_any_tar_can_read_a_bundle(bundle: Path, tmp_path: Path) -> None:
     assert (tmp_path / "models" / SOURCES[0].removeprefix("hf:")).read_bytes() == CONTENTS[0]
 
 
-def test_the_same_models_make_the_same_bundle(sender: User, bundle: Path) -> None:
+def test_export_is_reproducible(sender: User, bundle: Path) -> None:
     again = sender.home / "again.tar"
     sender.ok("models", "export", str(again), *SOURCES)
     assert again.read_bytes() == bundle.read_bytes()
 
 
-def test_without_a_name_the_models_of_the_configuration_are_exported(sender: User, tmp_path: Path) -> None:
+def test_export_without_a_name_exports_the_configured_models(sender: User, tmp_path: Path) -> None:
     sender.environ["QMD_RERANK_MODEL"] = SOURCES[1]
     path = tmp_path / "models.tar"
     assert sender.ok("models", "export", str(path)).endswith(f"Exported 1 model to {path}\n")
@@ -123,26 +123,26 @@ def test_without_a_name_the_models_of_the_configuration_are_exported(sender: Use
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "nothing to export: these models come with the program"),
         (("word2vec",), "Unknown model 'word2vec'"),
-        (("embeddinggemma-300M-Q8_0",), "Model 'embeddinggemma-300M-Q8_0' is not here"),
-        (("hf:someone/../x.gguf",), "names no file"),
+        (("embeddinggemma-300M-Q8_0",), "Model 'embeddinggemma-300M-Q8_0' is not downloaded"),
+        (("hf:someone/../x.gguf",), "is not a model file"),
     ],
 )
-def test_what_cannot_be_exported_leaves_no_file(
-    sender: User, tmp_path: Path, arguments: tuple[str, ...], told: str
+def test_a_failed_export_leaves_no_file(
+    sender: User, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     result = sender.invoke("models", "export", str(tmp_path / "models.tar"), *arguments)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_takes_no_other_file_s_place(sender: User, bundle: Path) -> None:
+def test_export_does_not_overwrite_a_file(sender: User, bundle: Path) -> None:
     before = bundle.read_bytes()
-    assert "exists already" in sender.invoke("models", "export", str(bundle), SOURCES[0]).stderr
+    assert "already exists" in sender.invoke("models", "export", str(bundle), SOURCES[0]).stderr
     assert bundle.read_bytes() == before
     missing = sender.home / "no-such-folder" / "models.tar"
     assert "cannot be written" in sender.invoke("models", "export", str(missing), SOURCES[0]).stderr
@@ -180,38 +180,41 @@ MODEL = "models/someone/some-models/small.gguf"
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "message"),
     [
-        ([member(MODEL, b"model")], "it has no manifest.json, or is cut short"),
-        ([member("../evil.gguf", b"model"), manifest()], "'../evil.gguf' is not in its manifest.json"),
-        ([member("/etc/evil.gguf", b"model"), manifest()], "is not in its manifest.json"),
-        ([member(MODEL, b"model"), manifest(entry("hf:a/../b.gguf"))], "names no file"),
-        ([member(MODEL, b"model"), manifest(entry("hf:../../evil.gguf"))], "names no file"),
-        ([member(MODEL, b"model"), manifest(entry("/etc/evil.gguf"))], "an entry that makes no sense"),
-        ([member(MODEL, b"model"), manifest(entry("hf:a/b/c.sh"))], "an entry that makes no sense"),
-        ([member(MODEL, type=tarfile.SYMTYPE, linkname="/etc/passwd"), manifest()], "is no plain file"),
-        ([member(MODEL, type=tarfile.LNKTYPE, linkname=MANIFEST), manifest()], "is no plain file"),
-        ([member("models", type=tarfile.DIRTYPE), manifest()], "is no plain file"),
-        ([member(MODEL, b"mode"), manifest(entry())], "is not there, or not of the size it says"),
-        ([manifest(entry())], "is not there, or not of the size it says"),
-        ([member(MODEL, b"model"), member(MODEL, b"model"), manifest(entry())], "is there twice"),
-        ([member(MODEL, b"model"), manifest(entry(), entry())], "is not there, or not of the size"),
-        ([member(MODEL, b"model"), member("more", b""), manifest(entry())], "'more' is not in its"),
-        ([member(MODEL, b"model"), manifest(entry(sha256="0" * 64))], "not what its checksum says"),
-        ([member(MODEL, b"model"), manifest(entry(size="5"))], "an entry that makes no sense"),
-        ([member(MANIFEST, b"{")], "is no JSON"),
-        ([member(MANIFEST, b"[" * 100_000)], "is no JSON"),
-        ([member(MANIFEST, b"[]")], "names no models"),
-        ([member(MANIFEST, b'{"format": 2, "models": []}')], "a bundle of format 2"),
+        ([member(MODEL, b"model")], "it has no manifest.json, or is truncated"),
+        ([member("../evil.gguf", b"model"), manifest()], "'../evil.gguf' is not listed in manifest.json"),
+        ([member("/etc/evil.gguf", b"model"), manifest()], "is not listed in manifest.json"),
+        ([member(MODEL, b"model"), manifest(entry("hf:a/../b.gguf"))], "is not a model file"),
+        (
+            [member(MODEL, b"model"), manifest(entry("hf:../../evil.gguf"))],
+            "is not a model file",
+        ),
+        ([member(MODEL, b"model"), manifest(entry("/etc/evil.gguf"))], "an invalid entry"),
+        ([member(MODEL, b"model"), manifest(entry("hf:a/b/c.sh"))], "an invalid entry"),
+        ([member(MODEL, type=tarfile.SYMTYPE, linkname="/etc/passwd"), manifest()], "is not a regular file"),
+        ([member(MODEL, type=tarfile.LNKTYPE, linkname=MANIFEST), manifest()], "is not a regular file"),
+        ([member("models", type=tarfile.DIRTYPE), manifest()], "is not a regular file"),
+        ([member(MODEL, b"mode"), manifest(entry())], "is missing, or has another size than manifest.json"),
+        ([manifest(entry())], "is missing, or has another size than manifest.json"),
+        ([member(MODEL, b"model"), member(MODEL, b"model"), manifest(entry())], "is in it twice"),
+        ([member(MODEL, b"model"), manifest(entry(), entry())], "is missing, or has another size"),
+        ([member(MODEL, b"model"), member("more", b""), manifest(entry())], "'more' is not listed in"),
+        ([member(MODEL, b"model"), manifest(entry(sha256="0" * 64))], "does not match its checksum"),
+        ([member(MODEL, b"model"), manifest(entry(size="5"))], "an invalid entry"),
+        ([member(MANIFEST, b"{")], "is not valid JSON"),
+        ([member(MANIFEST, b"[" * 100_000)], "is not valid JSON"),
+        ([member(MANIFEST, b"[]")], "lists no models"),
+        ([member(MANIFEST, b'{"format": 2, "models": []}')], "bundle format 2 is not supported"),
         ([member(MANIFEST, b" " * 1_000_001)], "is too long"),
-        ([member(MODEL, b"model", pax_headers={"size": "-1024"}), manifest(entry())], "not a bundle"),
-        ([member("a" * 3_000_000, b""), manifest()], "a header of impossible length"),
+        ([member(MODEL, b"model", pax_headers={"size": "-1024"}), manifest(entry())], "not a model bundle"),
+        ([member("a" * 3_000_000, b""), manifest()], "a header of invalid length"),
     ],
 )
-def test_a_bundle_that_lies_is_refused_whole(
-    receiver: User, tmp_path: Path, members: list[Member], told: str
+def test_import_refuses_an_invalid_bundle_entirely(
+    receiver: User, tmp_path: Path, members: list[Member], message: str
 ) -> None:
-    assert told in refused(receiver, made(tmp_path / "models.tar", *members))
+    assert message in refused(receiver, made(tmp_path / "models.tar", *members))
     assert not (tmp_path / "evil.gguf").exists()
 
 
@@ -227,44 +230,44 @@ def test_a_bundle_that_lies_is_refused_whole(
     ],
     ids=["empty", "text", "part of a header", "half", "without its end", "one byte"],
 )
-def test_a_damaged_bundle_is_one_clear_line(
+def test_import_of_a_damaged_bundle_is_a_one_line_error(
     receiver: User, bundle: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
     bundle.write_bytes(spoil(bundle.read_bytes()))
-    said = refused(receiver, bundle)
-    assert "not a bundle of models" in said or "not what its checksum says" in said
+    output = refused(receiver, bundle)
+    assert "not a model bundle" in output or "does not match its checksum" in output
 
 
-def test_a_bundle_that_is_not_there_is_one_clear_line(receiver: User, tmp_path: Path) -> None:
+def test_import_of_a_missing_bundle_is_a_one_line_error(receiver: User, tmp_path: Path) -> None:
     assert "No such file" in refused(receiver, tmp_path / "none.tar")
     assert "Is a directory" in refused(receiver, tmp_path)
 
 
-def test_a_compressed_bundle_is_no_bundle(receiver: User, bundle: Path, tmp_path: Path) -> None:
+def test_import_refuses_a_compressed_bundle(receiver: User, bundle: Path, tmp_path: Path) -> None:
     packed = tmp_path / "models.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(bundle, "models.tar")
-    assert "not a bundle of models" in refused(receiver, packed)
+    assert "not a model bundle" in refused(receiver, packed)
 
 
-def test_models_alone_is_what_it_was_and_formats_are_its_own(sender: User) -> None:
+def test_models_takes_formats_but_its_subcommands_do_not(sender: User) -> None:
     assert [row["role"] for row in json.loads(sender.ok("models", "--json"))] == ["embed", "rerank", "expand"]
     result = sender.invoke("models", "--json", "export", "x.tar")
     assert result.exit_code == 2
     assert "stands for 'qmd models' alone" in result.stderr
 
 
-def test_programs_carry_models_too(sender: User, receiver: User, tmp_path: Path) -> None:
+def test_index_exports_and_imports_models(sender: User, receiver: User, tmp_path: Path) -> None:
     path, steps = str(tmp_path / "models.tar"), []
     with qmd.open_index(environ=sender.environ) as index:
         (sent,) = index.export_models(path, SOURCES[:1])
     with qmd.open_index(environ=receiver.environ) as index:
-        (found,) = index.import_models(path, on_bytes=lambda done, total: steps.append((done, total)))
-    assert (found.entry, found.fresh) == (sent, True)
+        (imported,) = index.import_models(path, on_bytes=lambda done, total: steps.append((done, total)))
+    assert (imported.entry, imported.fresh) == (sent, True)
     assert steps[-1] == (len(CONTENTS[0]), len(CONTENTS[0]))
 
 
-def test_an_import_that_is_killed_goes_on_where_it_was(bundle: Path, receiver: User) -> None:
+def test_import_continues_after_it_was_killed(bundle: Path, receiver: User) -> None:
     code = (
         "import os, sys, qmd\n"
         "with qmd.open_index() as index:\n"
@@ -277,6 +280,6 @@ def test_an_import_that_is_killed_goes_on_where_it_was(bundle: Path, receiver: U
     assert killed.returncode == 9
     assert place(receiver, SOURCES[0]).read_bytes() == CONTENTS[0]
     assert not place(receiver, SOURCES[1]).exists()
-    said = receiver.ok("models", "import", str(bundle))
-    assert "small is here already" in said
+    output = receiver.ok("models", "import", str(bundle))
+    assert "small is here already" in output
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]

@@ -1,4 +1,4 @@
-"""`pull`: fetching models from a mirror on loopback, whatever happens on the way."""
+"""`pull`: download models from a faulty mirror on the loopback interface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
 
 @dataclass
 class Mirror:
-    """Serves one file. `breaks`: after so many bytes each answer breaks off, once for each entry."""
+    """Serves one file. The n-th response ends after `breaks[n]` bytes."""
 
     url: str = ""
     checksum: str | None = CHECKSUM
@@ -28,7 +28,7 @@ class Mirror:
     ranges: bool = True
     redirects: bool = False
     breaks: list[int] = field(default_factory=list)
-    asked: list[tuple[str, str | None, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None, str | None]] = field(default_factory=list)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -36,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         mirror, span = self.mirror, self.headers["Range"]
-        mirror.asked.append((self.path, span, self.headers["Authorization"]))
+        mirror.requests.append((self.path, span, self.headers["Authorization"]))
         if mirror.status != 200:
             self.respond(mirror.status)
         elif self.path == "/someone/some-models/resolve/main/small.gguf" and mirror.redirects:
@@ -83,7 +83,7 @@ def mirror() -> Iterator[Mirror]:
 
 @pytest.fixture
 def puller(user: User, mirror: Mirror) -> User:
-    """A user with a cache of their own, and the mirror."""
+    """A user with an empty cache who downloads from the mirror."""
     user.environ |= {"XDG_CACHE_HOME": str(user.home / "own"), "HF_ENDPOINT": mirror.url + "/"}
     return user
 
@@ -92,98 +92,98 @@ def place(user: User) -> Path:
     return user.home / "own" / "qmd" / "models" / "someone" / "some-models" / "small.gguf"
 
 
-def test_a_model_is_fetched_proven_and_fetched_once(puller: User, mirror: Mirror) -> None:
-    told = puller.ok("pull", NAME)
-    assert told == f"Fetched small (1.0 MB, SHA-256 {CHECKSUM[:12]}): {place(puller)}\n"
+def test_pull_downloads_verifies_and_does_not_repeat(puller: User, mirror: Mirror) -> None:
+    message = puller.ok("pull", NAME)
+    assert message == f"Fetched small (1.0 MB, SHA-256 {CHECKSUM[:12]}): {place(puller)}\n"
     assert place(puller).read_bytes() == CONTENT
     assert [path.name for path in place(puller).parent.iterdir() if path.suffix != ".lock"] == ["small.gguf"]
     assert puller.ok("pull", NAME) == f"small is here already: {place(puller)}\n"
-    assert len(mirror.asked) == 1
+    assert len(mirror.requests) == 1
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(puller: User, mirror: Mirror) -> None:
+def test_pull_resumes_an_interrupted_download(puller: User, mirror: Mirror) -> None:
     mirror.breaks = [300_000, 400_000]
     puller.ok("pull", NAME)
-    assert [span for _, span, _ in mirror.asked] == [None, "bytes=300000-", "bytes=700000-"]
+    assert [span for _, span, _ in mirror.requests] == [None, "bytes=300000-", "bytes=700000-"]
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_what_was_fetched_is_kept_for_the_next_run(puller: User, mirror: Mirror) -> None:
+def test_pull_keeps_a_partial_download_for_the_next_run(puller: User, mirror: Mirror) -> None:
     mirror.breaks = [300_000, 0, 0, 0]
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
-    assert "run the command again to go on" in result.stderr
+    assert "run the command again to resume" in result.stderr
     assert not place(puller).exists()
     puller.ok("pull", NAME)
-    assert mirror.asked[-1][1] == "bytes=300000-"
+    assert mirror.requests[-1][1] == "bytes=300000-"
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_a_mirror_that_cannot_go_on_is_begun_with_again(puller: User, mirror: Mirror) -> None:
+def test_pull_restarts_if_the_mirror_cannot_resume(puller: User, mirror: Mirror) -> None:
     mirror.breaks, mirror.ranges = [300_000], False
     puller.ok("pull", NAME)
     assert place(puller).read_bytes() == CONTENT
 
 
-def test_a_file_that_is_not_what_its_checksum_says_is_not_kept(puller: User, mirror: Mirror) -> None:
+def test_pull_removes_a_file_with_a_wrong_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = "0" * 64
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
-    assert "not what its checksum says" in result.stderr
+    assert "does not match its checksum" in result.stderr
     assert not [path for path in place(puller).parent.iterdir() if path.suffix != ".lock"]
 
 
-def test_the_checksum_of_a_redirection_counts_and_a_token_stays_with_whom_it_is_for(
+def test_pull_uses_the_redirect_s_checksum_and_does_not_forward_the_token(
     puller: User, mirror: Mirror
 ) -> None:
     mirror.redirects = True
     puller.environ["HF_TOKEN"] = "hf_secret"
     assert f"SHA-256 {CHECKSUM[:12]}" in puller.ok("pull", NAME)
-    assert [(path, token) for path, _, token in mirror.asked] == [
+    assert [(path, token) for path, _, token in mirror.requests] == [
         ("/someone/some-models/resolve/main/small.gguf", "Bearer hf_secret"),
         ("/cdn", None),
     ]
 
 
-def test_a_mirror_without_checksums_is_told(puller: User, mirror: Mirror) -> None:
+def test_pull_reports_a_missing_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = None
     assert "the server named no checksum" in puller.ok("pull", NAME)
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(404, "Check the owner"), (403, "set HF_TOKEN"), (410, "answered 410")]
+    ("status", "message"), [(404, "Check the owner"), (403, "set HF_TOKEN"), (410, "answered 410")]
 )
-def test_a_refusal_is_one_line_and_a_way_out(puller: User, mirror: Mirror, status: int, told: str) -> None:
+def test_pull_reports_a_refusal_with_a_hint(puller: User, mirror: Mirror, status: int, message: str) -> None:
     mirror.status = status
     result = puller.invoke("pull", NAME)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) <= 2
 
 
 @pytest.mark.parametrize("name", ["word2vec", "hf:someone", "hf:a/b/../../../etc/passwd", "hf:../b/c.gguf"])
-def test_a_name_that_is_none_fetches_nothing(puller: User, mirror: Mirror, name: str) -> None:
+def test_pull_refuses_an_invalid_name_without_a_request(puller: User, mirror: Mirror, name: str) -> None:
     result = puller.invoke("pull", name)
     assert result.exit_code == 1
     assert "hf:owner/repository/file.gguf" in result.stderr
-    assert mirror.asked == []
+    assert mirror.requests == []
 
 
-def test_without_a_name_the_models_of_the_configuration_are_fetched(puller: User, mirror: Mirror) -> None:
+def test_pull_without_a_name_downloads_the_configured_models(puller: User, mirror: Mirror) -> None:
     assert puller.ok("pull").startswith("Nothing to pull")
     assert puller.ok("pull", "embed").startswith("Nothing to pull")
-    assert mirror.asked == []
+    assert mirror.requests == []
     puller.environ["QMD_GENERATE_MODEL"] = NAME
     assert puller.ok("pull", "rerank").startswith("Nothing to pull")
     assert puller.ok("pull").startswith("Fetched small")
 
 
-def test_no_other_command_fetches_a_model(puller: User, mirror: Mirror) -> None:
+def test_no_other_command_downloads_a_model(puller: User, mirror: Mirror) -> None:
     pytest.importorskip("xllamacpp", reason="the extra 'llm' is not installed")
     puller.ok("collection", "add", str(puller.notes / "2026"), "--name", "few")
     puller.environ |= {f"QMD_{role}_MODEL": NAME for role in ("EMBED", "RERANK", "GENERATE")}
     for args in (["status"], ["models"], ["query", "review"], ["vsearch", "review"], ["embed"], ["doctor"]):
         puller.invoke(*args)
-    assert mirror.asked == []
-    assert "small is not here" in puller.invoke("embed").stderr.replace("'", "").replace("Model ", "")
+    assert mirror.requests == []
+    assert "small is not downloaded" in puller.invoke("embed").stderr.replace("'", "").replace("Model ", "")
     assert f"qmd pull {NAME}" in puller.invoke("embed").stderr

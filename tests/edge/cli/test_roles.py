@@ -38,7 +38,7 @@ def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) ->
 def test_a_model_that_was_never_used_is_prepared_at_its_first_use(user: User) -> None:
     found = roles(user, XDG_CACHE_HOME=str(user.home / "elsewhere"))
     assert found["embed"]["condition"] == "unprepared"
-    assert found["embed"]["reason"].startswith("its first use makes ")
+    assert found["embed"]["reason"].startswith("the first use creates ")
     assert not (user.home / "elsewhere").exists()
 
 
@@ -49,5 +49,5 @@ def test_a_model_that_was_not_fetched_and_an_unknown_one_are_told_with_a_way_out
     assert found["embed"]["license"] == "Gemma"
     assert (found["rerank"]["condition"], found["rerank"]["name"]) == ("unknown", "word2vec")
     text = user.invoke("models", **environ).stdout
-    assert "embed: Model 'embeddinggemma-300M-Q8_0' is not here (qmd pull hf:ggml-org/" in text
-    assert "rerank: Unknown model 'word2vec' for the role 'rerank' (Known: late-interaction" in text
+    assert "embed: Model 'embeddinggemma-300M-Q8_0' is not downloaded (Run 'qmd pull hf:ggml-org/" in text
+    assert "rerank: Unknown model 'word2vec' for the role 'rerank' (Known models: late-interaction" in text

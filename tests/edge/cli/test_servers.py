@@ -146,9 +146,9 @@ def vectors(*rows: Any) -> Reply:
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answered 302"),
         (vectors(*[[1.0, 0.0]] * (len(FILES) - 1), [1.0]), "embeddings of different dimensions"),
         (vectors([1.0, 0.0]), f"1 entries for {len(FILES)} texts"),
-        (vectors(*[["a"]] * len(FILES)), "embeddings of different dimensions, or of no numbers"),
-        (vectors(*[[0.0, 0.0]] * len(FILES)), "an embedding without a direction"),
-        (vectors(*[[float("nan")]] * len(FILES)), "an embedding without a direction"),
+        (vectors(*[["a"]] * len(FILES)), "embeddings of different dimensions, or not of numbers"),
+        (vectors(*[[0.0, 0.0]] * len(FILES)), "an embedding that is zero or not finite"),
+        (vectors(*[[float("nan")]] * len(FILES)), "an embedding that is zero or not finite"),
         (as_json({"data": "none"}), "no list of embeddings"),
         (as_json([]), "no list of embeddings"),
     ],
@@ -241,7 +241,7 @@ def test_the_key_may_be_in_a_file_that_the_configuration_names(served: User, ser
     config.write_text(config.read_text() + "models:\n  openai_api_key_file: ~/key\n", encoding="utf-8")
     assert "cannot be read" in served.invoke("embed").stderr
     (served.home / "key").write_text("from a file\n", encoding="utf-8")
-    assert "that is no key" in served.invoke("embed").stderr
+    assert "not a valid API key" in served.invoke("embed").stderr
     (served.home / "key").write_text(KEY + "\n", encoding="utf-8")
     served.ok("embed")
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {KEY}"}
@@ -321,7 +321,10 @@ def test_the_key_is_not_sent_unencrypted_to_another_machine(served: User, server
     served.ok("embed")
     assert not any("Authorization" in headers for _, headers, _ in server.requests)
     server.faults.append(lambda: as_json({}, 401))
-    assert "The key is not sent unencrypted: use https." in served.invoke("embed", "--force").stderr
+    assert (
+        "The API key is only sent over an encrypted connection: use https."
+        in served.invoke("embed", "--force").stderr
+    )
 
 
 def test_the_text_of_a_collection_that_is_to_stay_goes_nowhere(served: User, server: Server) -> None:

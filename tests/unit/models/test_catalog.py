@@ -1,4 +1,4 @@
-"""The prompts of known models are those that their publishers document, to the letter."""
+"""The prompts of known models, compared literally with the publishers' documentation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from qmd.models.catalog import CARDS, ModelCard, find
-from qmd.models.llama.files import described
+from qmd.models.catalog import CARDS, ModelCard, find_card
+from qmd.models.llama.backend import with_header
 from qmd.models.llama.gguf import Header
 
 GEMMA = ("task: search result | query: {text}", "title: {title} | text: {text}")
@@ -20,9 +20,9 @@ BGE = ("Represent this sentence for searching relevant passages: {text}", "{text
 
 
 def card(spec: str) -> ModelCard:
-    found = find(spec, "embed")
-    assert found is not None
-    return found
+    result = find_card(spec, "embed")
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
@@ -48,30 +48,34 @@ def card(spec: str) -> ModelCard:
         ("openai:bge-m3@http://localhost:11434/v1", ("{text}", "{text}")),
     ],
 )
-def test_an_embedder_is_prompted_as_its_publisher_documents(spec: str, prompts: tuple[str, str]) -> None:
+def test_embedder_prompts_are_those_of_the_publisher(spec: str, prompts: tuple[str, str]) -> None:
     assert (card(spec).query_prompt, card(spec).document_prompt) == prompts
 
 
-def test_the_expansion_model_is_asked_as_it_was_trained() -> None:
-    (found,) = [each for each in CARDS if each.role == "generate"]
-    assert found.query_prompt == "/no_think Expand this search query: {text}"
-    assert found.system_prompt == ""
+def test_expansion_model_uses_its_training_prompt() -> None:
+    (expander,) = [card for card in CARDS if card.role == "generate"]
+    assert expander.query_prompt == "/no_think Expand this search query: {text}"
+    assert expander.system_prompt == ""
 
 
 def header(**values: Any) -> Header:
-    known = {"general.architecture": "qwen3", "qwen3.context_length": 32_768, "qwen3.embedding_length": 1024}
-    return Header(known | values, 600_000_000)
+    defaults = {
+        "general.architecture": "qwen3",
+        "qwen3.context_length": 32_768,
+        "qwen3.embedding_length": 1024,
+    }
+    return Header(defaults | values, 600_000_000)
 
 
 @pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
-def test_a_file_that_does_not_say_how_it_pools_and_ends_is_used_as_its_family_is(spec: str) -> None:
-    silent = described(card(spec), header())
+def test_with_header_uses_the_family_s_pooling_and_ending_if_the_file_has_none(spec: str) -> None:
+    silent = with_header(card(spec), header())
     assert silent.pooling == "last"
     assert silent.query_prompt == QWEN[0] + "<|endoftext|>"
     assert silent.document_prompt == "{text}<|endoftext|>"
 
 
-def test_a_file_that_says_so_itself_is_believed() -> None:
-    own = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
-    said = described(card("Qwen3-Embedding-0.6B"), header(**own))
-    assert (said.pooling, said.query_prompt, said.document_prompt) == ("", *QWEN)
+def test_with_header_prefers_the_file_s_own_pooling_and_ending() -> None:
+    specified = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
+    result = with_header(card("Qwen3-Embedding-0.6B"), header(**specified))
+    assert (result.pooling, result.query_prompt, result.document_prompt) == ("", *QWEN)

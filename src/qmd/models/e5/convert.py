@@ -1,6 +1,6 @@
-"""From the installed package to files that onnxruntime and the tokenizer read, once per cache directory.
+"""Convert the installed weights to files for onnxruntime and the tokenizer, once per cache directory.
 
-The folder appears whole or not at all: it is written beside its place, flushed, and renamed.
+The folder is written under a temporary name, flushed and renamed, so that it is complete or missing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import weights
+from qmd.models.model_files import sha256
 
 MODEL = "model.onnx"
 PIECES = "pieces.txt"
 SCORES = "scores.f32"
 _MANIFEST = "manifest.json"
 
-#: Raise when the graph or the tokenizer changes what it computes.
+#: Increase if the graph or the tokenizer computes something else.
 _RECIPE = 1
 
 FINGERPRINT = hashlib.sha256(
@@ -31,30 +32,32 @@ FINGERPRINT = hashlib.sha256(
 
 
 def folder(cache_dir: Path) -> Path:
-    """Where the converted model lies, or will."""
+    """Return the path of the converted model, whether it exists or not."""
     return cache_dir / "models" / f"{CARD.name}-{FINGERPRINT}"
 
 
 def is_ready(cache_dir: Path) -> bool:
-    """Whether the converted model is there, by the sizes its manifest names; reads no weights."""
+    """Return True if the converted files have the sizes in their manifest. Reads no weights."""
     target = folder(cache_dir)
     files = _manifest(target)
     return bool(files) and all(_size(target / name) == size for name, (size, _) in files.items())
 
 
 def is_intact(cache_dir: Path) -> bool:
-    """The same by checksum: reads every byte."""
+    """Return True if the converted files also have the checksums in their manifest. Reads every byte."""
     target = folder(cache_dir)
     return is_ready(cache_dir) and all(
-        _digest(target / name) == digest for name, (_, digest) in _manifest(target).items()
+        sha256(target / name) == digest for name, (_, digest) in _manifest(target).items()
     )
 
 
 def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> Path:
-    """The folder of the converted model, made if it is missing or cut short.
+    """Return the folder of the converted model, and create it if it is missing or incomplete.
 
-    Several processes may call at once: one converts, the others wait for it. Raises ModelError where the
-    weights are missing or damaged, or the cache directory cannot be written.
+    Several processes may call this at once: one converts, the others wait for it.
+
+    Raises:
+        ModelError: The weights are missing or damaged, or the cache directory cannot be written.
     """
     if is_ready(cache_dir):
         return folder(cache_dir)
@@ -80,7 +83,7 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
 
 
 def discard(cache_dir: Path) -> None:
-    """Remove the converted model, so that the next `prepare` makes it anew."""
+    """Remove the converted model, so that the next `prepare` creates it again."""
     shutil.rmtree(folder(cache_dir), ignore_errors=True)
 
 
@@ -106,7 +109,7 @@ def _convert(source: Path, target: Path) -> None:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
-    """Write and flush to the disk; returns size and SHA-256."""
+    """Write and flush a file; return its size and SHA-256."""
     digest = hashlib.sha256()
     with path.open("wb") as file:
         for piece in pieces:
@@ -130,8 +133,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

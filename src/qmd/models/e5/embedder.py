@@ -19,37 +19,20 @@ if TYPE_CHECKING:
 
 
 class E5Embedder:
-    """Mean of a text's last hidden states, scaled to length 1. Safe to call from several threads.
+    """Returns the mean of a text's last hidden states, scaled to length 1. Safe to call from several threads.
 
-    A text's vector does not depend on the texts it is embedded with.
+    A vector depends on its own text only, not on the rest of the batch.
     """
+
+    name = CARD.name
+    fingerprint = f"{CARD.name}-{FINGERPRINT}"
+    dimension = CARD.dimension
+    window = CARD.window
+    chunk_tokens = CARD.chunk_tokens
+    chunk_overlap = CARD.chunk_overlap
 
     def __init__(self, model: E5Model) -> None:
         self.model = model
-
-    @property
-    def name(self) -> str:
-        return CARD.name
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{CARD.name}-{FINGERPRINT}"
-
-    @property
-    def dimension(self) -> int:
-        return CARD.dimension
-
-    @property
-    def window(self) -> int:
-        return CARD.window
-
-    @property
-    def chunk_tokens(self) -> int:
-        return CARD.chunk_tokens
-
-    @property
-    def chunk_overlap(self) -> int:
-        return CARD.chunk_overlap
 
     @property
     def loaded(self) -> bool:
@@ -62,53 +45,60 @@ class E5Embedder:
         *,
         cancelled: Cancelled | None = None,
     ) -> NDArray[np.float32]:
-        """Embed passages: float32 of shape (n, 384), each row of length 1. E5's prompt has no title.
+        """Embed passages: float32 of shape (n, 384), rows of length 1. Titles are not used by this model.
 
-        Raises ModelError for a text longer than the window, CancelledError once `cancelled` is true.
+        Raises:
+            ModelError: A text is longer than the window.
+            CancelledError: `cancelled` returned True.
         """
         ids = [self.token_ids(text) for text in texts]
-        room = self.model.room("document")
+        capacity = self.model.capacity("document")
         for index, row in enumerate(ids):
-            if len(row) > room:
+            if len(row) > capacity:
                 raise ModelError(
-                    f"Text {index + 1} of {len(texts)} has {len(row)} tokens; {CARD.name} reads {room}",
-                    "Cut it into smaller chunks.",
+                    f"Text {index + 1} of {len(texts)} has {len(row)} tokens; {CARD.name} reads {capacity}",
+                    "Use smaller chunks.",
                 )
         return self._embed(ids, "document", cancelled)
 
     def embed_queries(
         self, texts: Sequence[str], *, cancelled: Cancelled | None = None
     ) -> NDArray[np.float32]:
-        """Embed queries: float32 of shape (n, 384), each row of length 1.
+        """Embed queries: float32 of shape (n, 384), rows of length 1.
 
-        Of a query that does not fit (`query_fits`) the tokens that do are read. Raises CancelledError once
-        `cancelled` is true.
+        A query that is longer than the window (see `query_fits`) is truncated. Raises `CancelledError` if
+        `cancelled` returned True.
         """
-        room = self.model.room("query")
-        return self._embed([self.token_ids(text)[:room] for text in texts], "query", cancelled)
+        capacity = self.model.capacity("query")
+        return self._embed([self.token_ids(text)[:capacity] for text in texts], "query", cancelled)
 
     def query_fits(self, text: str) -> bool:
-        """Whether `embed_queries` reads all of `text`."""
-        return len(self.token_ids(text)) <= self.model.room("query")
+        """Return True if `embed_queries` reads the whole text."""
+        return len(self.token_ids(text)) <= self.model.capacity("query")
 
     def encode_tokens(
         self, texts: Sequence[str], kind: Kind, *, cancelled: Cancelled | None = None
     ) -> tuple[list[NDArray[np.float32]], list[list[int]]]:
-        """The vector and the id of every token of each text, for late interaction.
+        """Return the vectors and the ids of the tokens of each text, for late interaction.
 
-        Arrays are float32 of shape (tokens, 384), neither centred nor scaled, without special and prompt
-        tokens. A text longer than the window is read in consecutive windows. Raises CancelledError once
-        `cancelled` is true.
+        A text that is longer than the window is read in consecutive windows.
+
+        Returns:
+            For each text, vectors as float32 of shape (tokens, 384), neither centred nor scaled, and token
+            ids; both without special tokens and without the prompt.
+
+        Raises:
+            CancelledError: `cancelled` returned True.
         """
         import numpy as np
 
         ids = [self.token_ids(text) for text in texts]
-        room, skip = self.model.room(kind), len(self.model.prompt_ids(kind))
+        capacity, skip = self.model.capacity(kind), len(self.model.prompt_ids(kind))
         owners, windows = [], []
         for index, row in enumerate(ids):
-            for start in range(0, len(row), room):
+            for start in range(0, len(row), capacity):
                 owners.append(index)
-                windows.append(row[start : start + room])
+                windows.append(row[start : start + capacity])
         parts: list[NDArray[np.float32] | None] = [None] * len(windows)
         for window, states in self.model.hidden_states(windows, kind, cancelled):
             parts[window] = states[skip:-1]
@@ -121,11 +111,11 @@ class E5Embedder:
         return [np.concatenate(rows) if rows else empty for rows in vectors], ids
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Character span (start, end) of every token, in order; together they cover all but white space."""
+        """Return the span (start, end) of every token in order. They cover everything except white space."""
         return self.model.tokenizer.offsets(text)
 
     def token_ids(self, text: str) -> list[int]:
-        """The ids of the tokens of `text`, special and prompt tokens left out."""
+        """Return the ids of the tokens of `text`, without special tokens and without the prompt."""
         return self.model.tokenizer.ids(text)
 
     def _embed(

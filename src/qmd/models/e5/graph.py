@@ -1,12 +1,12 @@
 """The encoder of multilingual-e5-small as an int8 ONNX graph.
 
-Word embeddings stay 4-bit, as shipped. Every other matrix is int8 with one scale a column, and every row of
-activations (one token) is quantised by its own largest magnitude. One scale for the whole batch, which is
-what `DynamicQuantizeLinear` would give, is as fast but lets the few huge activations of `<s>` and `</s>`
-coarsen every other token and makes a vector depend on the texts it was batched with (cosine to the float32
-graph 0.990 at worst, against 0.998; 0.994 to itself between two batches, against 1).
+Word embeddings stay 4-bit, as shipped. Every other matrix is int8 with one scale per column, and every row of
+activations (one token) is quantised by its own largest magnitude. `DynamicQuantizeLinear` would use one scale
+for the whole batch. That is as fast, but the few huge activations of `<s>` and `</s>` would make all other
+tokens less precise, and a vector would depend on the rest of its batch. (Lowest cosine to the float32 graph:
+0.990 instead of 0.998; between two batches: 0.994 instead of 1.)
 
-Written for the optimiser level "basic": the ones above would fold `Add` and `LayerNormalization` into
+The graph is meant for the optimiser level "basic". Higher levels fold `Add` and `LayerNormalization` into
 `SkipLayerNormalization`, which is slower on a CPU.
 """
 
@@ -16,30 +16,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qmd.models.e5.onnx_writer import DATA_TYPES, INT4, Graph
+from qmd.models.e5.onnx_writer import DATA_TYPES, INT4, Buffers, Graph
 from qmd.models.e5.weights import BLOCK, Shape, Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from qmd.models.e5.protobuf import Pieces
-
 INPUT_IDS = "input_ids"
 LENGTHS = "lengths"
 HIDDEN_STATES = "hidden_states"
 
-#: 7 bits and a sign: 255 × 64 × 2 fits int16, so CPUs that add byte products in 16 bits (AVX2 without VNNI)
-#: do not saturate.
+#: Weights are in −64..64: 255 × 64 × 2 fits into int16, so CPUs that add products of bytes in 16 bits (AVX2
+#: without VNNI) do not saturate.
 _WEIGHT_LEVELS = 64
 _ACTIVATION_LEVELS = 127
 _ACTIVATION_ZERO = 128
 
 
-def build(weights: Weights) -> Pieces:
-    """The ONNX file as pieces of bytes.
+def build(weights: Weights) -> Buffers:
+    """Return the ONNX file as a list of buffers.
 
-    Inputs: `input_ids` int64 (batch, tokens), padded on the right; `lengths` int32 (batch,), the tokens of
-    each row that count. Output: `hidden_states` float32 (batch, tokens, hidden), undefined beyond `lengths`.
+    Inputs are `input_ids`, int64 of shape (batch, tokens), padded on the right, and `lengths`, int32 of shape
+    (batch,), the number of tokens in each row without padding. The output is `hidden_states`, float32 of
+    shape (batch, tokens, hidden), undefined for padding.
     """
     encoder = _Encoder(weights)
     encoder.graph.rename(encoder.run(), HIDDEN_STATES)
@@ -54,7 +53,7 @@ def build(weights: Weights) -> Pieces:
 
 
 class _Encoder:
-    """Adds the layers to a graph, value by value. Token values are (batch × tokens, width) throughout."""
+    """Adds the layers to a graph. The values of tokens have the shape (batch × tokens, width)."""
 
     def __init__(self, weights: Weights) -> None:
         self.graph = Graph("multilingual-e5-small")
@@ -86,7 +85,7 @@ class _Encoder:
         return self._normalised(rows, "emb.ln")
 
     def _words(self) -> str:
-        """Rows of the word table. ONNX packs int4 as neighbours, low half first, in two's complement."""
+        """Look up word embeddings. ONNX packs two neighbouring int4 into a byte, in two's complement."""
         graph, shape = self.graph, self._shape
         blocks = self._weights.blocks("emb.word", shape.vocabulary, shape.hidden)
         halves = blocks.nibbles.reshape(shape.vocabulary, shape.hidden) ^ 8
@@ -133,7 +132,7 @@ class _Encoder:
         return self.graph.add("Add", product, self._vector(f"{name}.b"))
 
     def _quantised(self, rows: str) -> tuple[str, str]:
-        """Rows as uint8 around 128, and the step of each row, of shape (rows, 1)."""
+        """Quantise rows to uint8 around 128; also return the step of each row, of shape (rows, 1)."""
         graph = self.graph
         largest = graph.add("ReduceMax", graph.add("Abs", rows), self._minus_one, keepdims=1)
         steps = graph.add("Mul", largest, self._activation_step)
@@ -142,7 +141,7 @@ class _Encoder:
         return graph.add("QuantizeLinear", rows, flat, zeros, axis=0), steps
 
     def _product(self, quantised: str, steps: str, name: str, outputs: int, inputs: int) -> str:
-        """Quantised rows times the named matrix, in float32."""
+        """Multiply quantised rows by the named matrix; the result is float32."""
         graph = self.graph
         values, scales = _per_column(self._weights.matrix(name, outputs, inputs))
         product = graph.add(
@@ -167,7 +166,7 @@ class _Encoder:
         )
 
     def _batched(self, rows: str) -> str:
-        """(batch × tokens, hidden) as (batch, tokens, hidden)."""
+        """Reshape (batch × tokens, hidden) to (batch, tokens, hidden)."""
         graph = self.graph
         hidden = graph.constant(np.array([self._shape.hidden], np.int64))
         return graph.add("Reshape", rows, graph.add("Concat", self._batch_and_tokens, hidden, axis=0))
@@ -177,6 +176,6 @@ class _Encoder:
 
 
 def _per_column(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """(outputs, inputs) as int8 (inputs, outputs) with a scale for each output."""
+    """Quantise a matrix (outputs, inputs) to int8 (inputs, outputs) with a scale for each output."""
     scales = np.abs(matrix).max(axis=1) / _WEIGHT_LEVELS
     return np.rint(matrix / scales[:, None]).astype(np.int8).T, scales.astype(np.float32)

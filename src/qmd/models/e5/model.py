@@ -1,4 +1,4 @@
-"""The loaded model: one tokenizer and one onnxruntime session, shared by all who use them in a process."""
+"""The loaded model: one tokenizer and one onnxruntime session, shared within the process."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Kind = Literal["query", "document"]
 
 _PROMPTS: dict[Kind, str] = {"query": CARD.query_prompt, "document": CARD.document_prompt}
 
-#: A batch holds at most this many tokens, padding included: more is no faster on a few threads, and a
-#: batch is how long a cancelled call goes on.
+#: The maximum number of tokens in a batch, padding included. Larger batches are no faster on a few threads,
+#: and a cancelled call only stops after a batch.
 _BATCH_TOKENS = 1024
 _MOST_THREADS = 4
 
@@ -38,7 +38,7 @@ _shared_lock = threading.Lock()
 def shared_model(
     cache_dir: Path, threads: int | None = None, progress: Callable[[str], None] | None = None
 ) -> E5Model:
-    """The process's one model for a cache directory and a number of threads."""
+    """Return the process's only model for a cache directory and a number of threads."""
     key = (Path(cache_dir).resolve(), threads or default_threads())
     with _shared_lock:
         model = _shared.get(key)
@@ -48,7 +48,7 @@ def shared_model(
 
 
 def default_threads() -> int:
-    """The processors this process may use, at most four."""
+    """Return the number of processors that this process may use, at most four."""
     try:
         available = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
@@ -57,7 +57,7 @@ def default_threads() -> int:
 
 
 class E5Model:
-    """Texts to hidden states. Nothing is read from disk before the first use; then it is safe to share."""
+    """Turns texts into hidden states. Files are read at the first use. Safe to call from several threads."""
 
     def __init__(self, cache_dir: Path, threads: int, progress: Callable[[str], None] | None = None) -> None:
         self._cache_dir = cache_dir
@@ -77,17 +77,17 @@ class E5Model:
 
     @property
     def loaded(self) -> bool:
-        """Whether the weights are in memory. Does not wait for a load in progress."""
+        """True if the weights are in memory. Does not wait for a load in progress."""
         return "_session" in self.__dict__
 
     def prompt_ids(self, kind: Kind) -> list[int]:
-        """The tokens before the text: `<s>` and the prompt."""
+        """Return the tokens before the text: `<s>` and the prompt."""
         from qmd.models.e5.tokenizer import BOS
 
         return [BOS, *self.tokenizer.ids(_PROMPTS[kind].format(text=""))]
 
-    def room(self, kind: Kind) -> int:
-        """How many tokens of text fit into the window beside the prompt and the two special tokens."""
+    def capacity(self, kind: Kind) -> int:
+        """Return how many tokens of text fit into the window with the prompt and two special tokens."""
         return CARD.window - len(self.prompt_ids(kind)) - 1
 
     def hidden_states(
@@ -95,8 +95,9 @@ class E5Model:
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Run texts, given as token ids, in batches of similar length.
 
-        Yields (index into `ids`, float32 of shape (tokens, dimension)) in no particular order; the rows are
-        `<s>`, the prompt, the text and `</s>`. Ends early once `cancelled` is true.
+        Yields:
+            (index into `ids`, float32 of shape (tokens, dimension)) in no particular order. The rows are
+            `<s>`, the prompt, the text and `</s>`. Stops early if `cancelled` returns True.
         """
         import numpy as np
 
@@ -104,11 +105,11 @@ class E5Model:
 
         prompt = self.prompt_ids(kind)
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]), reverse=True)
-        around = len(prompt) + 1
-        for batch in _batches(order, [len(row) + around for row in ids]):
+        overhead = len(prompt) + 1
+        for batch in _batches(order, [len(row) + overhead for row in ids]):
             if cancelled and cancelled():
                 return
-            width = len(ids[batch[0]]) + around
+            width = len(ids[batch[0]]) + overhead
             tokens = np.full((len(batch), width), PAD, np.int64)
             lengths = np.empty(len(batch), np.int32)
             for row, index in enumerate(batch):
@@ -164,7 +165,7 @@ class E5Model:
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut `order` (longest first) so that rows times the longest stays within a batch's tokens."""
+    """Split `order` (longest first) so that rows × longest row is at most `_BATCH_TOKENS`."""
     start = 0
     while start < len(order):
         rows = max(1, _BATCH_TOKENS // lengths[order[start]])

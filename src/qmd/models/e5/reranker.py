@@ -1,7 +1,7 @@
 """The default reranker: late interaction over the embedder's own token vectors.
 
-After ColBERT (Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832), with the token vectors centred
-and the query's tokens weighted by rarity, which a model not trained for it needs.
+The method is ColBERT's (Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832). Token vectors are
+centred and the query's tokens are weighted by rarity, because this model was not trained for the method.
 """
 
 from __future__ import annotations
@@ -9,50 +9,47 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmd.models.base import CancelledError
 from qmd.models.catalog import LATE_INTERACTION as CARD
-from qmd.models.e5 import centroids
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.models.base import Cancelled
+    from qmd.models.base import Cancelled, Frequencies
     from qmd.models.e5.embedder import E5Embedder
     from qmd.models.e5.model import E5Model
 
-Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
-
-#: Passages sorted by length and encoded together: two batches of the usual size. Those before it are done.
+#: Passages that are encoded together, about two batches. A cancelled call returns the scores of whole groups.
 _GROUP = 12
 _CACHED_PASSAGES = 512
 
 
 class LateInteractionReranker:
-    """Relevance is Σ_q w_q · max_x cos(q − μ_Q, x − μ_D), over query tokens q and passage tokens x.
+    """Scores a passage by Σ_q w_q · max_x cos(q − μ_Q, x − μ_D), for query tokens q and passage tokens x.
 
-    w_q = log(1 + N / (1 + df_q)), scaled to sum 1; all equal where no frequencies are given. Safe to call
-    from several threads.
+    w_q = log(1 + N / (1 + df_q)), scaled to the sum 1; all w_q are equal if no frequencies are given. Safe to
+    call from several threads.
     """
+
+    name = CARD.name
 
     def __init__(self, embedder: E5Embedder) -> None:
         self._embedder = embedder
         self._cache = _PassageCache(_CACHED_PASSAGES)
 
     @property
-    def name(self) -> str:
-        return CARD.name
-
-    @property
     def model(self) -> E5Model:
-        """The loaded weights, the embedder's own."""
+        """The model that is shared with the embedder."""
         return self._embedder.model
 
     def token_ids(self, text: str) -> list[int]:
-        """The ids that `frequencies` is asked about: those of the embedder."""
+        """Return the ids that `frequencies` is called with, which are the embedder's."""
         return self._embedder.token_ids(text)
 
     def score(
@@ -63,10 +60,10 @@ class LateInteractionReranker:
         frequencies: Frequencies | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[float]:
-        """Relevance of each passage, 0..1, in the order given.
+        """Return the relevance of each passage, 0..1, in the order of `passages`.
 
-        Once `cancelled` is true, the scores of the first passages only: as many as were reached. A query or
-        a passage without tokens scores 0.
+        A query or passage without tokens scores 0. If `cancelled` returns True, only the scores so far are
+        returned.
         """
         import numpy as np
 
@@ -76,7 +73,7 @@ class LateInteractionReranker:
             return []
         if not ids:
             return [0.0] * len(passages)
-        query_mean, _ = centroids.load()
+        query_mean, _ = _centroids()
         tokens = _directions(states, query_mean)
         weights = _weights(ids, frequencies)
         scores: list[float] = []
@@ -91,25 +88,39 @@ class LateInteractionReranker:
         return scores
 
     def _encoded(self, passages: Sequence[str], cancelled: Cancelled | None) -> list[NDArray[np.float16]]:
-        """Centred token vectors of length 1 for each passage, from the cache where it has them."""
+        """Return the centred token vectors of each passage, of length 1. They are cached."""
         import numpy as np
 
         if cancelled and cancelled():
             raise CancelledError
         keys = [hashlib.blake2b(_bytes(passage), digest_size=16).digest() for passage in passages]
-        known = {key: vectors for key in keys if (vectors := self._cache.get(key)) is not None}
-        missing = {key: text for key, text in zip(keys, passages, strict=True) if key not in known}
+        vectors_of = {key: vectors for key in keys if (vectors := self._cache.get(key)) is not None}
+        missing = {key: text for key, text in zip(keys, passages, strict=True) if key not in vectors_of}
         if missing:
-            _, document_mean = centroids.load()
+            _, document_mean = _centroids()
             states, _ = self._embedder.encode_tokens([*missing.values()], "document", cancelled=cancelled)
             for key, rows in zip(missing, states, strict=True):
-                known[key] = vectors = _directions(rows, document_mean).astype(np.float16)
+                vectors_of[key] = vectors = _directions(rows, document_mean).astype(np.float16)
                 self._cache.put(key, vectors)
-        return [known[key] for key in keys]
+        return [vectors_of[key] for key in keys]
+
+
+@cache
+def _centroids() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the mean token vectors (μ_Q, μ_D) of queries and passages, float32 of shape (384,).
+
+    All token vectors of a model point in similar directions; their differences show after the mean is
+    subtracted. `tools/make_centroids.py` computed the file.
+    """
+    import numpy as np
+
+    table = np.load(Path(__file__).with_name("centroids.npy"), allow_pickle=False)
+    query, document = table.astype(np.float32)
+    return query, document
 
 
 class _PassageCache:
-    """The token vectors of the passages used last: 384 × 2 bytes a token, about 120 kB a passage."""
+    """The token vectors of recent passages: 384 × 2 bytes per token, about 120 kB per passage."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -136,7 +147,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.float32]:
-    """w_q of each query token, summing to 1."""
+    """Return w_q of each query token; their sum is 1."""
     import numpy as np
 
     if frequencies is None:
@@ -150,7 +161,7 @@ def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.
 
 
 def _directions(states: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows less the mean, scaled to length 1."""
+    """Subtract the mean from each row, and scale the rows to length 1."""
     import numpy as np
 
     centred = states - mean

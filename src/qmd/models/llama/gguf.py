@@ -1,6 +1,6 @@
-"""The header of a GGUF file: what the model says of itself, without reading its weights.
+"""Read the header of a GGUF file: the properties of a model, without its weights.
 
-The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from qmd.errors import ModelError
 
 Value = int | float | bool | str
 
-#: Type of a value to its `struct` format; 8 is text and 9 an array.
+#: The `struct` formats of scalar types.
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
-#: Beyond these, what is read is no header, or one made to do harm.
-_MOST_ENTRIES, _MOST_TEXT, _MOST_DIMENSIONS = 1_000_000, 10_000_000, 8
-#: `pooling_type` of a model that judges pairs, and of one that pools nothing.
-RANK, NONE = 4, 0
+#: Limits that no valid header exceeds.
+_MAX_ENTRIES, _MAX_TEXT, _MAX_DIMENSIONS = 1_000_000, 10_000_000, 8
+#: The `pooling_type` of a reranker.
+RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`values` are the single values by key; arrays (the vocabulary) are left out. `size` is the file's."""
+    """The scalar `values` of a file by key, without arrays (the vocabulary), and its `size` in bytes."""
 
     values: Mapping[str, Value]
     size: int
@@ -36,57 +36,59 @@ class Header:
         return str(self.values.get("general.architecture", ""))
 
     def number(self, key: str) -> int:
-        """A whole number of the architecture's own, 0 where it is not given."""
+        """Return an integer of the model's architecture, 0 if the key is missing."""
         value = self.values.get(f"{self.architecture}.{key}", 0)
         return value if isinstance(value, int) else 0
 
     @property
     def pooling(self) -> int | None:
-        """How the model makes one vector of its tokens'; None where it was not made for that."""
+        """How token vectors are combined into one; None for a model that does not do it."""
         value = self.values.get(f"{self.architecture}.pooling_type")
         return value if isinstance(value, int) else None
 
     @property
-    def ends_texts(self) -> bool:
-        """Whether its tokenizer puts the token after a text that ends it."""
+    def adds_ending(self) -> bool:
+        """True if the tokenizer appends the token that ends a text."""
         return self.values.get("tokenizer.ggml.add_eos_token") is True
 
     @property
-    def has_judging_prompt(self) -> bool:
-        """Whether it says how a query and a passage are put to it, where it judges them in words."""
+    def has_rerank_prompt(self) -> bool:
+        """True if it has a template for a query and a passage."""
         return "tokenizer.chat_template.rerank" in self.values
 
     @property
-    def chats(self) -> bool:
-        """Whether it was made to answer."""
+    def is_chat_model(self) -> bool:
+        """True if it has a template for conversations."""
         return "tokenizer.chat_template" in self.values
 
 
 def read_header(path: Path) -> Header:
-    """The header of the file at `path`. Raises `ModelError` for what is no GGUF, or one cut short."""
+    """Read the header of a file. Raises `ModelError` if it is not GGUF, truncated or damaged."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             return _header(file, path, size)
-    except (struct.error, UnicodeDecodeError, _CutShortError, OverflowError) as error:
-        raise ModelError(f"{path}: a GGUF file that is cut short or damaged", "Fetch it again.") from error
+    except (struct.error, UnicodeDecodeError, _InvalidHeaderError, OverflowError) as error:
+        raise ModelError(f"{path}: the GGUF file is truncated or damaged", "Download it again.") from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-class _CutShortError(Exception):
-    """The file ends, or makes no sense, within its header."""
+class _InvalidHeaderError(Exception):
+    """The header is incomplete or invalid."""
 
 
 def _header(file: BinaryIO, path: Path, size: int) -> Header:
     if file.read(4) != b"GGUF":
-        raise ModelError(f"{path}: not a GGUF file", "Name a model file that ends in .gguf.")
+        raise ModelError(f"{path}: not a GGUF file", "Choose a file that ends in .gguf.")
     (version,) = struct.unpack("<I", file.read(4))
     if version not in (2, 3):
-        raise ModelError(f"{path}: GGUF of version {version}, which is not known", "Fetch a newer one.")
+        raise ModelError(
+            f"{path}: GGUF version {version} is not supported", "Download a newer version of the model."
+        )
     tensors, entries = struct.unpack("<QQ", file.read(16))
-    if max(tensors, entries) > _MOST_ENTRIES:
-        raise _CutShortError
+    if max(tensors, entries) > _MAX_ENTRIES:
+        raise _InvalidHeaderError
     values: dict[str, Value] = {}
     for _ in range(entries):
         key, value = _text(file), _value(file, _number(file, "I"))
@@ -94,24 +96,24 @@ def _header(file: BinaryIO, path: Path, size: int) -> Header:
             values[key] = value
     last = max((_tensor_offset(file) for _ in range(tensors)), default=0)
     if file.tell() + last >= size:
-        raise _CutShortError
+        raise _InvalidHeaderError
     return Header(values, size)
 
 
 def _value(file: BinaryIO, kind: int) -> Value | None:
-    """The next value; None for an array, which is passed over."""
+    """Read the next value; an array is skipped and returned as None."""
     if kind == _TEXT:
         return _text(file)
     if kind in _SCALARS:
         value: Value = struct.unpack("<" + _SCALARS[kind], file.read(struct.calcsize(_SCALARS[kind])))[0]
         return value
     if kind != _ARRAY:
-        raise _CutShortError
+        raise _InvalidHeaderError
     inner, count = _number(file, "I"), _number(file, "Q")
     if inner in _SCALARS:
         file.seek(count * struct.calcsize(_SCALARS[inner]), 1)
-    elif count > 10 * _MOST_ENTRIES:
-        raise _CutShortError
+    elif count > 10 * _MAX_ENTRIES:
+        raise _InvalidHeaderError
     else:
         for _ in range(count):
             _value(file, inner)
@@ -121,19 +123,19 @@ def _value(file: BinaryIO, kind: int) -> Value | None:
 def _tensor_offset(file: BinaryIO) -> int:
     _text(file)
     dimensions = _number(file, "I")
-    if dimensions > _MOST_DIMENSIONS:
-        raise _CutShortError
+    if dimensions > _MAX_DIMENSIONS:
+        raise _InvalidHeaderError
     file.seek(8 * dimensions + 4, 1)
     return _number(file, "Q")
 
 
 def _text(file: BinaryIO) -> str:
     length = _number(file, "Q")
-    data = file.read(length) if length <= _MOST_TEXT else b""
+    data = file.read(length) if length <= _MAX_TEXT else b""
     if len(data) != length:
-        raise _CutShortError
+        raise _InvalidHeaderError
     return data.decode("utf-8", "replace")
 
 
-def _number(file: BinaryIO, form: str) -> int:
-    return int(struct.unpack("<" + form, file.read(struct.calcsize(form)))[0])
+def _number(file: BinaryIO, code: str) -> int:
+    return int(struct.unpack("<" + code, file.read(struct.calcsize(code)))[0])

@@ -1,4 +1,4 @@
-"""llama.cpp in this process, asked in the shape of OpenAI's interface."""
+"""llama.cpp in this process, behind an OpenAI-compatible interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
 from qmd.models.llama.memory import MEMORY
-from qmd.models.served import RefusedError
+from qmd.models.remote import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from qmd.models.catalog import ModelCard
     from qmd.models.llama.gguf import Header
 
-#: Tokens of context: room for a long chunk, whatever the tokenizer makes of its script.
+#: Tokens of context: enough for a long chunk in any script.
 _CONTEXT = 4096
-#: Bytes beside the weights and the context: the graph's own buffers.
+#: Bytes for the buffers of the computation graph.
 _OVERHEAD = 150_000_000
 _METHODS = {
     "/embeddings": "handle_embeddings",
@@ -32,7 +32,7 @@ _METHODS = {
 
 
 class LlamaService:
-    """One model. It loads at the first request, and again after another model took its memory."""
+    """A model that loads at the first request, and again if it was unloaded for another model."""
 
     def __init__(
         self,
@@ -52,33 +52,33 @@ class LlamaService:
 
     @property
     def loaded(self) -> bool:
-        """Whether the weights are in memory."""
+        """True if the weights are in memory."""
         return self._server is not None
 
     @property
     def bytes_needed(self) -> int:
-        """About what it takes of memory: the weights, the context's keys and values, and some buffers."""
+        """Estimate the memory for the weights, the keys and values of the context, and buffers."""
         header, context = self._header, self._context
         heads = header.number("attention.head_count") or 1
-        shared = header.number("attention.head_count_kv") or heads
-        width = header.number("embedding_length") * shared // heads
-        # Keys and values, two bytes a number.
+        kv_heads = header.number("attention.head_count_kv") or heads
+        width = header.number("embedding_length") * kv_heads // heads
+        # Keys and values, two bytes for each number.
         return header.size + 4 * context * width * header.number("block_count") + _OVERHEAD
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
-        """The answer to a request. Raises `ModelError` for a model that does not fit or cannot be loaded."""
-        with self._held() as server:
+        """Return the reply to a request. Raises `ModelError` if the model cannot be loaded."""
+        with self._loaded_server() as server:
             try:
-                answer = getattr(server, _METHODS[path])(dict(payload))
+                reply = getattr(server, _METHODS[path])(dict(payload))
             except (ValueError, RuntimeError) as error:
                 raise RefusedError(f"'{self._card.name}': {error}", None, 400) from error
-        match answer:
+        match reply:
             case {"error": {"code": int(code), "message": str(message)}}:
                 raise RefusedError(f"'{self._card.name}': {message}", None, code)
-        return answer
+        return reply
 
     def unload(self) -> bool:
-        """Give the memory back, unless a request is at work; returns whether it was."""
+        """Free the memory, and return True, unless a request is running."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -88,9 +88,9 @@ class LlamaService:
             self._lock.release()
 
     @contextmanager
-    def _held(self) -> Iterator[Any]:
+    def _loaded_server(self) -> Iterator[Any]:
         with self._lock:
-            MEMORY.use(self, self._settings.max_ram_mb)
+            MEMORY.reserve(self, self._settings.max_ram_mb)
             if self._server is None:
                 if self._progress is not None:
                     self._progress(f"Loading {self._card.name}")
@@ -108,7 +108,7 @@ class LlamaService:
         params.n_ctx = params.n_batch = params.n_ubatch = self._context
         if self._settings.threads is not None:
             params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._settings.threads
-        # It also listens on a port of loopback, which nobody is to use.
+        # The server also listens on a port of the loopback interface: a random key keeps others out.
         params.api_keys = [secrets.token_urlsafe()]
         params.ui = False
         pooling = xllamacpp.llama_pooling_type
@@ -125,7 +125,7 @@ class LlamaService:
             return xllamacpp.Server(params)
         except RuntimeError as error:
             raise ModelError(
-                f"{self._path}: llama.cpp cannot load it", "Fetch it again, or a newer version of xllamacpp."
+                f"{self._path}: llama.cpp cannot load this file", "Download it again, or upgrade xllamacpp."
             ) from error
 
     @property

@@ -1,4 +1,4 @@
-"""What `openai:MODEL@https://host/v1` says: a model, and the server that has it."""
+"""Addresses of models on servers: `openai:MODEL@https://host/v1`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from urllib.parse import urlsplit
 
 from qmd.errors import ModelError
 
-PREFIX = "openai:"
 _FORM = re.compile(r"openai:(?P<model>\S+?)@(?P<base>https?://\S+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`model` as the server calls it; `base` is the URL that `/embeddings` and the like are put after."""
+    """The name of a model on its server, and the URL that paths such as `/embeddings` are appended to."""
 
     model: str
     base: str
@@ -25,12 +24,12 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is this machine, so that nothing sent to it leaves."""
+        """True if the server is this machine."""
         return self.host == "localhost" or self.host.endswith(".localhost") or _is_loopback(self.host)
 
     @property
-    def is_private(self) -> bool:
-        """Whether nobody on the way can read what is sent."""
+    def is_encrypted(self) -> bool:
+        """True if no one can read the requests on their way."""
         return self.is_local or self.base.startswith("https:")
 
     def __str__(self) -> str:
@@ -38,12 +37,12 @@ class Address:
 
 
 def parse_address(spec: str) -> Address:
-    """Read `openai:MODEL@URL`. Raises `ModelError` for what is none, or holds a password."""
+    """Parse `openai:MODEL@URL`. Raises `ModelError` if it is invalid or contains a password."""
     match = _FORM.fullmatch(spec.strip())
     if match is None:
-        # The text may hold a password: it is not repeated.
+        # The text may contain a password: the message does not repeat it.
         raise ModelError(
-            "A model on a server is written openai:MODEL@https://host/v1",
+            "The address of a model on a server has the form openai:MODEL@https://host/v1",
             "For example openai:nomic-embed-text@http://localhost:11434/v1",
         )
     base = match["base"].rstrip("/")
@@ -51,14 +50,14 @@ def parse_address(spec: str) -> Address:
         parts = urlsplit(base)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise ModelError(f"The address of the server of '{match['model']}' is no URL: {error}") from error
+        raise ModelError(f"The server address of '{match['model']}' is not a URL: {error}") from error
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ModelError(
-            f"The address of the server of '{match['model']}' has more than a host, a port and a path",
-            "Give a key in QMD_OPENAI_API_KEY, or in the file that models.openai_api_key_file names.",
+            f"The server address of '{match['model']}' may only contain a host, a port and a path",
+            "Set the key in QMD_OPENAI_API_KEY, or in the file that models.openai_api_key_file names.",
         )
     if not host:
-        raise ModelError(f"The address of the server of '{match['model']}' has no host")
+        raise ModelError(f"The server address of '{match['model']}' has no host")
     scheme, rest = base.split("://", 1)
     return Address(match["model"], f"{scheme.lower()}://{rest}")
 

@@ -1,114 +1,93 @@
-"""A server's HTTP, in the shape that OpenAI gave it: JSON posted, JSON back, tried again where that helps."""
+"""The HTTP client for OpenAI-compatible servers."""
 
 from __future__ import annotations
 
-import re
+import json
 import threading
-import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
 from qmd.models.openai.address import Address
-from qmd.models.served import RefusedError
+from qmd.models.remote import RefusedError
+from qmd.models.retry import TRANSIENT_STATUSES, TransientError, retry, without_errno
 
 if TYPE_CHECKING:
     import httpx2
 
-#: Answers that may be others a moment later: too many requests, and a server in trouble.
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
-_ATTEMPTS = 4
-#: Seconds to wait before the second attempt, doubled for each further one, and the most there may be.
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-#: Seconds for a connection to come about: a server that is down is told at once.
-_CONNECT = 5.0
-#: Characters of a server's own words in an error.
-_QUOTED = 200
-#: Bytes of an answer: 64 vectors of 8,192 numbers written out take about 10 MB.
-_MOST_BYTES = 64_000_000
+#: Seconds to connect. It is short so that a server that is down is reported quickly.
+_CONNECT_TIMEOUT = 5.0
+#: Characters of a server's error message that are quoted.
+_MAX_QUOTE = 200
+#: Bytes of a reply: 64 vectors of 8,192 numbers written out take about 10 MB.
+_MAX_REPLY = 64_000_000
 
 
 class Client:
-    """Posts to one server. Safe to call from several threads; connections are kept and used again.
+    """Sends requests to one server and reuses its connections. Safe to call from several threads.
 
-    `timeout` is in seconds, for each answer; `wait` is how time is passed between attempts.
+    Args:
+        address: The server and its model.
+        key: The API key. It is only sent over an encrypted connection or to this machine.
+        timeout: Seconds to wait for each reply.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        key: str | None = None,
-        *,
-        timeout: float,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
+    loaded = False
+
+    def __init__(self, address: Address, key: str | None = None, *, timeout: float) -> None:
         self.address = address
-        self._key = key if key and address.is_private else None
-        self._withheld = bool(key) and not address.is_private
+        self._key = key if key and address.is_encrypted else None
+        self._withheld = bool(key) and not address.is_encrypted
         self._timeout = timeout
-        self._wait = wait
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
 
-    @property
-    def loaded(self) -> bool:
-        return False
-
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
-        """The answer to a request, as JSON read.
+        """Return the reply to a request as parsed JSON, after further attempts if the first one fails.
 
-        Raises `RefusedError` for an answer that says no, `ModelError` for a server that is down, too slow, or
-        answers what is no JSON, each once another attempt would not help any more.
+        Raises:
+            RefusedError: The server rejected the request.
+            ModelError: The server is down or too slow, or its reply is not JSON.
         """
-        import httpx2
-
-        pause = _FIRST_WAIT
-        for attempt in range(1, _ATTEMPTS + 1):
-            wanted: float | None = None
-            try:
-                return self._attempt(path, payload)
-            except httpx2.ConnectError as error:
-                raise self._fail(
-                    f"cannot be reached: {_in_words(error)}", "Start it, or use another model."
-                ) from error
-            except httpx2.TimeoutException as error:
-                # What took a minute once would take it again.
-                raise self._fail(
-                    f"did not answer within {self._timeout:g} s", "QMD_SERVER_TIMEOUT gives it more seconds."
-                ) from error
-            except _PassingError as error:
-                if attempt == _ATTEMPTS:
-                    raise error.final from error.__cause__
-                wanted = error.retry_after
-            except httpx2.TransportError as error:
-                if attempt == _ATTEMPTS:
-                    raise self._fail(f"broke off: {error}") from error
-            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise self._fail(f"cannot be asked: {error}") from error
-            self._wait(min(_LONGEST_WAIT, pause if wanted is None else wanted))
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+        return retry(lambda: self._attempt(path, payload))
 
     def _attempt(self, path: str, payload: Mapping[str, Any]) -> Any:
-        import json
+        import httpx2
 
-        # Escaped throughout: half a surrogate pair is no UTF-8, and a text may hold one.
+        try:
+            response, body = self._send(path, payload)
+        except httpx2.ConnectError as error:
+            reason = without_errno(error)
+            raise self._error(f"cannot be reached: {reason}", "Start it, or use another model.") from error
+        except httpx2.TimeoutException as error:
+            # Not repeated: another attempt would take as long.
+            raise self._error(
+                f"did not answer within {self._timeout:g} s", "Raise QMD_SERVER_TIMEOUT to wait longer."
+            ) from error
+        except httpx2.TransportError as error:
+            raise TransientError(self._error(f"closed the connection: {error}")) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._error(f"cannot be used: {error}") from error
+        if response.status_code in TRANSIENT_STATUSES:
+            raise TransientError(self._refusal(response, body), _retry_after(response))
+        if not response.is_success:
+            raise self._refusal(response, body)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise TransientError(self._error(f"sent a reply that is not JSON: {error}")) from error
+
+    def _send(self, path: str, payload: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+        # ASCII, because a text may contain a lone surrogate, which UTF-8 cannot encode.
         content = json.dumps(payload).encode("ascii")
         with self._session().stream("POST", self.address.base + path, content=content) as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
-                if len(body) > _MOST_BYTES:
-                    raise self._fail("answered more than a model can have to say")
-        if response.status_code in _PASSING:
-            raise _PassingError(self._refused(response, body), _retry_after(response))
-        if not response.is_success:
-            raise self._refused(response, body)
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise _PassingError(self._fail(f"answered what is not JSON: {error}")) from error
+                if len(body) > _MAX_REPLY:
+                    raise self._error(f"sent a reply of more than {_MAX_REPLY // 1_000_000} MB")
+            return response, bytes(body)
 
     def _session(self) -> httpx2.Client:
         import httpx2
@@ -120,70 +99,54 @@ class Client:
                     headers["Authorization"] = f"Bearer {self._key}"
                 self._http = httpx2.Client(
                     headers=headers,
-                    timeout=httpx2.Timeout(self._timeout, connect=min(_CONNECT, self._timeout)),
-                    # A proxy is for other machines.
+                    timeout=httpx2.Timeout(self._timeout, connect=min(_CONNECT_TIMEOUT, self._timeout)),
+                    # Proxies are for other machines only.
                     trust_env=not self.address.is_local,
                 )
-                # Whoever still waits for an answer holds the client, so no answer is cut off.
+                # A running request holds a reference to this object, so no request is interrupted.
                 weakref.finalize(self, self._http.close)
             return self._http
 
-    def _refused(self, response: httpx2.Response, body: bytes | bytearray) -> RefusedError:
+    def _refusal(self, response: httpx2.Response, body: bytes) -> RefusedError:
         status = response.status_code
-        said = _own_words(bytes(body))
+        message = _error_message(body)
         if self._key:
-            said = said.replace(self._key, "***")
-        error = self._fail(f"answered {status}{f': {said}' if said else ''}", self._hint(status))
+            message = message.replace(self._key, "***")
+        error = self._error(f"answered {status}{f': {message}' if message else ''}", self._hint(status))
         return RefusedError(error.message, error.hint, status)
 
     def _hint(self, status: int) -> str | None:
         match status:
             case 401 | 403 if self._withheld:
-                return "The key is not sent unencrypted: use https."
+                return "The API key is only sent over an encrypted connection: use https."
             case 401 | 403 if self._key:
-                return "It does not take the key: check QMD_OPENAI_API_KEY or models.openai_api_key_file."
+                return "Check the API key in QMD_OPENAI_API_KEY or models.openai_api_key_file."
             case 401 | 403:
-                return "It wants a key: set QMD_OPENAI_API_KEY or models.openai_api_key_file."
+                return "It requires an API key: set QMD_OPENAI_API_KEY or models.openai_api_key_file."
             case 404:
-                return "Check the model's name and the address, which most often ends in /v1."
+                return "Check the model's name and the address, which usually ends in /v1."
             case 429:
-                return "Its limit is reached: try again later."
+                return "The server's rate limit is reached: try again later."
         return None
 
-    def _fail(self, what: str, hint: str | None = None) -> ModelError:
-        return ModelError(f"The server of '{self.address}' {what}", hint)
-
-
-class _PassingError(Exception):
-    """A failure that another attempt may mend; `final` is what to raise where none did."""
-
-    def __init__(self, final: ModelError, retry_after: float | None = None) -> None:
-        super().__init__(final.message)
-        self.final = final
-        self.retry_after = retry_after
-
-
-def _in_words(error: Exception) -> str:
-    """What went wrong with a connection, without the system's number for it."""
-    return re.sub(r"^\[Errno -?\d+\] ", "", str(error))
+    def _error(self, reason: str, hint: str | None = None) -> ModelError:
+        return ModelError(f"The server of '{self.address}' {reason}", hint)
 
 
 def _retry_after(response: httpx2.Response) -> float | None:
-    """How many seconds the server asks to wait; None where it says nothing, or gives a date."""
+    """Return the seconds that the server asks to wait; None for a date or a missing header."""
     text = response.headers.get("Retry-After", "").strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _own_words(body: bytes) -> str:
-    """What a server says of its refusal, in a line."""
-    import json
-
+def _error_message(body: bytes) -> str:
+    """Return the message in an error's body on one line."""
     text = body.decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    while isinstance(found, dict):
-        found = next((found[key] for key in ("error", "message", "detail") if key in found), None)
-    said = " ".join((found if isinstance(found, str) else text).split())
-    return said if len(said) <= _QUOTED else said[: _QUOTED - 1] + "…"
+        content = None
+    while isinstance(content, dict):
+        content = next((content[key] for key in ("error", "message", "detail") if key in content), None)
+    line = " ".join((content if isinstance(content, str) else text).split())
+    return line if len(line) <= _MAX_QUOTE else line[: _MAX_QUOTE - 1] + "…"

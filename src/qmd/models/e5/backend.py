@@ -1,0 +1,108 @@
+"""The models that need no download: multilingual-e5-small embeds and, by its token vectors, reranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qmd.errors import ModelError
+from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
+from qmd.models.catalog import Installation, Leftover, ModelCard
+from qmd.models.e5 import convert, weights
+
+if TYPE_CHECKING:
+    from qmd.config.settings import Settings
+    from qmd.models.e5.embedder import E5Embedder
+    from qmd.models.e5.reranker import LateInteractionReranker
+
+#: A converted model of any version, its lock, or (with a leading dot) an unfinished conversion.
+_CONVERTED = re.compile(rf"(?P<draft>\.)?(?P<model>{re.escape(CARD.name)}-[0-9a-f]{{12}})(?P<rest>\..*)?")
+
+
+def load(
+    card: ModelCard,
+    *,
+    cache_dir: Path,
+    settings: Settings | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> E5Embedder | LateInteractionReranker:
+    """Return the model for the card's role. Both roles share the weights in memory.
+
+    Raises:
+        ModelError: The weights are not installed.
+    """
+    embedder = load_embedder(cache_dir, settings.threads if settings else None, progress)
+    if card.role == "embed":
+        return embedder
+    from qmd.models.e5.reranker import LateInteractionReranker
+
+    return LateInteractionReranker(embedder)
+
+
+def load_embedder(
+    cache_dir: Path, threads: int | None = None, progress: Callable[[str], None] | None = None
+) -> E5Embedder:
+    """Return the embedder; its weights load at the first use. Raises `ModelError` if they are missing."""
+    from qmd.models.e5.embedder import E5Embedder
+    from qmd.models.e5.model import shared_model
+
+    if not convert.is_ready(cache_dir):
+        weights.locate()
+    return E5Embedder(shared_model(cache_dir, threads, progress))
+
+
+def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
+    """Check the package's weights and the converted model; `thorough` compares their checksums."""
+    target = convert.folder(cache_dir)
+    error = _weights_error(thorough)
+    prepared = convert.is_ready(cache_dir)
+    paths = [] if error else [weights.locate()]
+    paths += [target] if target.is_dir() else []
+    files, size = tuple(map(str, paths)), sum(map(_size, paths))
+    if prepared and thorough and not convert.is_intact(cache_dir):
+        reason = f"the files in {target} do not match their checksums"
+        return Installation(
+            "damaged", files, size, reason, "Delete the folder; it is created again at the next use."
+        )
+    if prepared:
+        # The converted model works without the package, until a new version needs other files.
+        return Installation(
+            "ready", files, size, error.message if error else None, error.hint if error else None
+        )
+    if error is None:
+        reason = f"the first use creates {target} (90 MB, a few seconds)"
+        return Installation("unprepared", files, size, reason)
+    return Installation("damaged" if paths else "missing", files, size, error.message, error.hint)
+
+
+def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
+    """List the models that other versions converted, and conversions that stopped before `before`."""
+    current = convert.folder(cache_dir)
+    paths = []
+    for path in sorted(current.parent.glob("*")) if current.parent.is_dir() else []:
+        match = _CONVERTED.fullmatch(path.name)
+        if match is None:
+            continue
+        is_draft = match["draft"] is not None
+        if path.stat().st_mtime < before if is_draft else match["model"] != current.name:
+            paths.append(path)
+    return [Leftover(str(path), _size(path)) for path in paths]
+
+
+def _weights_error(thorough: bool) -> ModelError | None:
+    try:
+        path = weights.locate()
+        if thorough:
+            weights.Weights(path)
+    except ModelError as error:
+        return error
+    return None
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder."""
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size
