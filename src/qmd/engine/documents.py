@@ -158,9 +158,16 @@ class Library:
         return document
 
     def _find(self, reference: str) -> Document | None:
-        """The one document that a reference names, if any. Raises `AmbiguousReferenceError`."""
+        """The one document that a reference names, if any. Raises `AmbiguousReferenceError`.
+
+        Spaces around a reference are part of it if there is a document with them, else they are ignored.
+        """
         require_unicode(reference)
-        reference = reference.strip()
+        stripped = reference.strip()
+        found = self._look_up(reference)
+        return self._look_up(stripped) if found is None and stripped != reference else found
+
+    def _look_up(self, reference: str) -> Document | None:
         path = parse_uri(reference) if is_uri(reference) else reference
         exact = self._exact(path)
         if exact is not None:

@@ -16,8 +16,7 @@ from starlette.responses import Response
 from qmd.errors import UsageError
 from qmd.http.errors import ALWAYS
 from qmd.mcp.arguments import Arguments
-
-_JSON = "application/json"
+from qmd.server.bodies import NOT_JSON, says_json
 
 
 class Body(Arguments):
@@ -75,9 +74,8 @@ class _Strict(Request):
 
 
 def _check_type(request: Request) -> None:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != _JSON:
-        raise UsageError(f"the body must be JSON, and the header content-type: {_JSON} must say so")
+    if not says_json(request.headers):
+        raise UsageError(NOT_JSON)
 
 
 def router() -> APIRouter:

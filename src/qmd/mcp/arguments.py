@@ -39,14 +39,20 @@ def _whole(value: object) -> object:
 
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
-Score = Annotated[float, Field(ge=0, le=1)]
+Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
+Score = Annotated[float, Field(ge=0, le=1, description="Leave out results that score less.")]
 #: The engine says of a blank one what is wrong; the schema only that it is.
 Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": r"\S"})]
-Intent = Annotated[str, Field(max_length=MAX_QUERY)]
+Intent = Annotated[
+    str, Field(max_length=MAX_QUERY, description="What you want to know: changes what ranks first.")
+]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
+CollectionName = Annotated[
+    str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
+]
 Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": r"\S"})]
-#: A part of one will do: `2024-06`.
-Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"format": "date"})]
+#: A year or a month is enough, so in JSON Schema it is no `date`.
+Date = Annotated[str, Field(max_length=MAX_NAME)]
 
 
 class Arguments(BaseModel):
@@ -61,13 +67,14 @@ class Arguments(BaseModel):
 
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> Self:
-        """The arguments of a call. Raises `UsageError` that names each one that is wrong."""
-        given = dict(values or {})
-        faults = [
-            f"{_printable(name)}: null is no value, leave it out" for name in given if given[name] is None
-        ]
-        if faults:
-            raise _refusal(faults)
+        """Read the arguments of a call; null stands for an argument that was left out.
+
+        Raises `UsageError` that names each one that is wrong.
+        """
+        known = {field.alias for field in cls.model_fields.values()}
+        given = {
+            name: value for name, value in (values or {}).items() if value is not None or name not in known
+        }
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -106,7 +113,7 @@ class SearchArguments(Arguments):
     query: Query
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
-    collection: Name | None = None
+    collection: CollectionName | None = None
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
@@ -146,13 +153,13 @@ class QueryArguments(Arguments):
     )
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
-    collection: Name | None = None
+    collection: CollectionName | None = None
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
     intent: Intent | None = None
-    candidate_limit: Limit = DEFAULT_CANDIDATES
+    candidate_limit: Candidates = DEFAULT_CANDIDATES
     rerank: bool = True
 
     @model_validator(mode="after")

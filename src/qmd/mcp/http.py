@@ -20,6 +20,7 @@ from qmd.errors import QmdError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
 from qmd.mcp.results import error_text
 from qmd.server.access import Gate
+from qmd.server.bodies import NOT_JSON, says_json
 from qmd.server.guard import Allowed
 
 PATH = "/mcp"
@@ -46,6 +47,9 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        if not says_json(request.headers):
+            await _error(400, NOT_JSON)(scope, receive, send)
+            return
         body = await request.body()
         try:
             read_message(body)
@@ -53,7 +57,7 @@ class Endpoint:
             answer = error.answer.model_dump_json(by_alias=True, exclude_unset=True)
             await Response(answer, 400, media_type="application/json")(scope, receive, send)
             return
-        await self._manager.handle_request(scope, _again(body, receive), send)
+        await self._manager.handle_request(_as_json(scope), _again(body, receive), send)
 
 
 def app(
@@ -97,6 +101,12 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 def _error(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     return JSONResponse({"detail": detail, "status_code": status}, status, headers)
+
+
+def _as_json(scope: Scope) -> Scope:
+    """A request whose content type is spelt as the SDK compares it, in lower case."""
+    others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*others, (b"content-type", b"application/json")]}
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

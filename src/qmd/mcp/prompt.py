@@ -9,8 +9,7 @@ DESCRIPTION = "How to search this knowledge base well, and which tool to choose 
 GUIDE = """\
 # QMD - Quick Markdown Search
 
-QMD searches collections of Markdown on this machine: notes, documentation, meeting transcripts. Nothing \
-leaves the machine.
+QMD searches collections of Markdown: notes, documentation, meeting transcripts.
 
 ## Available Tools
 

@@ -38,6 +38,7 @@ from qmd.server.refreshing import Refresher
 from qmd.server.resident import Resident
 from qmd.text.uris import is_uri
 
+_TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools to discover documents."
 #: Of the revisions before 2026-07-28, which retired it.
 RESOURCE_NOT_FOUND = -32002
 
@@ -124,7 +125,7 @@ class Requests:
             uri_template="qmd://{+path}",
             name="document",
             title="QMD Document",
-            description="A Markdown document of the knowledge base, by its path. Find paths by searching.",
+            description=_TEMPLATE,
             mime_type=results.MARKDOWN,
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])

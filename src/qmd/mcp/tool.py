@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 Subject = TypeVar("Subject")
 
 #: What no agent acts on.
-_NEEDLESS = ("title", "description", "maxLength", "pattern")
+_NEEDLESS = ("title", "maxLength", "pattern")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Tool(Generic[Subject]):
 def input_schema(arguments: type[Arguments]) -> Schema:
     """The JSON schema of a tool's arguments."""
     made = arguments.model_json_schema()
-    schema: Schema = _brief(made, made.pop("$defs", {}))
-    return schema
+    schema = _brief(made, made.pop("$defs", {}))
+    return {"type": schema.pop("type"), "properties": schema.pop("properties"), "required": [], **schema}
 
 
 def _brief(schema: Schema, inner: Schema) -> Schema:
@@ -58,11 +58,12 @@ def _brief(schema: Schema, inner: Schema) -> Schema:
     match schema:
         case {"$ref": str(reference)}:
             return _brief(inner[reference.rsplit("/", 1)[-1]], inner)
-        case {"anyOf": [wanted, {"type": "null"}]}:
-            return _brief(wanted, inner)
+        case {"anyOf": [wanted, {"type": "null"}], **rest}:
+            return _brief({**wanted, **{name: rest[name] for name in rest if name == "description"}}, inner)
     kept = {name: each for name, each in schema.items() if name not in _NEEDLESS}
     match kept:
         case {"properties": properties}:
+            kept.pop("description", None)  # for readers of the code: it names the class
             kept["properties"] = {name: _brief(each, inner) for name, each in properties.items()}
         case {"items": items}:
             kept["items"] = _brief(items, inner)

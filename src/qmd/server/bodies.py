@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 
 import anyio
@@ -10,6 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qmd.server.guard import headers_of, refuse
 
+#: The answer to a request whose body is said to be something else than JSON.
+NOT_JSON = "the body must be JSON, and the header content-type: application/json must say so"
 #: A request's body is at most this large, in bytes.
 MAX_BODY = 10_000_000
 
@@ -91,3 +94,8 @@ class _TooLargeError(Exception):
 async def _nothing() -> Message:
     """Receive nothing more: the whole body has arrived."""
     return {"type": "http.disconnect"}
+
+
+def says_json(headers: Mapping[str, str]) -> bool:
+    """Whether the header `content-type` names JSON, whatever its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"

@@ -103,6 +103,45 @@ def test_there_are_four_tools_that_only_read(agent: Agent) -> None:
     assert all(tool["annotations"] == {"readOnlyHint": True} for tool in tools)
 
 
+def test_tools_are_described_as_in_AfdianToMarkdown(agent: Agent) -> None:  # noqa: N802 - its name
+    tools = {tool["name"]: tool for tool in agent.result("tools/list")["tools"]}
+    described = {
+        name: (
+            tool["description"],
+            {key: each["description"] for key, each in tool["inputSchema"]["properties"].items()},
+            tool["inputSchema"]["required"],
+        )
+        for name, tool in tools.items()
+    }
+    assert described == {
+        "list_authors": ("列出数据目录下所有已下载的作者", {}, []),
+        "list_posts": (
+            "列出指定作者下的所有文章，按动态和作品集分组",
+            {"author": "作者的 URL slug（即目录名）"},
+            ["author"],
+        ),
+        "read_post": (
+            "读取指定文章的完整 Markdown 内容",
+            {
+                "path": "文章的相对路径（相对于数据目录）",
+                "author": "作者名（与 title 配合使用）",
+                "title": "文章标题关键词（模糊匹配）",
+            },
+            [],
+        ),
+        "search": (
+            "在已下载文档中全文搜索关键词",
+            {"query": "搜索关键词", "author": "限定搜索范围的作者名（可选）"},
+            ["query"],
+        ),
+    }
+
+
+def test_null_for_an_optional_argument_is_left_out(agent: Agent) -> None:
+    assert agent.text("search", query="茶", author=None) == agent.text("search", query="茶")
+    assert agent.text("read_post", path=TEA, author=None, title=None) == agent.text("read_post", path=TEA)
+
+
 def test_authors_are_listed_by_name(agent: Agent) -> None:
     assert agent.text("list_authors") == "已下载的作者（共 3 位）：\n- q9adg\n- 林中\n- 没有文章的人"
 

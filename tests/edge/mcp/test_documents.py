@@ -72,6 +72,13 @@ def test_a_document_has_many_names(agent: Agent, file: str) -> None:
         assert shown(agent, file=file) == MEETING
 
 
+def test_get_finds_a_file_whose_name_begins_with_a_space(agent: Agent) -> None:
+    assert "Budget and travel." in shown(agent, file=" meeting.md")
+    assert "Budget and travel." in shown(agent, file=" meeting.md:3")
+    # Elsewhere spaces around a name are ignored.
+    assert shown(agent, file=" notes/meeting.md ") == MEETING
+
+
 def test_a_path_on_disk_is_a_name_too(agent: Agent, reader: User) -> None:
     assert shown(agent, file=str(reader.home / "library" / "notes" / "meeting.md")) == MEETING
 
@@ -224,7 +231,9 @@ def test_there_is_one_template_and_no_list_of_resources(agent: Agent) -> None:
     assert agent.result("resources/list") == {"resources": []}
     (template,) = agent.result("resources/templates/list")["resourceTemplates"]
     assert template.pop("name")
-    assert template.pop("description")
+    assert template.pop("description") == (
+        "A markdown document from your QMD knowledge base. Use search tools to discover documents."
+    )
     assert template == {
         "uriTemplate": "qmd://{+path}",
         "title": "QMD Document",
@@ -305,3 +314,5 @@ def test_the_prompt_is_a_guide_that_names_every_tool(agent: Agent) -> None:
         "## Tips",
     ]
     assert "resources/list" not in guide
+    # A remote model or store is sent texts.
+    assert "leaves the machine" not in guide

@@ -97,6 +97,17 @@ def test_what_is_no_message_is_a_bad_request(site: Site, body: bytes, code: int)
     assert site.ask("ping")["result"] == {}
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
+def test_wrong_content_type_is_refused_like_every_error(site: Site, kind: str) -> None:
+    status, _, body = site.request(body=PING, content_type=kind)
+    assert status == 400
+    assert "content-type: application/json" in detail(body, 400)
+
+
+def test_content_type_may_have_parameters(site: Site) -> None:
+    assert site.request(body=PING, content_type="Application/JSON; charset=utf-8")[0] == 200
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
 def test_messages_are_posted(site: Site, method: str) -> None:
     status, headers, body = site.request(method)

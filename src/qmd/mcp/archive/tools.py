@@ -46,30 +46,28 @@ TOOLS: dict[str, Tool[Archive]] = {
         Tool(
             "list_authors",
             "作者列表",
-            "列出数据目录下所有已下载的作者。",
+            "列出数据目录下所有已下载的作者",
             ListAuthorsArguments,
             list_authors,
         ),
         Tool(
             "list_posts",
             "文章列表",
-            "列出指定作者下的所有文章，按动态和作品集分组。author 是 list_authors 给出的目录名。",
+            "列出指定作者下的所有文章，按动态和作品集分组",
             ListPostsArguments,
             list_posts,
         ),
         Tool(
             "read_post",
             "阅读文章",
-            "读取指定文章的完整 Markdown 内容。path 是相对于数据目录的路径；"
-            "或用 author 和 title（标题关键词，模糊匹配），匹配到多篇时返回列表。",
+            "读取指定文章的完整 Markdown 内容",
             ReadPostArguments,
             read_post,
         ),
         Tool(
             "search",
             "全文搜索",
-            "在已下载文档中全文搜索关键词，不区分大小写，最多显示 20 条，各带前后 3 行。"
-            "author 限定作者（可选）。",
+            "在已下载文档中全文搜索关键词",
             SearchArguments,
             search,
         ),
