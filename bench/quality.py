@@ -206,7 +206,7 @@ class _Progress:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + 30
             left = "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
-            say(f"{self._name}: embedded {progress.texts_done}/{progress.texts_total}{left}")
+            say(f"{self._name}: embedded {progress.chunks_done}/{progress.chunks_total}{left}")
 
 
 def _report(results: list[Result]) -> str:

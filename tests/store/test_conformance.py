@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from qmd.engine.copying import copy
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
 from qmd.store.base import Applied, Changed, Embedded, Keep, Scope, Store, VectorSet
 from qmd.text.query import parse
@@ -27,6 +28,7 @@ from tests.store.material import (
     dense_rows,
     embed,
     embed_leased,
+    embedded,
     everything,
     fill,
     lexical_rows,
@@ -387,6 +389,109 @@ def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
     assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, old, everything(), 99)]
     assert embed(store) == 1
     assert dense_rows(store, vector("all new"), everything(), 1)[0][1] == "a/ops/deploy.md"
+
+
+def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store) -> None:
+    fill(store, {"long.md": TEXTS["long.md"], "short.md": "short"})
+    made = VectorSet(EMBEDDER, "model")
+    short, long = store.lease(EMBEDDER, everything(), "a", 10, 600)
+    whole = embedded([long])[0]
+    chunks = len(whole.chunks)
+
+    def part(start: int, end: int) -> Embedded:
+        return Embedded(
+            long.content,
+            whole.chunks[start:end],
+            whole.vectors[start:end],
+            whole.tokens[start:end],
+            continues=end < chunks,
+        )
+
+    def state() -> tuple[int | None, int, int]:
+        pending = {each.content: each for each in store.pending(EMBEDDER, everything(), 0, 10)}
+        counted = store.token_frequencies(EMBEDDER, [])[0]
+        return pending[long.content].embedded_from, store.chunk_counts()[EMBEDDER], counted
+
+    store.add_vectors(made, [*embedded([short]), part(chunks - 30, chunks)])
+    assert state() == (chunks - 30, 31, 31)
+    assert store.pending_count(EMBEDDER, everything()) == 1
+    (left,) = store.pending_sizes(EMBEDDER, everything())
+    assert left == whole.chunks[chunks - 30].start
+    # What is embedded is found, and nothing of it twice.
+    last = vector(long.text[whole.chunks[-1].start :])
+    assert dense_rows(store, last, everything(), 5)[0][1] == "a/long.md"
+    assert store.settle(EMBEDDER, everything()) is None
+    assert store.faults(lambda _: None) == []
+
+    # It stays the worker's until it is complete; then it is resumed from there, by whoever.
+    assert store.lease(EMBEDDER, everything(), "b", 10, 600) == []
+    store.release("a")
+    (resumed,) = store.lease(EMBEDDER, everything(), "b", 10, 600)
+    assert resumed.embedded_from == chunks - 30
+    # Chunks that are there already, or that would leave a gap, are left out.
+    store.add_vectors(made, [part(chunks - 40, chunks - 20), part(3, 9)])
+    assert state() == (chunks - 40, 41, 41)
+    # Another document with the same text has as much of it.
+    store.apply("b", [changed("copy.md", long.text)], [], [])
+    assert dense_rows(store, last, everything("b"), 5)[0][1] == "b/copy.md"
+    store.add_vectors(made, [part(0, chunks - 40)])
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    assert store.pending_sizes(EMBEDDER, everything()) == []
+    first = vector(long.text[:40])
+    assert {row[1] for row in dense_rows(store, first, everything(), 2)} == {"a/long.md", "b/copy.md"}
+    assert store.token_frequencies(EMBEDDER, [])[0] == chunks + 1
+    assert store.settle(EMBEDDER, everything()) == []
+    assert store.faults(lambda _: None) == []
+
+
+def test_vectors_dropped_meanwhile_begin_a_text_anew(store: Store) -> None:
+    fill(store, {"long.md": TEXTS["long.md"]})
+    made = VectorSet(EMBEDDER, "model")
+    (item,) = store.lease(EMBEDDER, everything(), "a", 10, 600)
+    (whole,) = embedded([item])
+    half = len(whole.chunks) // 2
+    begin = Embedded(item.content, whole.chunks[half:], whole.vectors[half:], whole.tokens[half:])
+    rest = Embedded(item.content, whole.chunks[:half], whole.vectors[:half], whole.tokens[:half], True)
+    store.add_vectors(made, [begin])
+    store.drop_vectors(everything(), EMBEDDER)
+    store.add_vectors(made, [rest])
+    assert store.pending_count(EMBEDDER, everything()) == 1
+    assert [each.embedded_from for each in store.pending(EMBEDDER, everything(), 0, 10)] == [None]
+
+
+def test_partly_embedded_text_is_copied_as_it_is_and_completed_later(store: Store, oracle: Store) -> None:
+    fill(oracle, {"long.md": TEXTS["long.md"]})
+    made = VectorSet(EMBEDDER, "model")
+    (whole,) = embedded(oracle.pending(EMBEDDER, everything(), 0, 10))
+    parts = [
+        Embedded(
+            whole.content,
+            whole.chunks[at : at + 100],
+            whole.vectors[at : at + 100],
+            whole.tokens[at : at + 100],
+            at + 100 < len(whole.chunks),
+        )
+        for at in range(0, len(whole.chunks), 100)
+    ]
+    done = 0
+    for count in (1, 2, len(parts) - 3):
+        for _ in range(count):
+            oracle.add_vectors(made, [parts.pop()])
+        report = copy(oracle, store, config("a", "b"))
+        held = oracle.chunk_counts()[EMBEDDER]
+        assert (store.chunk_counts()[EMBEDDER], report.chunks) == (held, held - done)
+        done = held
+    assert store.pending_count(EMBEDDER, everything()) == 0
+    assert store.token_frequencies(EMBEDDER, [ord("w")]) == oracle.token_frequencies(EMBEDDER, [ord("w")])
+
+
+def test_small_texts_are_leased_first(store: Store) -> None:
+    words = [2_000, 3, 90, 12_000, 400]
+    fill(store, {f"{count}.md": f"{count} " + "word " * count for count in words})
+    leased = []
+    while found := store.lease(EMBEDDER, everything(), "a", 2, 600):
+        leased += [int(item.title.removesuffix(".md")) for item in found]
+    assert leased == sorted(words)
 
 
 def test_vectors_of_another_length_are_refused(store: Store) -> None:

@@ -89,7 +89,7 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
             bar.update(0, None)
 
             def on_progress(progress: EmbedProgress) -> None:
-                bar.update(progress.texts_done, progress.texts_total, time_left(progress.seconds_left))
+                bar.update(progress.chunks_done, progress.chunks_total, time_left(progress.seconds_left))
 
             report = opened.embed(collections, force=force, workers=workers, on_progress=on_progress)
     except BusyError as error:

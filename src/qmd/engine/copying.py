@@ -144,10 +144,11 @@ def _copy_vectors(
         after = waiting[-1].content
         known = source.vectors_of(embedder, [item.hash for item in waiting])
         batch = [
-            Embedded(item.content, chunks, vectors, [[]] * len(chunks))
+            Embedded(item.content, chunks[:new], vectors[:new], [[]] * new, continues=new < len(chunks))
             for item in waiting
             if item.hash in known
             for chunks, vectors in [known[item.hash]]
+            if (new := sum(item.embedded_from is None or each.seq < item.embedded_from for each in chunks))
         ]
         if batch:
             target.add_vectors(replace(copied, complete=False), batch)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from qmd.errors import BusyError, StoreError, TooManyError, UsageError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from qmd.models.base import Cancelled
 
-#: Chunks that are embedded and stored together: what a crash can cost.
+#: Chunks that are embedded and stored together: the most that a crash can cost.
 BATCH_CHUNKS = 64
 #: How much of a document's title is put before its later chunks: few enough tokens to fit in the window.
 TITLE_CHARACTERS = 60
@@ -37,17 +38,22 @@ MAX_TEXTS = 1000
 _TEXTS_AT_ONCE = 16
 #: No text has so many characters to a token, white space aside: beyond them nothing is read.
 _TOKEN_CHARACTERS = 64
-#: Texts leased at a time: few, so that memory holds a batch, and a worker that dies keeps little from others.
-_LEASED = 64
+#: Bytes of a chunk, as expected before any text has been cut.
+_CHUNK_BYTES = 1_800
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedProgress:
-    """How far it is. `seconds_left` is an estimate from the texts done so far; None before there is one."""
+    """The progress of an `embed`.
+
+    `chunks_total` is an estimate from the sizes of the texts, `seconds_left` one from the chunks embedded so
+    far; None before there is one.
+    """
 
     texts_done: int
     texts_total: int
     chunks_done: int
+    chunks_total: int
     seconds_left: float | None
 
 
@@ -71,13 +77,53 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a worker has embedded."""
+    """What a worker has embedded: texts that it completed, chunks, and the bytes of the texts in these."""
 
     texts: int
     chunks: int
+    bytes: int
 
 
 OnProgress = Callable[[EmbedProgress], None]
+
+
+class Tally:
+    """What has been embedded so far, of texts with these `sizes` in bytes."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        largest = sorted(sizes, reverse=True)
+        #: Bytes, and chunks as expected, of so many of the largest texts: they come last.
+        self._bytes_in = list(accumulate(largest, initial=0))
+        self._chunks_in = list(accumulate((max(1.0, each / _CHUNK_BYTES) for each in largest), initial=0.0))
+        self._started = time.monotonic()
+        self._bytes = self.texts = self.chunks = 0
+
+    def add(self, share: Share) -> None:
+        """Count what was embedded."""
+        self.texts += share.texts
+        self.chunks += share.chunks
+        self._bytes += share.bytes
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._started
+
+    def progress(self) -> EmbedProgress:
+        """The progress so far."""
+        total = len(self._bytes_in) - 1
+        left = self._chunks_left(max(0, total - self.texts))
+        seconds = self.seconds / self.chunks * left if self.chunks else None
+        return EmbedProgress(self.texts, total, self.chunks, self.chunks + left, seconds)
+
+    def _chunks_left(self, texts: int) -> int:
+        """Estimate how many chunks are left, in so many texts."""
+        begun = max(0, self._bytes - (self._bytes_in[-1] - self._bytes_in[texts]))
+        left = max(texts, self._chunks_in[texts] - begun / _CHUNK_BYTES)
+        expected = self._chunks_in[-1] - left
+        # By how much chunks were larger or smaller than expected so far.
+        factor = self.chunks / expected if self.chunks and expected > 0 else 1.0
+        return max(texts, round(left * factor))
 
 
 @contextmanager
@@ -120,46 +166,45 @@ def embed(
 
     `lease` is how long it may take for a batch, in seconds, before others take its texts over.
     """
-    started = time.monotonic()
-    total = store.pending_count(into.fingerprint, scope)
-    texts = chunks = 0
-
-    def progress() -> None:
-        if on_progress is not None:
-            spent = time.monotonic() - started
-            left = spent / texts * max(0, total - texts) if texts else None
-            on_progress(EmbedProgress(texts, total, chunks, left))
-
-    progress()
+    tally = Tally(store.pending_sizes(into.fingerprint, scope))
+    if on_progress is not None:
+        on_progress(tally.progress())
     for share in shares(store, embedder, into, scope, worker, lease):
-        texts, chunks = texts + share.texts, chunks + share.chunks
-        progress()
-    return EmbedReport(texts, chunks, time.monotonic() - started, embedder.name)
+        tally.add(share)
+        if on_progress is not None:
+            on_progress(tally.progress())
+    return EmbedReport(tally.texts, tally.chunks, tally.seconds, embedder.name)
 
 
 def shares(
     store: Store, embedder: Embedder, into: VectorSet, scope: Scope, worker: str, lease: float
 ) -> Iterator[Share]:
-    """Embed texts that nobody else holds until there are none; yields what each batch was."""
-    batch: list[tuple[Pending, list[Chunk]]] = []
+    """Embed texts that nobody else holds until there are none; yields what each batch was.
+
+    A text is embedded from its last chunk to its first, so that its first one says that it is complete.
+    """
+    batch: list[_Part] = []
     waiting = 0
+    texts = 1
     try:
-        while found := store.lease(into.fingerprint, scope, worker, _LEASED, lease):
+        while found := store.lease(into.fingerprint, scope, worker, texts, lease):
             for item in found:
                 pieces = cut(item.text, embedder)
-                if not pieces:
-                    continue
-                batch.append((item, pieces))
-                waiting += len(pieces)
-                if waiting >= BATCH_CHUNKS:
-                    _store(store, embedder, into, batch)
-                    yield Share(len(batch), waiting)
-                    batch, waiting = [], 0
-                    # Long texts take long: what is still to do stays this worker's.
-                    store.lease(into.fingerprint, scope, worker, 0, lease)
+                todo = len(pieces) if item.embedded_from is None else min(item.embedded_from, len(pieces))
+                while todo:
+                    start = max(0, todo - (BATCH_CHUNKS - waiting))
+                    batch.append(_Part(item, pieces[start:todo], continues=todo < len(pieces)))
+                    waiting += todo - start
+                    todo = start
+                    if waiting == BATCH_CHUNKS:
+                        yield _store(store, embedder, into, batch)
+                        batch, waiting = [], 0
+                        # Long texts take long: what is still to do stays this worker's.
+                        store.lease(into.fingerprint, scope, worker, 0, lease)
+                # A batch at a time, so that memory holds them, and others get a part of the long texts.
+                texts = max(1, BATCH_CHUNKS // max(1, len(pieces)))
         if batch:
-            _store(store, embedder, into, batch)
-            yield Share(len(batch), waiting)
+            yield _store(store, embedder, into, batch)
     finally:
         store.release(worker)
 
@@ -226,22 +271,39 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
     return chunk(text, embedder.token_offsets(text), target=target, overlap=overlap)
 
 
-def _store(
-    store: Store, embedder: Embedder, into: VectorSet, batch: list[tuple[Pending, list[Chunk]]]
-) -> None:
-    pieces = [item.text[piece.start : piece.end] for item, found in batch for piece in found]
-    titles = [item.title for item, found in batch for _ in found]
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Neighbouring chunks of a text; `continues` as in `Embedded`."""
+
+    item: Pending
+    chunks: list[Chunk]
+    continues: bool
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the text in these chunks."""
+        return len(self.item.text[self.chunks[0].start : self.chunks[-1].end].encode())
+
+
+def _store(store: Store, embedder: Embedder, into: VectorSet, batch: list[_Part]) -> Share:
+    """Embed a batch and store its vectors."""
+    places = [(part.item, chunk) for part in batch for chunk in part.chunks]
+    pieces = [item.text[chunk.start : chunk.end] for item, chunk in places]
     # A document begins with its title; its later chunks do not say what they belong to.
     named = [
-        f"{item.title[:TITLE_CHARACTERS]}\n{text}" if piece.seq else text
-        for (item, piece), text in zip(((i, p) for i, f in batch for p in f), pieces, strict=True)
+        f"{item.title[:TITLE_CHARACTERS]}\n{piece}" if chunk.seq else piece
+        for (item, chunk), piece in zip(places, pieces, strict=True)
     ]
-    vectors = embedder.embed_documents(named, titles)
+    vectors = embedder.embed_documents(named, [item.title for item, _ in places])
     tokens = [embedder.token_ids(piece) for piece in pieces]
     embedded: list[Embedded] = []
     at = 0
-    for item, found in batch:
-        to = at + len(found)
-        embedded.append(Embedded(item.content, found, vectors[at:to], tokens[at:to]))
+    for part in batch:
+        to = at + len(part.chunks)
+        embedded.append(
+            Embedded(part.item.content, part.chunks, vectors[at:to], tokens[at:to], part.continues)
+        )
         at = to
     store.add_vectors(into, embedded)
+    texts = sum(part.chunks[0].seq == 0 for part in batch)
+    return Share(texts, len(places), sum(part.bytes for part in batch))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
 from qmd.config.paths import Locations
-from qmd.engine.embedding import EmbedProgress, EmbedReport, OnProgress, Share, worker_name
+from qmd.engine.embedding import EmbedReport, OnProgress, Share, Tally, worker_name
 from qmd.errors import ModelError, QmdError
 from qmd.store.base import Scope, Store, VectorSet
 
@@ -56,12 +55,11 @@ def embed(
     A worker that dies is replaced, and others take over what it held. Raises `ModelError` where as many died
     as were asked for, and what stops a worker. The caller holds `embedding_lock`, which gives `crew`.
     """
-    started = time.monotonic()
-    total = store.pending_count(into.fingerprint, Scope(task.collections))
+    sizes = store.pending_sizes(into.fingerprint, Scope(task.collections))
+    tally = Tally(sizes)
     each = max(1, (threads or os.cpu_count() or 1) // count)
     task = Task(task.locations, {**task.environ, "QMD_THREADS": str(each)}, task.collections)
     workers: list[_Worker] = []
-    done = Share(0, 0)
     lost = 0
 
     def begin() -> None:
@@ -73,15 +71,15 @@ def embed(
         workers.append(worker)
 
     try:
-        for _ in range(min(count, total)):
+        for _ in range(min(count, len(sizes))):
             begin()
         while workers:
             if on_progress is not None:
-                on_progress(_progress(done, total, time.monotonic() - started))
+                on_progress(tally.progress())
             for worker in _heard(workers):
                 message = _message(worker)
                 if isinstance(message, Share):
-                    done = Share(done.texts + message.texts, done.chunks + message.chunks)
+                    tally.add(message)
                 elif isinstance(message, QmdError):
                     raise message
                 else:
@@ -99,8 +97,8 @@ def embed(
             worker.process.join()
             store.release(worker.name)
     if on_progress is not None:
-        on_progress(_progress(done, total, time.monotonic() - started))
-    return EmbedReport(done.texts, done.chunks, time.monotonic() - started, into.name, lost=lost)
+        on_progress(tally.progress())
+    return EmbedReport(tally.texts, tally.chunks, tally.seconds, into.name, lost=lost)
 
 
 def _start(task: Task, crew: str) -> _Worker | None:
@@ -147,11 +145,6 @@ def _message(worker: _Worker) -> Share | QmdError | None:
         message: Share | QmdError = worker.told.recv()
         return message
     return None
-
-
-def _progress(done: Share, total: int, spent: float) -> EmbedProgress:
-    left = spent / done.texts * max(0, total - done.texts) if done.texts else None
-    return EmbedProgress(done.texts, total, done.chunks, left)
 
 
 def _too_many(lost: int, exitcode: int | None) -> ModelError:

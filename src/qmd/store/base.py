@@ -97,22 +97,32 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A text that has no vectors yet."""
+    """A text some of whose chunks have no vectors yet.
+
+    The chunks of a text are embedded from the last to the first, so those that have vectors are the ones from
+    number `embedded_from` on. None if no chunk has one.
+    """
 
     content: int
     title: str
     text: str
     hash: str
+    embedded_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A text's chunks, their vectors (float32, shape (n, dimension)), and each chunk's distinct token ids."""
+    """Neighbouring chunks of a text, their vectors (float32, shape (n, dimension)), and each one's token ids.
+
+    The text counts as embedded once its first chunk is stored. `continues`: the chunks after these were
+    stored before; otherwise the text's last chunk is among them.
+    """
 
     content: int
     chunks: Sequence[Chunk]
     vectors: NDArray[np.float32]
     tokens: Sequence[Sequence[int]]
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,15 +278,19 @@ class Store(Protocol):
     # vectors
     def has_vectors(self, embedder: str, scope: Scope) -> bool: ...
     def pending_count(self, embedder: str, scope: Scope) -> int:
-        """How many texts of a scope have no vectors."""
+        """How many texts of a scope lack vectors, for all or some of their chunks."""
+        ...
+
+    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
+        """Return the bytes of each of these texts, without the part that is embedded already."""
         ...
 
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """The next texts without vectors, by id, beyond `after`."""
+        """The next texts that lack vectors, by id, beyond `after`."""
         ...
 
     def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """The next texts without vectors that nobody holds; from now on `worker` does, for so long.
+        """Lease up to `limit` texts that lack vectors to `worker`, for `seconds`: small texts first.
 
         What it held before it holds as long again. A lease ends with its time, with `release`, or with the
         text's vectors.
@@ -287,7 +301,14 @@ class Store(Protocol):
         """Let go of what workers hold whose names begin so."""
         ...
 
-    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None: ...
+    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
+        """Store chunks with their vectors. Searches find them from now on, before the text is complete.
+
+        Chunks that are there already are left as they are. Chunks that others would have to follow (see
+        `Embedded.continues`) are left out if those have been dropped meanwhile: the text begins anew.
+        """
+        ...
+
     def drop_vectors(self, scope: Scope, embedder: str) -> int:
         """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
         ...

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Collection as Group
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConfigError, ModelError
+from qmd.store.base import Embedded
 from qmd.types import Collection, Config, Models, UnknownKey
 
 #: Answers of models that are kept.
@@ -95,6 +97,24 @@ def renamed(known: Iterable[tuple[str, str, str]], config: Config) -> dict[str, 
             new.remove(heir)
             heirs[name] = heir.name
     return heirs
+
+
+def new_chunks(item: Embedded, stored: Group[int]) -> Embedded | None:
+    """The chunks of `item` that are to be stored; None if there are none.
+
+    Args:
+        item: Chunks with their vectors.
+        stored: Numbers of the text's chunks that have vectors; those from `item` on are enough.
+    """
+    if item.continues and item.chunks[-1].seq + 1 not in stored:
+        return None
+    new = [at for at, chunk in enumerate(item.chunks) if chunk.seq not in stored]
+    if not new or 0 in stored:
+        return None
+    if len(new) == len(item.chunks):
+        return item
+    chunks, tokens = [item.chunks[at] for at in new], [item.tokens[at] for at in new]
+    return dataclasses.replace(item, chunks=chunks, vectors=item.vectors[new], tokens=tokens)
 
 
 def other_dimension(name: str, before: int, now: int) -> ModelError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
+from qmd.engine.embedding import BATCH_CHUNKS
 from tests.edge.cli.conftest import MakeUser, User
 
 TEXTS = 240
@@ -117,6 +120,51 @@ def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
     assert embedded(writer)
     writer.ok("embed", "-q")
     assert len(embedded(writer)) == TEXTS
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
+    make_user: MakeUser, how: signal.Signals
+) -> None:
+    user = make_user(f"long-{how.name}")
+    folder = user.home / "mixed"
+    folder.mkdir()
+    days = (f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(250))
+    (folder / "0-long.md").write_text("# Log\n\n" + "\n\n".join(days), encoding="utf-8")
+    for number in range(10):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nThe heron {number}.\n", encoding="utf-8")
+    user.ok("collection", "add", str(folder), "--name", "mixed")
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", "embed"],
+        env=user.environ,
+        cwd=user.home,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        while sum(chunks for _, chunks in embedded(user)) < 2 * BATCH_CHUNKS:
+            assert process.poll() is None
+            os.sched_yield()
+        process.send_signal(how)
+        process.wait()
+    assert process.returncode == (-how if how == signal.SIGKILL else 130)
+    kept = sum(chunks for _, chunks in embedded(user))
+    assert kept % BATCH_CHUNKS == 0
+    # Small notes come first, and nothing but the long one is left.
+    assert len(embedded(user)) == 11
+    status = json.loads(user.ok("status", "--json"))
+    assert status["needs_embedding"] == 1
+    assert "mixed/0-long.md" in user.ok("vsearch", "how far the tide rose", "--json")
+    assert "no problem" in user.ok("doctor").lower()
+
+    said = user.ok("embed", "-q")
+    found = re.search(r"Embedded 1 text \((\d+) chunks\)", said)
+    assert found, said
+    total = sum(chunks for _, chunks in embedded(user))
+    assert kept + int(found[1]) == total
+    assert asked(user, "SELECT chunks FROM embedders") == [(total,)]
+    resumed = (embedded(user), frequencies(user))
+    user.ok("embed", "--force", "-q")
+    assert resumed == (embedded(user), frequencies(user))
 
 
 def _workers(pid: int) -> list[int]:

@@ -144,7 +144,7 @@ def _scan(index: Index, files: str, on_progress: OnProgress) -> tuple[tuple[str,
 
 def _embed(index: Index, on_progress: OnProgress) -> None:
     def on_embed(progress: EmbedProgress) -> None:
-        on_progress("Embedding", progress.texts_done, progress.texts_total)
+        on_progress("Embedding", progress.chunks_done, progress.chunks_total)
 
     try:
         index.embed(on_progress=on_embed)

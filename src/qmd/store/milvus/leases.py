@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qmd.errors import BusyError
@@ -50,7 +49,7 @@ class Leases(Part):
     _seconds: float
 
     def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """The next texts without vectors that nobody holds; from now on `worker` does, for so long."""
+        """Lease up to `limit` texts that lack vectors to `worker`, for `seconds`: small texts first."""
         self._worker, self._seconds = worker, seconds
         shift = self._shifts.setdefault((worker, embedder, scope), Shift())
         if time.monotonic() < shift.until:
@@ -67,7 +66,7 @@ class Leases(Part):
                 shift.stock.extend(self._more(shift, embedder, scope, worker, limit, seconds))
             given = [shift.stock.popleft() for _ in range(min(limit, len(shift.stock)))]
             # What was removed since it was claimed is left out: that may be all of them, and more may wait.
-            found = self._read(given, scope)
+            found = self._read(embedder, given, scope)
             if found or not given:
                 return found
 
@@ -82,19 +81,19 @@ class Leases(Part):
         self._client.delete_among(LEASES, "id", theirs)
 
     @abstractmethod
-    def _without(self, embedder: str, scope: Scope) -> list[int]:
-        """The texts of a scope without vectors, in order of their numbers."""
+    def _without(self, embedder: str, scope: Scope) -> dict[int, int]:
+        """Texts of a scope that lack vectors, with their bytes."""
 
     @abstractmethod
     def _embedded(self, embedder: str, contents: Iterable[int]) -> set[int]:
-        """Those of some texts that have vectors."""
+        """Those of some texts that have vectors for all their chunks."""
 
     @abstractmethod
     def _writers(self, embedder: str) -> int:
         """How many embed at this moment, this one among them."""
 
     @abstractmethod
-    def _read(self, contents: Sequence[int], scope: Scope) -> list[Pending]:
+    def _read(self, embedder: str, contents: Sequence[int], scope: Scope) -> list[Pending]:
         """Texts by number; those that are gone are left out."""
 
     def _more(
@@ -106,11 +105,7 @@ class Leases(Part):
             if not shift.queue:
                 if is_anew:
                     return ()
-                waiting = self._without(embedder, scope)
-                # Each worker begins elsewhere: those who want the same texts make one another wait.
-                start = bisect_right(waiting, number("worker", worker))
-                shift.queue.extend(waiting[start:])
-                shift.queue.extend(waiting[:start])
+                shift.queue.extend(_in_order(self._without(embedder, scope), number("worker", worker)))
                 is_anew = True
             part = min(_STOCK, len(shift.queue) // (_PARTS * self._writers(embedder)))
             size = limit * max(1, part // limit)
@@ -181,6 +176,15 @@ class Leases(Part):
                 LEASES, "content", contents, ["id"], where=f"embedder == {quoted(embedder)}", reading="strong"
             )
             self._client.delete_among(LEASES, "id", [int(row["id"]) for row in held])
+
+
+def _in_order(sizes: Mapping[int, int], start: int) -> list[int]:
+    """Texts in the order in which a worker takes them: small ones first.
+
+    Among texts of about one size each worker begins elsewhere, at `start`: workers that want the same texts
+    make one another wait.
+    """
+    return sorted(sizes, key=lambda each: (sizes[each].bit_length(), each < start, each))
 
 
 def _whose(what: str, worker: str) -> str:

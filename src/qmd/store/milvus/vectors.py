@@ -17,7 +17,7 @@ from qmd.store.milvus.documents import DocumentsPart
 from qmd.store.milvus.ids import content_id
 from qmd.store.milvus.placing import chunk_of
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
-from qmd.store.records import other_dimension
+from qmd.store.records import new_chunks, other_dimension
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class VectorsPart(DocumentsPart, Counting):
         return where is not None and bool(self._client.query(vectors(embedder), where, ["id"], limit=1))
 
     def pending_count(self, embedder: str, scope: Scope) -> int:
-        """How many texts of a scope have no vectors."""
+        """How many texts of a scope lack vectors."""
         where = self._within(scope)
         if where is None:
             return 0
@@ -51,15 +51,24 @@ class VectorsPart(DocumentsPart, Counting):
             return 0
         return len(self._without(embedder, scope))
 
+    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
+        """Return the bytes of each text that lacks vectors, without the part that is embedded already."""
+        sizes = self._without(embedder, scope)
+        begun = self._embedded_from(embedder, sizes)
+        texts = self.contents(begun)
+        for content, chunk in begun.items():
+            sizes[content] = sizes[content] * chunk.start // max(1, len(texts.get(content, "")))
+        return list(sizes.values())
+
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """The next texts without vectors, by id, beyond `after`."""
+        """The next texts that lack vectors, by id, beyond `after`."""
         if self._queue is None or after == 0 or self._queue[:2] != (embedder, scope):
-            self._queue = (embedder, scope, self._without(embedder, scope))
+            self._queue = (embedder, scope, sorted(self._without(embedder, scope)))
         waiting = self._queue[2]
         start = bisect_right(waiting, after)
-        return self._read(waiting[start : start + limit], scope)
+        return self._read(embedder, waiting[start : start + limit], scope)
 
-    def _read(self, contents: Sequence[int], scope: Scope) -> list[Pending]:
+    def _read(self, embedder: str, contents: Sequence[int], scope: Scope) -> list[Pending]:
         where = self._within(scope)
         if where is None or not contents:
             return []
@@ -68,31 +77,51 @@ class VectorsPart(DocumentsPart, Counting):
         # Of several documents that have a text, all who ask take the same one's title.
         first = {int(row["content"]): row for row in sorted(rows, key=lambda row: -int(row["id"]))}
         texts = self.contents(contents)
+        begun = self._embedded_from(embedder, contents)
         return [
-            Pending(each, str(first[each]["title"]), texts[each], str(first[each]["hash"]))
+            Pending(
+                each,
+                str(first[each]["title"]),
+                texts[each],
+                str(first[each]["hash"]),
+                begun[each].seq if each in begun else None,
+            )
             for each in contents
             if each in first and each in texts
         ]
 
-    def _without(self, embedder: str, scope: Scope) -> list[int]:
-        """Texts of a scope without vectors, in order of their numbers."""
+    def _without(self, embedder: str, scope: Scope) -> dict[int, int]:
+        """Texts of a scope that lack vectors, with their bytes."""
         where = self._within(scope)
         if where is None:
-            return []
-        known = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
-        rows = self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"])
-        known.difference_update(int(row["content"]) for row in rows)
-        return sorted(known)
+            return {}
+        documents = self._client.all(DOCUMENTS, where, ["content", "bytes"])
+        sizes = {int(row["content"]): int(row["bytes"]) for row in documents}
+        for row in self._client.all(vectors(embedder), f"{where} and seq == 0", ["content"]):
+            sizes.pop(int(row["content"]), None)
+        return sizes
+
+    def _embedded_from(self, embedder: str, contents: Iterable[int]) -> dict[int, Chunk]:
+        """The first chunk that has a vector, for those of some texts of which any has."""
+        first: dict[int, Chunk] = {}
+        fields = ["content", *_PLACE]
+        for row in self._client.among(
+            vectors(embedder), "content", contents, fields, where="live == true", reading="strong"
+        ):
+            content, chunk = int(row["content"]), Chunk(*(int(row[field]) for field in _PLACE))
+            if content not in first or chunk.seq < first[content].seq:
+                first[content] = chunk
+        return first
 
     def _embedded(self, embedder: str, contents: Iterable[int]) -> set[int]:
-        """Those of some texts that have vectors."""
+        """Those of some texts that have vectors for all their chunks."""
         rows = self._client.among(
             vectors(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
         )
         return {int(row["content"]) for row in rows}
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        """Keep the vectors of texts, and let every document that has them be found by them."""
+        """Store chunks with their vectors, and let every document that has their texts be found by them."""
         embedder = into.fingerprint
         dimension = batch[0].vectors.shape[1] if batch else 0
         self._claim_dimension(into, dimension)
@@ -103,8 +132,19 @@ class VectorsPart(DocumentsPart, Counting):
             DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
         ):
             homes.setdefault(int(row["content"]), []).append(row)
-        known = self._embedded(embedder, contents)
-        new = [item for item in batch if item.content in homes and item.content not in known]
+        stored: dict[int, set[int]] = {}
+        until = max((item.chunks[-1].seq for item in batch), default=0) + 1
+        for row in self._client.among(
+            vectors(embedder),
+            "content",
+            contents,
+            ["content", "seq"],
+            where=f"live == true and seq <= {until}",
+            reading="strong",
+        ):
+            stored.setdefault(int(row["content"]), set()).add(int(row["seq"]))
+        left = (new_chunks(item, stored.get(item.content, ())) for item in batch if item.content in homes)
+        new = [item for item in left if item is not None]
         if not new:
             return
         lane = self._begin_counting(embedder)
@@ -118,7 +158,7 @@ class VectorsPart(DocumentsPart, Counting):
             ],
         )
         self._end_counting(embedder, lane, new)
-        self._free(embedder, contents)
+        self._free(embedder, [item.content for item in new if item.chunks[0].seq == 0])
 
     def vectors_of(
         self, embedder: str, hashes: Sequence[str]

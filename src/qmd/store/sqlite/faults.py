@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,10 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
 
 
 def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
-    """Texts whose chunks do not cover them, or say other lines than they are on."""
+    """Texts whose chunks do not cover them, or say other lines than they are on.
+
+    Of a text that is not embedded completely the last chunks are there.
+    """
     rows = db.execute(
         "SELECT t.text, group_concat(concat_ws(' ', v.seq, v.start, v.end, v.first_line, v.last_line), ',' "
         "ORDER BY v.seq) FROM content_vectors v JOIN contents t ON t.id = v.content_id "
@@ -131,9 +135,11 @@ def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
     for text, places in rows:
         chunks = [Chunk(*map(int, place.split())) for place in places.split(",")]
         spans = [(each.start, each.end) for each in chunks]
-        covered = spans[0][0] == 0 and spans[-1][1] == len(text)
+        first = chunks[0].seq
+        covered = (first > 0) == (spans[0][0] > 0) and spans[-1][1] == len(text)
         covered &= all(after[0] <= before[1] for before, after in pairwise(spans))
-        changed += not covered or chunks != list(numbered(text, spans))
+        right = [replace(each, seq=each.seq + first) for each in numbered(text, spans)]
+        changed += not covered or chunks != right
     if changed:
         yield Fault(f"{changed:,} texts have chunks that are not theirs", _REEMBED)
 

@@ -239,6 +239,11 @@ def _chunk_tokens(db: apsw.Connection) -> None:
     db.execute(_CHUNK_TOKENS)
 
 
+def _sizes(db: apsw.Connection) -> None:
+    # Texts are embedded in this order.
+    db.execute("CREATE INDEX contents_bytes ON contents(bytes)")
+
+
 #: Step n brings a file of version n to n + 1. Steps are never edited once released.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _initial,
@@ -248,5 +253,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _roots,
     _symbols,
     _chunk_tokens,
+    _sizes,
 )
 VERSION = len(MIGRATIONS)

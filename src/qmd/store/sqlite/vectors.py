@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import apsw
 
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
-from qmd.store.records import other_dimension
+from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append
 from qmd.store.sqlite.database import state_of
 from qmd.store.sqlite.part import Part
@@ -39,6 +39,16 @@ _Key: TypeAlias = tuple[int, int, object]
 
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
+#: Chunks `v` of a text `t` by an embedder. Its fingerprint is the one parameter.
+_OF_TEXT = "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) AND v.content_id = t.id"
+#: A text `t` that lacks vectors: the first chunk of a text is embedded last. One parameter, as above.
+UNEMBEDDED = f"NOT EXISTS (SELECT 1 FROM content_vectors v WHERE {_OF_TEXT} AND v.seq = 0)"
+#: The columns of a `Pending`, from `contents t`. One parameter, as above.
+PENDING = (
+    "t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, t.hash, "
+    f"(SELECT min(v.seq) FROM content_vectors v WHERE {_OF_TEXT})"
+)
+
 
 class VectorsPart(Part):
     """Vectors of chunks, by embedder fingerprint."""
@@ -56,7 +66,7 @@ class VectorsPart(Part):
             return any(self._block_rows(embedder, scope))
 
     def pending_count(self, embedder: str, scope: Scope) -> int:
-        """How many texts of a scope have no vectors. Counted once for each state of the index."""
+        """How many texts of a scope lack vectors. Counted once for each state of the index."""
         within = self._within(scope)
         filters, values = condition(within)
         with self._database.snapshot() as db:
@@ -72,28 +82,40 @@ class VectorsPart(Part):
                 "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
                 f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
                 "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) "
-                "AND v.content_id = x.content_id)",
+                "AND v.content_id = x.content_id AND v.seq = 0)",
                 (*values, embedder),
             ).fetchone()
             count = known[1][asked] = int(row[0]) if row else 0
             return count
 
-    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """The next texts without vectors, by id, beyond `after`."""
+    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
+        """Return the bytes of each text that lacks vectors, without the part that is embedded already."""
         filters, values = condition(self._within(scope), "d")
         with self._database.errors():
             rows = self._database.connection().execute(
-                "SELECT t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, "
-                f"t.hash FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
-                f"WHERE d.content_id = t.id {filters}) "
-                "AND NOT EXISTS (SELECT 1 FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
-                "WHERE e.fingerprint = ? AND v.content_id = t.id) ORDER BY t.id LIMIT ?",
-                (after, *values, embedder, limit),
+                "SELECT CASE WHEN x.start IS NULL THEN x.bytes ELSE "
+                "x.bytes * x.start / (SELECT max(1, length(text)) FROM contents WHERE id = x.id) END FROM "
+                "(SELECT t.id, t.bytes, "
+                f"(SELECT min(v.start) FROM content_vectors v WHERE {_OF_TEXT}) AS start "
+                f"FROM contents t WHERE {UNEMBEDDED} "
+                f"AND EXISTS (SELECT 1 FROM documents d WHERE d.content_id = t.id {filters})) x",
+                (embedder, embedder, *values),
+            )
+            return [int(size) for (size,) in rows]
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """The next texts that lack vectors, by id, beyond `after`."""
+        filters, values = condition(self._within(scope), "d")
+        with self._database.errors():
+            rows = self._database.connection().execute(
+                f"SELECT {PENDING} FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
+                f"WHERE d.content_id = t.id {filters}) AND {UNEMBEDDED} ORDER BY t.id LIMIT ?",
+                (embedder, after, *values, embedder, limit),
             )
             return [Pending(*row) for row in rows]
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        """Keep the vectors of texts, and let every collection that has them find them."""
+        """Store chunks with their vectors, and let every collection that has their texts find them."""
         import numpy as np
 
         with self._database.transaction() as db:
@@ -102,15 +124,17 @@ class VectorsPart(Part):
             frequencies: Counter[int] = Counter()
             by_collection: dict[int, tuple[list[int], list[NDArray[np.float32]]]] = {}
             added = 0
-            for item in batch:
-                ids = _store_chunks(db, identity, item)
-                if ids is None:
+            for each in batch:
+                item = new_chunks(each, _stored(db, identity, each)) if _exists(db, each.content) else None
+                if item is None:
                     continue
+                ids = _store_chunks(db, identity, item)
                 added += len(ids)
-                db.execute(
-                    "DELETE FROM leases WHERE embedder = ? AND content_id = ?",
-                    (into.fingerprint, item.content),
-                )
+                if item.chunks[0].seq == 0:
+                    db.execute(
+                        "DELETE FROM leases WHERE embedder = ? AND content_id = ?",
+                        (into.fingerprint, item.content),
+                    )
                 for tokens in item.tokens:
                     frequencies.update(set(tokens))
                 homes = db.execute(
@@ -389,17 +413,23 @@ def _check_dimension(db: apsw.Connection, fingerprint: str, vector: NDArray[np.f
         raise other_dimension(str(row[0]), int(row[1]), len(vector))
 
 
-def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int] | None:
-    """The new chunks' ids; None where the text is gone or another process has embedded it meanwhile."""
+def _exists(db: apsw.Connection, content: int) -> bool:
+    return db.execute("SELECT 1 FROM contents WHERE id = ?", (content,)).fetchone() is not None
+
+
+def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
+    """Return the numbers of a text's chunks that have vectors, as far as the chunk after those of `item`."""
+    rows = db.execute(
+        "SELECT seq FROM content_vectors WHERE embedder_id = ? AND content_id = ? AND seq <= ?",
+        (embedder, item.content, item.chunks[-1].seq + 1),
+    )
+    return {int(seq) for (seq,) in rows}
+
+
+def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int]:
+    """Insert chunks with their vectors; returns their ids."""
     import numpy as np
 
-    wanted = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM contents WHERE id = ?1) AND NOT EXISTS "
-        "(SELECT 1 FROM content_vectors WHERE embedder_id = ?2 AND content_id = ?1)",
-        (item.content, embedder),
-    ).fetchone()
-    if not wanted or not wanted[0]:
-        return None
     ids: list[int] = []
     for chunk, vector, tokens in zip(item.chunks, item.vectors.astype(np.float16), item.tokens, strict=True):
         db.execute(

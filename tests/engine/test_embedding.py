@@ -1,0 +1,48 @@
+"""`Index.embed`: its progress."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import qmd
+from qmd.engine.embedding import BATCH_CHUNKS, Share, Tally
+from tests.conftest import Notes
+
+LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(130))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_embed_reports_progress_in_chunks(index: qmd.Index, notes: Notes, workers: int) -> None:
+    index.add_collection(str(notes({"0-long.md": LONG, **{f"{n}.md": f"heron {n}" for n in range(5)}})))
+    seen: list[qmd.EmbedProgress] = []
+    report = index.embed(workers=workers, on_progress=seen.append)
+    done = [each.chunks_done for each in seen]
+    assert (done[0], done[-1]) == (0, report.chunks)
+    assert report.chunks > 2 * BATCH_CHUNKS
+    assert all(0 <= after - before <= BATCH_CHUNKS for before, after in pairwise(done))
+    first, last = seen[0], seen[-1]
+    assert (last.texts_done, last.texts_total) == (6, 6)
+    assert (last.chunks_total, last.seconds_left) == (report.chunks, 0)
+    assert first.seconds_left is None
+    # From sizes alone, and so about right.
+    assert report.chunks / 2 < first.chunks_total < 2 * report.chunks
+    assert all(each.seconds_left for each in seen if 0 < each.chunks_done < report.chunks)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5_000)), max_size=30), st.integers(1, 9))
+def test_estimated_chunks_end_at_what_there_was(texts: list[tuple[int, int]], batch: int) -> None:
+    """`texts` are chunks with the bytes of each; `batch` chunks are embedded at a time."""
+    texts.sort(key=lambda text: text[0] * text[1])
+    tally = Tally([chunks * size for chunks, size in texts])
+    for chunks, size in texts:
+        for at in range(0, chunks, batch):
+            part = min(batch, chunks - at)
+            tally.add(Share(int(at + part == chunks), part, part * size))
+            progress = tally.progress()
+            assert progress.chunks_total - progress.chunks_done >= len(texts) - progress.texts_done
+    last = tally.progress()
+    assert (last.chunks_total, last.texts_done) == (sum(chunks for chunks, _ in texts), len(texts))
