@@ -5,14 +5,22 @@
 The collection's documents are cut into the embedder's chunks. Its own way from text to vectors (tokens,
 batches by length, the model, pooling) and `session.run` alone on the very batches it makes are timed in
 turns. The ratio is ours over raw, in chunks a second: 1 would mean that all but the model costs nothing.
+
+With `--busy`, the embedder as it is, whose waiting threads sleep, is compared with one whose waiting threads
+spin, which is onnxruntime's default: first alone, then beside two other processes that never wait. The ratios
+are sleeping over spinning, in chunks a second; above 1, sleeping is faster.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +33,8 @@ from qmd.models.base import Embedder
 from qmd.models.registry import load_embedder
 
 SEED = 20261122
+#: Processes that are busy beside the embedder.
+BUSY = 2
 
 
 class Recorder:
@@ -46,7 +56,7 @@ def main() -> None:
         folder = options.cache or Path(cache)
         embedder = load_embedder(None, cache_dir=folder, settings=Settings(threads=options.threads))
         passages = chunks(collection, embedder, options.chunks)
-        result = compare(embedder, passages, options.rounds)
+        result = (beside_others if options.busy else compare)(embedder, passages, options.rounds)
     rows = [[name, f"{value:.3f}" if isinstance(value, float) else value] for name, value in result.items()]
     print(table(["", collection.name], rows))
     write_json(options.json, {"collection": collection.name, **result})
@@ -100,12 +110,64 @@ def compare(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
     }
 
 
+def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
+    """Waiting threads that sleep and ones that spin, in turns: alone, and beside busy processes."""
+    model = embedder.model
+    sessions = {"sleeping": model.session, "spinning": _spinning(model.session)}
+    result: dict[str, Any] = {"chunks": len(passages), "busy processes": BUSY}
+    for place, others in (("alone", 0), ("busy", BUSY)):
+        took: dict[str, list[float]] = {name: [] for name in sessions}
+        with busy_processes(others):
+            for number in range(rounds + 1):
+                for name in sorted(sessions, reverse=bool(number % 2)):
+                    model.__dict__["_session"] = sessions[name]
+                    wall, processor = time.perf_counter(), time.process_time()
+                    embedder.embed_documents(passages)
+                    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+                    if number:  # the first round warms up
+                        took[name].append(wall)
+                        took.setdefault(f"{name}, processor", []).append(processor)
+        for name in sessions:
+            result[f"{place}, {name}: chunks a second"] = len(passages) / median(took[name])
+            result[f"{place}, {name}: processor seconds a chunk"] = median(took[f"{name}, processor"]) / len(
+                passages
+            )
+        pairs = zip(took["sleeping"], took["spinning"], strict=True)
+        result[f"{place}: sleeping / spinning"] = median([spun / slept for slept, spun in pairs])
+    model.__dict__["_session"] = sessions["sleeping"]
+    return result
+
+
+def _spinning(session: Any) -> Any:
+    """The same model and options as a session's, but for what threads do while they wait."""
+    import onnxruntime
+
+    ours, options = session.get_session_options(), onnxruntime.SessionOptions()
+    options.intra_op_num_threads = ours.intra_op_num_threads
+    options.graph_optimization_level = ours.graph_optimization_level
+    options.log_severity_level = ours.log_severity_level
+    return onnxruntime.InferenceSession(session._model_path, options, providers=session.get_providers())
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """So many processes that never wait."""
+    started = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The embedder against onnxruntime alone.")
     parser.add_argument("--collection", type=Path, required=True)
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--busy", action="store_true", help="beside other processes that are busy")
     parser.add_argument("--cache", type=Path, help="where the prepared model is kept (nowhere)")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

@@ -157,8 +157,9 @@ class E5Model:
         options = ort.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.log_severity_level = 3
-        # Waiting threads sleep: spinning gains 5 % on an idle machine and loses a third on a busy one.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # Waiting threads sleep: a spinning one takes the processor from whoever it waits for.
+        for pool in ("intra_op", "inter_op"):
+            options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # see graph.py
         path = convert.prepare(self._cache_dir, self._progress) / convert.MODEL
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
