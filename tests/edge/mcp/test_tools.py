@@ -16,7 +16,6 @@ MOST_TOKENS = 1_700
 
 LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
 TEXT = {"type": "string"}
-DATE = TEXT | {"format": "date"}
 COUNT = {"type": "integer", "minimum": 1}
 FLAG = {"type": "boolean"}
 
@@ -51,8 +50,8 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
         "minScore": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
         "collection": TEXT,
         "author": TEXT,
-        "after": DATE,
-        "before": DATE,
+        "after": TEXT,
+        "before": TEXT,
     }
     typed = {
         "type": "object",
