@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd.config.names import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
 from qmd.engine.status import CollectionStatus
 from qmd.errors import UsageError
@@ -16,12 +17,21 @@ from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
 from qmd.http.service import service
 from qmd.http.texts import counted
-from qmd.mcp.arguments import Name
+from qmd.mcp.arguments import NOT_BLANK, Name
 from qmd.models.base import Cancelled
 from qmd.server.jobs import unless
 from qmd.types import DEFAULT_PATTERN
 
 routes = router()
+
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_SPACES = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
+#: As `qmd.config.names` has it.
+_NEW_NAME = {
+    "minLength": 1,
+    "maxLength": MAX_COLLECTION_NAME,
+    "pattern": rf"^[^./\\{_SPACES}{_CONTROLS}]([^/\\{_CONTROLS}]*[^/\\{_SPACES}{_CONTROLS}])?$",
+}
 
 
 class NewCollection(Body):
@@ -29,9 +39,9 @@ class NewCollection(Body):
 
     model_config = example(name="notes", path="~/notes")
 
-    name: Name
-    path: Name
-    glob_pattern: Name = DEFAULT_PATTERN
+    name: Annotated[Name, Field(json_schema_extra=_NEW_NAME)]
+    path: Annotated[Name, Field(json_schema_extra={"pattern": "^[/~]"})]
+    glob_pattern: Annotated[Name, Field(json_schema_extra={"pattern": NOT_BLANK})] = DEFAULT_PATTERN
 
 
 class NewName(Body):
@@ -39,7 +49,7 @@ class NewName(Body):
 
     model_config = example(new_name="journal")
 
-    new_name: Name
+    new_name: Annotated[Name, Field(json_schema_extra=_NEW_NAME)]
 
 
 class Collection(BaseModel):

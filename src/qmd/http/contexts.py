@@ -14,7 +14,7 @@ from qmd.errors import UsageError
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
 from qmd.http.service import service
-from qmd.mcp.arguments import Name
+from qmd.mcp.arguments import NOT_BLANK, Name
 from qmd.models.base import Cancelled
 from qmd.text.uris import SCHEME, is_uri
 
@@ -27,7 +27,7 @@ class NewContext(Body):
     model_config = example(path="qmd://notes/ops", text="How the service is run")
 
     path: Annotated[Name, Field(json_schema_extra={"minLength": 1})]
-    text: Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+    text: Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
 
 
 class Context(BaseModel):

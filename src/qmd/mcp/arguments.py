@@ -37,12 +37,22 @@ def _whole(value: object) -> object:
     return value
 
 
+#: Matches a text that is not blank to Python; `\\S` means other characters in other languages.
+NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+_YEAR = r"(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
+_LEAP_YEAR = r"(\d\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
+#: Matches years, months and days that exist, without a time of day.
+_DATE = (
+    rf"^({_YEAR}(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?|-(0[13-9]|1[0-2])-(29|30)|-(0[13578]|1[02])-31)?"
+    rf"|{_LEAP_YEAR}-02-29)$"
+)
+
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
 Score = Annotated[float, Field(ge=0, le=1, description="Leave out results that score less.")]
 #: The engine says of a blank one what is wrong; the schema only that it is.
-Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": r"\S"})]
+Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": NOT_BLANK})]
 Intent = Annotated[
     str, Field(max_length=MAX_QUERY, description="What you want to know: changes what ranks first.")
 ]
@@ -50,9 +60,9 @@ Name = Annotated[str, Field(max_length=MAX_NAME)]
 CollectionName = Annotated[
     str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
 ]
-Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": r"\S"})]
+Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})]
 #: A year or a month is enough, so in JSON Schema it is no `date`.
-Date = Annotated[str, Field(max_length=MAX_NAME)]
+Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
 
 
 class Arguments(BaseModel):
@@ -197,7 +207,7 @@ class GetArguments(Arguments):
 class MultiGetArguments(Arguments):
     """`multi_get`."""
 
-    pattern: Annotated[str, Field(max_length=MAX_PATTERN, json_schema_extra={"pattern": r"\S"})]
+    pattern: Annotated[str, Field(max_length=MAX_PATTERN, json_schema_extra={"pattern": NOT_BLANK})]
     max_lines: Count | None = None
     max_bytes: Count = DEFAULT_MAX_BYTES
     line_numbers: bool = False

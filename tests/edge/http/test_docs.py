@@ -80,5 +80,7 @@ def test_every_key_of_an_audit_line_is_explained() -> None:
         "refused",
         "failed",
         "unanswered",
+        "source",
+        "count",
     ):
         assert f"`{name}`" in text

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import server_of
+from tests.edge.http.conftest import Server, server_of
 
 #: About half a minute.
 _EXAMPLES = "25"
@@ -45,7 +48,8 @@ numbers = itertools.count()
 @schemathesis.hook
 def before_call(context, case, kwargs):
     if case.path == "/collections/add" and isinstance(case.body, dict):
-        if isinstance(case.body.get("path"), str):
+        path = case.body.get("path")
+        if isinstance(path, str) and path.startswith(("/", "~")):
             folder = os.path.join(os.environ["FOLDERS"], str(next(numbers)))
             os.makedirs(folder)
             case.body["path"] = folder
@@ -75,3 +79,67 @@ def test_the_api_does_what_its_description_says(owner: User, tmp_path: Path) -> 
         assert found.returncode == 0, found.stdout
         assert server.ok("GET", "/health")["status"] == "healthy"
     assert " passed" in found.stdout
+
+
+def accepts(schema: dict[str, Any], value: str) -> bool:
+    """Whether a schema of a text allows a value."""
+    fits = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+    return fits and re.search(schema.get("pattern", ""), value) is not None
+
+
+NAMES = [
+    "n",
+    "n.m",
+    "a b",
+    "数据",
+    "n" * 100,
+    "",
+    "n" * 101,
+    ".n",
+    "a/b",
+    "a\\b",
+    " n",
+    "n\u3000",
+    "a\nb",
+    "a\u2028b",
+    "\x85",
+]
+BLANK = ["x", " x ", "\ufeff", "\u200b", "", " ", "\x1c", "\x85", "\xa0", "\u2028", "\t\n"]
+DATES = [
+    "2024",
+    "2024-06",
+    "2024-06-30",
+    "2024-12-31",
+    "0001",
+    "0000",
+    "2024-13",
+    "2024-02-30",
+    "2024-06-31",
+    "now",
+    "",
+]
+
+
+def test_the_description_states_the_limits_of_texts(server: Server) -> None:
+    server.post("/collections/add", name="notes", path="~/folder")
+    known = server.ok("GET", "/openapi.json")["components"]["schemas"]
+    name = "notes"
+    for value in NAMES:
+        answer = server.ask("PUT", f"/collections/{quote(name, safe='')}", {"new_name": value})
+        assert (answer.status == 200) == accepts(known["NewName"]["properties"]["new_name"], value), value
+        assert accepts(known["NewCollection"]["properties"]["name"], value) == (answer.status == 200), value
+        name = value if answer.status == 200 else name
+    for value in BLANK:
+        texts = [
+            ("/search", "query", {}, "SearchBody"),
+            ("/search", "author", {"query": "x"}, "SearchBody"),
+            ("/contexts/add", "text", {"path": "/"}, "NewContext"),
+        ]
+        for path, field, others, of in texts:
+            schema = known[of]["properties"][field]
+            answer = server.ask("POST", path, {field: value, **others})
+            assert (answer.status == 200) == accepts(schema.get("anyOf", [schema])[0], value), (field, value)
+    for value in DATES:
+        schema = known["SearchBody"]["properties"]["after"]["anyOf"][0]
+        answer = server.ask("POST", "/search", {"query": "x", "after": value})
+        assert (answer.status == 200) == accepts(schema, value), value
