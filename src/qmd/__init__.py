@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         QueryError,
         SourceError,
         StoreError,
+        TimedOutError,
         UsageError,
         VectorIndexMissingError,
     )
@@ -96,6 +97,7 @@ _HOMES = {
         "QueryError",
         "SourceError",
         "StoreError",
+        "TimedOutError",
         "UsageError",
         "VectorIndexMissingError",
     ),
@@ -174,6 +176,7 @@ __all__ = [
     "Stage",
     "Status",
     "StoreError",
+    "TimedOutError",
     "TypedSearch",
     "UsageError",
     "VectorIndexMissingError",

@@ -127,6 +127,12 @@ class VectorIndexMissingError(QmdError):
         super().__init__("Vector index not found. Run 'qmd embed' first to create embeddings.")
 
 
+class TimedOutError(QmdError):
+    """Nothing that a search depends on was ready in time."""
+
+    http_status = 503
+
+
 class BusyError(QmdError):
     """Another process holds what is needed."""
 

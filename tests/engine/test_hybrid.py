@@ -180,9 +180,29 @@ def test_a_search_by_meaning_takes_hyphens_but_no_exclusions(library: qmd.Index)
     assert library.query("lex: flour -tomatoes\n" * 50, rerank=False).hits
 
 
-def test_a_deadline_returns_what_is_ready_and_names_the_rest(library: qmd.Index) -> None:
-    response = library.query("tomatoes want sun", timeout=1e-6)
-    assert any(entry.status == "timed_out" for entry in response.stages)
+def test_a_deadline_by_which_nothing_is_ready_is_an_error(library: qmd.Index) -> None:
+    with pytest.raises(qmd.TimedOutError, match="not ready within 1e-06 s"):
+        library.vsearch("tomatoes want sun", timeout=1e-6)
+    with pytest.raises(qmd.TimedOutError, match="not ready within 1e-06 s"):
+        library.query("vec: tomatoes want sun", timeout=1e-6)
+
+
+def test_vsearch_without_any_collection_says_so(library: qmd.Index) -> None:
+    library.include_collection("notes", False)
+    with pytest.raises(qmd.NotFoundError, match="every collection is excluded"):
+        library.vsearch("tomatoes")
+    assert library.vsearch("tomatoes", collections=["notes"]).hits
+    library.remove_collection("notes")
+    for search in (library.vsearch, lambda text: library.query(f"vec: {text}")):
+        with pytest.raises(qmd.NotFoundError, match="there are no collections yet"):
+            search("tomatoes")
+
+
+def test_query_documents_for_meaning_alone_need_vectors(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    with pytest.raises(qmd.VectorIndexMissingError):
+        index.query("vec: sourdough")
+    assert index.query("lex: sourdough\nvec: sourdough", rerank=False).hits
 
 
 class Synonyms:
@@ -207,6 +227,7 @@ def expander(library: qmd.Index) -> Iterator[Synonyms]:
 
 def test_variants_are_searched_cached_and_explained(library: qmd.Index, expander: Synonyms) -> None:
     first = library.query("pommes d'amour", explain=True, rerank=False)
+    assert stage(first, "lexical variants").status == stage(first, "vector variants").status == "ran"
     assert first.hits[0].path == "garden.md"
     explained = first.hits[0].explain
     assert explained is not None

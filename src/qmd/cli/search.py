@@ -24,6 +24,7 @@ from qmd.cli.options import (
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import write
+from qmd.errors import TimedOutError
 
 if TYPE_CHECKING:
     from qmd.types import SearchResponse
@@ -193,7 +194,11 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
         after=options["after"],
         before=options["before"],
     )
-    response = ask(session.index, kind, request, options["mode"])
+    try:
+        response = ask(session.index, kind, request, options["mode"])
+    except TimedOutError:
+        session.abandoned = True
+        raise
     known = session.index.config.collections
     if not known:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")

@@ -27,6 +27,7 @@ from qmd.cli.terminal import (
     terminal_width,
     write,
 )
+from qmd.errors import TimedOutError
 
 if TYPE_CHECKING:
     from qmd.engine.requests import SearchRequest
@@ -93,7 +94,11 @@ def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
     """
-    found = session.index.why(path, options["kind"], _request(words(text), options))
+    try:
+        found = session.index.why(path, options["kind"], _request(words(text), options))
+    except TimedOutError:
+        session.abandoned = True
+        raise
     if any(stage.status == "timed_out" for stage in found.stages):
         session.abandoned = True
     if as_json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from qmd.engine.deadline import Deadline, Stopwatch
-from qmd.errors import QmdError
+from qmd.errors import QmdError, TimedOutError
 from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import LexicalMatches, Scope, Store
@@ -97,6 +97,8 @@ class Legs:
         self._pool = pool
         self._deadline = deadline
         self.stages: list[Stage] = []
+        #: Why legs have no answer, in the order in which they failed.
+        self.failures: list[QmdError] = []
 
     def start(self, work: Callable[[], Answer]) -> tuple[Future[Answer], Stopwatch]:
         """Begin a leg in a thread of its own. Raises `CancelledError` where nobody waits any more."""
@@ -126,6 +128,7 @@ class Legs:
             self.late(name, None if patience is None or share == 1.0 else round(patience, 1))
             return None
         except QmdError as error:
+            self.failures.append(error)
             self.stages.append(Stage(name, failed, error.in_one_line(), watch.milliseconds()))
             return None
         self.stages.append(Stage(name, "ran", None, watch.milliseconds()))
@@ -138,7 +141,9 @@ class Legs:
     def late(self, name: str, seconds: float | None = None) -> None:
         """Note that a stage did not end in time: within so many seconds, all that the search had if None."""
         given = self._deadline.seconds if seconds is None else seconds
-        self.stages.append(Stage(name, "timed_out", f"not ready within {given:g} s"))
+        reason = f"not ready within {given:g} s"
+        self.failures.append(TimedOutError(f"the search timed out: {reason}", "give it more time"))
+        self.stages.append(Stage(name, "timed_out", reason))
 
     def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
         """Note that a stage was left out, and why; `expected` where nothing is lacking."""

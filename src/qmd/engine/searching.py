@@ -17,7 +17,7 @@ from qmd.engine.reranking import Candidates, gather_evidence, rerank_stage
 from qmd.engine.roles import Roles
 from qmd.engine.sending import announce, kept, sendable, staying
 from qmd.engine.sets import Answering, choose
-from qmd.errors import ModelError, QmdError, VectorIndexMissingError
+from qmd.errors import ModelError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.models.base import Cancelled, Variant
 from qmd.ranking import rerank as final
 from qmd.ranking.fusion import Fused, best_of, convex, reciprocal_rank
@@ -62,24 +62,20 @@ class Searcher:
     def dense(self, request: SearchRequest, cancelled: Cancelled | None = None) -> SearchResponse:
         """Vectors alone: the query and its variants, merged by each document's best (M18).
 
-        Raises `VectorIndexMissingError` where there are no vectors, `ModelError` where there is no embedder.
+        Raises `VectorIndexMissingError` if there are no vectors, `ModelError` if the embedder is missing or
+        fails, `TimedOutError` if it is not ready in time.
         """
         asked, request = request.query, without_filters(request)
         scope = scope_of(self.config, request)
         if not request.query:
             return _nothing_asked("vector", asked)
-        vectors = self._choose(scope)
-        legs = Legs(self._pool, Deadline(request.timeout, cancelled))
-        length = request.limit or ALL
-        original = [Wanted("original", request.query, False, True, 2.0)]
-        started = self._start_dense(legs, vectors, original, scope, length)
-        variants = _variants(expand(self._store, self._roles, legs, request, None, scope.population))
-        leg = legs.gather("vector", started) or DenseLeg()
-        if any(each.dense for each in variants):
-            self._add_variants(legs, leg, vectors, variants, scope, length)
-        if self._is_gone(vectors, scope):
-            return self.dense(request, cancelled)
-        query = parse(request.query)
+        deadline = Deadline(request.timeout, cancelled)
+        while True:
+            legs = Legs(self._pool, deadline)
+            vectors = self._choose(scope)
+            leg = self._by_meaning(legs, vectors, request, scope)
+            if not self._is_gone(vectors, scope):
+                break
         found = []
         for document, similarity in best_of(leg.lists):
             score = _similarity_score(similarity)
@@ -89,37 +85,44 @@ class Searcher:
             )
         found = cut(found, request.limit, request.min_score)
         self._note_lacking(legs, vectors, scope)
-        shown = hits(self._store, self.config, Marker(query.terms), found, full=request.full)
+        marker = Marker(parse(request.query).terms)
+        shown = hits(self._store, self.config, marker, found, full=request.full)
         return SearchResponse(asked, shown, tuple(legs.stages))
 
+    def _by_meaning(self, legs: Legs, vectors: Answering, request: SearchRequest, scope: Scope) -> DenseLeg:
+        """The query's list and those of its variants. Raises why there is none for the query itself."""
+        length = request.limit or ALL
+        original = [Wanted("original", request.query, False, True, 2.0)]
+        started = self._start_dense(legs, vectors, original, scope, length)
+        variants = _variants(expand(self._store, self._roles, legs, request, None, scope.population))
+        leg = legs.gather("vector", started)
+        if leg is None:
+            raise legs.failures[-1]
+        if any(each.dense for each in variants):
+            self._add_variants(legs, leg, vectors, variants, scope, length)
+        return leg
+
     def hybrid(self, request: SearchRequest, cancelled: Cancelled | None = None) -> SearchResponse:
-        """BM25 and vectors, fused and reranked. Answers from what it has, and says what it lacks."""
+        """BM25 and vectors, fused and reranked. Answers from what it has, and says what it lacks.
+
+        Raises why neither has anything, if neither could be searched.
+        """
         request = as_document(request)
         asked, request = request.query, without_filters(request)
         scope = scope_of(self.config, request)
         if not request.query and not request.searches:
             return _nothing_asked("lexical", asked)
-        legs = Legs(self._pool, Deadline(request.timeout, cancelled))
-        length = max(LIST_LENGTH, request.limit or ALL)
+        deadline = Deadline(request.timeout, cancelled)
         original = _main_query(request)
         query = parse(original)
-
-        wanted = _typed(request.searches) or [Wanted("original", request.query, True, True, 2.0)]
-        keywords = legs.start(lambda: lexical_leg(self._store, wanted, scope, length))
-        chosen = self._usable_vectors(legs, scope, wanted)
-        meaning = self._start_dense(legs, chosen, wanted, scope, length) if chosen else None
-        lexical = legs.gather("lexical", keywords) or LexicalLeg()
-        variants = expand(self._store, self._roles, legs, request, lexical.first, scope.population)
-        vectors = (legs.gather("vector", meaning) if meaning else None) or DenseLeg()
-        if variants:
-            more = _variants(variants)
-            extra = lexical_leg(self._store, more, scope, length)
-            lexical.lists += extra.lists
-            if chosen:
-                self._add_variants(legs, vectors, chosen, more, scope, length)
-
-        if chosen and self._is_gone(chosen, scope):
-            return self.hybrid(request, cancelled)
+        while True:
+            legs = Legs(self._pool, deadline)
+            lexical, vectors, chosen = self._retrieved(legs, request, scope)
+            if chosen is None or not self._is_gone(chosen, scope):
+                break
+            if legs.late_already():
+                legs.late("vector")
+                break
 
         watch = Stopwatch()
         lists = [ranked for ranked in (*lexical.lists, *vectors.lists) if ranked.items]
@@ -145,6 +148,33 @@ class Searcher:
         marker = Marker(query.terms, lexical.first.idf if lexical.first else None)
         shown = hits(self._store, self.config, marker, found, full=request.full)
         return SearchResponse(asked or original, shown, tuple(legs.stages), ranking)
+
+    def _retrieved(
+        self, legs: Legs, request: SearchRequest, scope: Scope
+    ) -> tuple[LexicalLeg, DenseLeg, Answering | None]:
+        """What words and meaning find, variants included, and which vectors were searched.
+
+        Raises the first reason if neither could be searched.
+        """
+        length = max(LIST_LENGTH, request.limit or ALL)
+        wanted = _typed(request.searches) or [Wanted("original", request.query, True, True, 2.0)]
+        keywords = legs.start(lambda: lexical_leg(self._store, wanted, scope, length))
+        chosen = self._usable_vectors(legs, scope, wanted)
+        meaning = self._start_dense(legs, chosen, wanted, scope, length) if chosen else None
+        lexical = legs.gather("lexical", keywords)
+        first = lexical.first if lexical else None
+        variants = expand(self._store, self._roles, legs, request, first, scope.population)
+        vectors = legs.gather("vector", meaning) if meaning else None
+        if vectors is None and (lexical is None or not any(item.lexical for item in wanted)):
+            raise legs.failures[0]
+        lexical, vectors = lexical or LexicalLeg(), vectors or DenseLeg()
+        more = _variants(variants)
+        if any(item.lexical for item in more):
+            started = legs.start(lambda: lexical_leg(self._store, more, scope, length))
+            lexical.lists += (legs.gather("lexical variants", started) or LexicalLeg()).lists
+        if chosen and any(item.dense for item in more):
+            self._add_variants(legs, vectors, chosen, more, scope, length)
+        return lexical, vectors, chosen
 
     def _rerank(
         self,
@@ -175,6 +205,7 @@ class Searcher:
         try:
             chosen = self._choose(scope)
         except QmdError as error:
+            legs.failures.append(error)
             legs.skip("vector", error.in_one_line())
             return None
         self._note_lacking(legs, chosen, scope)
@@ -185,6 +216,8 @@ class Searcher:
         try:
             return choose(self._store, self.config, self._roles, scope)
         except VectorIndexMissingError:
+            if not scope.collections:
+                raise _nothing_to_search(self.config) from None
             private = kept(self.config, self._roles, "embed")
             if private.issuperset(scope.collections):
                 message = f"No vectors of {staying(scope.collections)}"
@@ -231,6 +264,14 @@ class Searcher:
         added = legs.gather("vector variants", started) or DenseLeg()
         leg.lists += added.lists
         leg.chunks = added.chunks | leg.chunks
+
+
+def _nothing_to_search(config: Config) -> NotFoundError:
+    if config.collections:
+        return NotFoundError(
+            "every collection is excluded from searches", "name one with -c, or 'qmd collection include NAME'"
+        )
+    return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
 
 
 def _similarity_score(cosine: float) -> float:

@@ -198,6 +198,17 @@ def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: S
     assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
 
 
+def test_a_search_that_needs_a_server_that_does_not_answer_is_an_error(served: User, server: Server) -> None:
+    served.ok("embed")
+    server.slow = {"/v1/embeddings"}
+    for command, text in (("vsearch", "rollback release"), ("query", "vec: rollback release")):
+        found = served.run(command, text, "--timeout", "0.3", "--no-expand", "--json")
+        assert (found.returncode, found.stdout) == (1, "")
+        assert (
+            found.stderr == "Error: the search timed out: not ready within 0.3 s\nHint: give it more time\n"
+        )
+
+
 @pytest.mark.parametrize("command", ["query", "vsearch"])
 def test_a_slow_expansion_leaves_time_for_all_that_does_not_need_it(
     served: User, server: Server, command: str

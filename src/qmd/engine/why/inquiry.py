@@ -19,7 +19,7 @@ from qmd.engine.sending import announce
 from qmd.engine.sets import choose
 from qmd.engine.why.matching import TermMatch, match_terms
 from qmd.engine.why.presence import Presence
-from qmd.errors import ModelError, VectorIndexMissingError
+from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
 from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
@@ -181,7 +181,7 @@ class Inquiry:
             alone = asked.alone("vsearch", text)
             try:
                 response = self._run("vsearch", alone.uncut)
-            except (VectorIndexMissingError, ModelError):
+            except (VectorIndexMissingError, ModelError, TimedOutError):
                 continue  # a stage of the hybrid search says so
             places.append(replace(_place(alone, text, response, document), passage=passage))
         return places

@@ -1,0 +1,45 @@
+"""A search whose only retriever cannot run: an error on every face, never an empty list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.http.conftest import server_of
+from tests.loopback import serving
+
+
+@pytest.fixture
+def bereft(make_user: MakeUser) -> Iterator[tuple[User, str]]:
+    """Someone whose notes were embedded by a server that is down by now, and what a search says of it."""
+    user = make_user("bereft")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    with serving() as short_lived:
+        user.environ["QMD_EMBED_MODEL"] = f"openai:tiny@{short_lived.url}"
+        user.ok("embed")
+    yield user, f"The server of 'tiny@{short_lived.url}' cannot be reached"
+
+
+def test_a_search_that_nothing_could_run_is_an_error_on_every_face(bereft: tuple[User, str]) -> None:
+    user, told = bereft
+    for command in (["vsearch", "rollback"], ["query", "vec: rollback"]):
+        result = user.invoke(*command, "--json", "--mode", "local")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"Error: {told}" in result.stderr
+    with server_of(user) as server:
+        typed = {"searches": [{"type": "vec", "query": "rollback"}]}
+        assert told in server.ask("POST", "/vsearch", {"query": "rollback"}).detail(503)
+        assert told in server.ask("POST", "/query", typed).detail(503)
+        for tool, arguments in (("vsearch", {"query": "rollback"}), ("query", typed)):
+            result = server.mcp("tools/call", name=tool, arguments=arguments).json["result"]
+            assert result["isError"] is True
+            assert told in result["content"][0]["text"]
+        attached = user.run("vsearch", "rollback", "--json", "--mode", "server")
+        assert (attached.returncode, attached.stdout) == (1, "")
+        assert f"Error: {told}" in attached.stderr
+        # Words can be searched for, so this is an answer that says what it lacks.
+        answer = server.ok("POST", "/query", {"query": "rollback", "rerank": False})
+        assert answer["results"]
+        assert [each["status"] for each in answer["stages"] if each["stage"] == "vector"] == ["failed"]

@@ -1,0 +1,49 @@
+"""Vectors that are replaced while a search by them is under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+from tests.loopback import Reply, as_json, embedding, serving
+
+
+@pytest.mark.parametrize("kind", ["vsearch", "query"])
+def test_a_search_whose_vectors_are_replaced_is_the_one_that_was_asked(
+    tmp_path: Path, environ: dict[str, str], notes: Notes, kind: str
+) -> None:
+    folder = notes(
+        {
+            name: f"---\nauthor: {name[0]}\n---\n# Herons\n\nherons nest {name}"
+            for name in ("ann.md", "bob.md")
+        }
+    )
+    with serving() as server:
+        first, second = (
+            qmd.open_index(
+                tmp_path / "index.sqlite",
+                environ=environ | {"QMD_EMBED_MODEL": f"openai:{name}@{server.url}"},
+            )
+            for name in ("earlier", "later")
+        )
+        with first, second:
+            first.add_collection(str(folder), "notes")
+            first.embed()
+
+            def replace_vectors() -> Reply:
+                second.embed()
+                return as_json({"data": [{"index": 0, "embedding": embedding("herons")}]})
+
+            server.faults = [replace_vectors]
+            asked = "herons author:b"
+            options = {"rerank": False} if kind == "query" else {}
+            # The later model's vectors are not there before its first search: the earlier ones answer.
+            response = getattr(second, kind)(asked, expand=False, **options)
+            assert server.faults == []
+            assert response.query == asked
+            assert [hit.path for hit in response.hits] == ["bob.md"]
+            assert [each.status for each in response.stages if each.stage == "vector"] == ["ran"]
+            assert first.status().needs_embedding == 2
