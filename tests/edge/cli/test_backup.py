@@ -17,7 +17,7 @@ import pytest
 
 from qmd.engine.embedding import embedding_lock
 from qmd.store.sqlite.schema import VERSION
-from tests.edge.cli.conftest import FILES, MakeUser, User
+from tests.users import FILES, MakeUser, User
 
 PAGE = 4096
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 BASH = shutil.which("bash")
 

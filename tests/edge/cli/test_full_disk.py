@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 SIZE = 2_000_000
 

@@ -17,7 +17,7 @@ import pytest
 
 import qmd
 from qmd.engine.doctor.program import VARIABLES
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 @pytest.fixture

@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
+from tests.users import MakeUser, User
+from tests.waiting import until
 
 TEXTS = 240
 
@@ -77,9 +78,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: U
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not embedded(writer):
-            assert process.poll() is None
-            os.sched_yield()
+        until(lambda: embedded(writer), alive=lambda: process.poll() is None)
         killed = _workers(process.pid)[0]
         os.kill(killed, signal.SIGKILL)
         _, err = process.communicate()
@@ -100,16 +99,15 @@ def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not embedded(writer):
-            assert process.poll() is None
-            os.sched_yield()
-        while process.poll() is None:
+        until(lambda: embedded(writer), alive=lambda: process.poll() is None)
+
+        def ended() -> bool:
             for worker in _workers(process.pid):
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            time.sleep(0)
+            return process.poll() is not None
+
+        until(ended)
         _, err = process.communicate()
     assert process.returncode == 1
     assert "workers have died" in err

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from qmd.server.connections import Limits
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Client, server_of
-from tests.edge.mcp.conftest import PATIENCE
+from tests.clients import Client, server_of
+from tests.users import User
+from tests.waiting import PATIENCE
 
 HEAD = b"POST /search HTTP/1.1\r\nhost: localhost\r\n"
 TYPE = b"content-type: application/json\r\n"

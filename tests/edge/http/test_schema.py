@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import server_of
+from tests.clients import server_of
+from tests.users import User
 
 #: About half a minute.
 _EXAMPLES = "25"
