@@ -82,7 +82,7 @@ def make_home(home: Path, models: Path) -> User:
     cache.mkdir(parents=True)
     (cache / "models").symlink_to(models)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
-    for unwanted in ("NO_COLOR", "INDEX_PATH", "_QMD_COMPLETE"):
+    for unwanted in ("NO_COLOR", "COLUMNS", "LINES", "INDEX_PATH", "_QMD_COMPLETE"):
         environ.pop(unwanted, None)
     environ |= {
         "HOME": str(home),

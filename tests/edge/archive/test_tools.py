@@ -27,6 +27,8 @@ from tests.edge.archive.shelf import (
     lay_out,
 )
 
+pytestmark = pytest.mark.slow
+
 POSTS = f"""作者：q9adg
 
 ## 动态（共 4 篇）

@@ -19,6 +19,8 @@ from qmd.engine.embedding import embedding_lock
 from qmd.store.sqlite.schema import VERSION
 from tests.users import FILES, MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.users import FILES, User
 
+pytestmark = pytest.mark.slow
+
 BASH = shutil.which("bash")
 
 

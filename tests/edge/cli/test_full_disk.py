@@ -14,6 +14,8 @@ import pytest
 
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 SIZE = 2_000_000
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

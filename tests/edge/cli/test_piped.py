@@ -18,6 +18,8 @@ from qmd.cli.render.view import View
 from qmd.types import Hit, Snippet
 from tests.users import MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = Path(__file__).parent / "expected"
 COMMANDS = {
     "get": ("get", "plan.md:3:2"),

@@ -14,6 +14,8 @@ import pytest
 
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
 

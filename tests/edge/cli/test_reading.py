@@ -14,6 +14,8 @@ import pytest
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from tests.users import FILES, User
 
+pytestmark = pytest.mark.slow
+
 #: Every command that only reads, and its exit code where nothing is indexed.
 READING = {
     "status": 0,

@@ -17,6 +17,8 @@ from qmd.engine.requests import SearchRequest
 from tests.loopback import Reply, Server, as_json, embedding, serving
 from tests.users import FILES, MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 #: What is in the second collection, beside the notes.
 MORE = {
     "one.md": "# One\n\nThe heron stands in the water.\n",

@@ -19,6 +19,8 @@ from qmd.types import Collection
 from tests.users import MakeUser, User
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 #: When a file was made differs from user to user.
 _UNTIMED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 QUERIES = ("deploy", "数据库 恢复", "how do we release")

@@ -19,6 +19,8 @@ import qmd
 from qmd.engine.doctor.program import VARIABLES
 from tests.users import FILES, User
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def owner(user: User) -> User:

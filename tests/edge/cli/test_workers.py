@@ -16,6 +16,8 @@ import pytest
 from tests.users import MakeUser, User
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 TEXTS = 240
 
 
@@ -28,7 +30,7 @@ def writer(make_user: MakeUser, request: pytest.FixtureRequest) -> User:
     for number in range(TEXTS):
         text = (
             f"# Note {number}\n\n"
-            + f"The heron number {number} stands in the water of lake {number % 7}. " * 12
+            + f"The heron number {number} stands in the water of lake {number % 7}. " * 4
         )
         (folder / f"{number:03}.md").write_text(text, encoding="utf-8")
     user.ok("collection", "add", str(folder), "--name", "many")

@@ -13,6 +13,8 @@ import pytest
 from tests.clients import Server, server_of
 from tests.users import MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Attached:

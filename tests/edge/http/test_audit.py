@@ -10,6 +10,8 @@ import pytest
 from tests.clients import server_of
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 
 def lines(user: User, kind: str = "audit") -> list[dict[str, Any]]:
     log = user.home / "cache" / "qmd" / f"server.{kind}.jsonl"

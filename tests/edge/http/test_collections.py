@@ -11,6 +11,8 @@ import pytest
 from tests.clients import Client, Server
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_collection_from_its_beginning_to_its_end(server: Server, owner: User) -> None:
     folder = str(owner.home / "folder")

@@ -11,6 +11,8 @@ import pytest
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(make_user: MakeUser) -> Iterator[tuple[Server, Path]]:

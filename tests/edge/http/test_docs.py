@@ -15,6 +15,8 @@ import pytest
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "http.md"
 MAKER = ROOT / "tools" / "make_http_docs.py"

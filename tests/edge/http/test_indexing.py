@@ -13,6 +13,8 @@ import pytest
 from tests.clients import Client, Server, server_of
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def filled(server: Server) -> Server:

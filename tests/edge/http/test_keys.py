@@ -16,6 +16,8 @@ from tests.clients import Server, server_of
 from tests.users import MakeUser, User
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 #: Stands in every text, title, name and context that a key limited to `notes` may not see.
 HIDDEN = "zanzibar"
 LIBRARY = {

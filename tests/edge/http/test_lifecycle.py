@@ -20,6 +20,8 @@ from tests.clients import Client, Server, server_of
 from tests.users import MakeUser, User
 from tests.waiting import PATIENCE, until
 
+pytestmark = pytest.mark.slow
+
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
 

@@ -17,6 +17,8 @@ from tests.agents import Site
 from tests.users import User
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 
 def cache(user: User) -> Path:
     return user.home / "cache" / "qmd"

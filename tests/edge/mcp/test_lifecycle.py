@@ -16,6 +16,8 @@ from tests.agents import INITIALIZE, Agent, StartAgent
 from tests.users import User
 from tests.waiting import PATIENCE, until
 
+pytestmark = pytest.mark.slow
+
 NOISE = """
 import os, sys
 
