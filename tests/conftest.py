@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import qmd
@@ -88,6 +89,9 @@ def served(milvus_port: int) -> str:
 def pytest_configure() -> None:
     # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # How long an example takes depends on what else the machine does.
+    hypothesis.settings.register_profile("tests", deadline=None)
+    hypothesis.settings.load_profile("tests")
     # The programs that tests start compile the package once, not at every start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -167,15 +167,15 @@ def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
     with server_of(owner, QMD_MCP_UPDATE="1") as server:
         update = in_background(lambda: server.post("/update"))
-        while not begun.exists():
-            assert update.is_alive()
+        until(begun.exists, update.is_alive)
         (owner.home / "folder" / "new.md").write_text("quetzal\n", encoding="utf-8")
-        while "\nqmd_writes_queued 2.0\n" not in server.ask("GET", "/metrics").text:
-            assert server.post("/search", query="quetzal")["results"] == []
+        until(
+            lambda: "\nqmd_writes_queued 2.0\n" in server.ask("GET", "/metrics").text,
+            alive=lambda: server.post("/search", query="quetzal")["results"] == [],
+        )
         go.write_bytes(b"")
         update.join(PATIENCE)
-        while not server.post("/search", query="quetzal")["results"]:
-            pass
+        until(lambda: server.post("/search", query="quetzal")["results"])
         assert server.end() == 0
 
 
