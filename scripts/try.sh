@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 venv="${QMD_VENV:-.venv}"
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 echo "Installing qmd into $venv ..."
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check .
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
 rm -rf "$venv/try"
 export QMD_INDEX_PATH="$PWD/$venv/try/index.sqlite" QMD_CONFIG_DIR="$PWD/$venv/try"
 mkdir -p "$venv/try"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import qmd
+from tests import milvus
+from tests.users import MakeUser, User, make_home
 
 Notes = Callable[..., Path]
+TESTS = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +61,69 @@ def index(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def make_user(tmp_path_factory: pytest.TempPathFactory, model_cache: str) -> MakeUser:
+    """Makes users who have notes, and no index."""
+    models = Path(model_cache) / "qmd" / "models"
+    models.mkdir(parents=True, exist_ok=True)
+
+    def make(name: str) -> User:
+        return make_home(tmp_path_factory.mktemp(name), models)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def milvus_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a Milvus that other programs use too."""
+    with milvus.server_of(tmp_path_factory.mktemp("served") / "data") as port:
+        yield port
+
+
+@pytest.fixture
+def served(milvus_port: int) -> str:
+    """The address of an empty database on it."""
+    return milvus.new_database(milvus_port)
+
+
 def pytest_configure() -> None:
     # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # How long an example takes depends on what else the machine does.
+    hypothesis.settings.register_profile("tests", deadline=None)
+    hypothesis.settings.load_profile("tests")
+    # The programs that tests start compile the package once, not at every start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+#: Markers that follow from the folder of a test, and from a fixture.
+BY_FOLDER = {"judges": "judges", "models": "models"}
+BY_FIXTURE = {
+    "milvus_port": "milvus",
+    "embedder": "models",
+    "reranker": "models",
+    "seer": "models",
+    "seeing": "models",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by folder and fixture, and group them for pytest-xdist."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        folder = item.path.relative_to(TESTS).parts[0]
+        markers = {BY_FOLDER.get(folder)} | {BY_FIXTURE.get(name) for name in item.fixturenames}
+        for marker in markers - {None}:
+            item.add_marker(str(marker))
+        if item.get_closest_marker("milvus") and not milvus.INSTALLED:
+            item.add_marker(pytest.mark.skip(reason="the extra 'milvus' is not installed"))
+        # One worker runs a group. Modules have fixtures of their own, and the judges an installation.
+        # Slow tests are in no group, so that they can be spread evenly.
+        if folder == "judges":
+            item.add_marker(pytest.mark.xdist_group("judges"))
+        elif not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__))
+    if hasattr(config, "workerinput"):
+        # A slow test that starts last is waited for by all other workers.
+        items.sort(key=lambda item: not item.get_closest_marker("slow"))

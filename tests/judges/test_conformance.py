@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.mcp.conftest import Site
-from tests.judges.conftest import Judges
+from tests.agents import Site
+from tests.judges.calls import Judges
 
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 KNOWN = Path(__file__).with_name("known_failures.yml")

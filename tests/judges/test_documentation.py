@@ -13,9 +13,10 @@ from typing import Any
 
 from qmd.cli.serving import MCP_PORT
 from qmd.mcp.http import PATH
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import INITIALIZE, PATIENCE
-from tests.judges.conftest import ROOT, Judges, dumped
+from tests.agents import INITIALIZE
+from tests.judges.calls import ROOT, Judges, dumped
+from tests.users import User
+from tests.waiting import PATIENCE
 
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
 URL = f"http://127.0.0.1:{MCP_PORT}{PATH}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qmd.mcp.prompt import GUIDE
-from tests.judges.conftest import CALLS, DOCUMENT, Judges, check, dumped
+from tests.judges.calls import CALLS, DOCUMENT, Judges, check, dumped
 
 INSPECTOR = "@modelcontextprotocol/inspector/clients/cli/build/index.js"
 

@@ -10,7 +10,7 @@ import pytest
 
 from qmd import __version__
 from qmd.mcp.prompt import GUIDE
-from tests.judges.conftest import CALLS, DOCUMENT, Judges, check, dumped
+from tests.judges.calls import CALLS, DOCUMENT, Judges, check, dumped
 
 CLIENT = Path(__file__).with_name("client.mjs")
 

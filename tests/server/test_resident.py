@@ -14,6 +14,7 @@ from qmd.errors import StoreError
 from qmd.models.base import Cancelled
 from qmd.server.resident import Resident
 from tests.conftest import Notes
+from tests.waiting import until
 
 
 class Clock:
@@ -95,8 +96,7 @@ def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
 
     def work(index: qmd.Index, cancelled: Cancelled) -> None:
         began.set()
-        while not cancelled():
-            pass
+        until(cancelled)
         told.set()
 
     async def talk() -> None:
@@ -163,8 +163,7 @@ def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None
         await resident.call(count, models=True)
         model = opened.roles.embedder
         async with resident.tended():
-            while opened.roles.embedder is model:
-                await anyio.lowlevel.checkpoint()
+            await anyio.to_thread.run_sync(until, lambda: opened.roles.embedder is not model)
         resident.close()
 
     anyio.run(talk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from qmd.types import Collection, Config, Fingerprint, SourceText
 
 DIMENSION = 16
 EMBEDDER = "fingerprint-1"
+
+#: Opens the store under test, the same one at every call.
+Opens = Callable[..., Store]
 
 #: How it was found, the document, its score.
 Row = tuple[str, str, float]

@@ -16,12 +16,13 @@ from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, Mode
 from qmd.store.base import Applied, Changed, Embedded, Keep, Scope, Store, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
-from tests.store.conftest import MILVUS, Opens
+from tests import milvus
 from tests.store.material import (
     DIMENSION,
     EMBEDDER,
     QUERIES,
     TEXTS,
+    Opens,
     assert_alike,
     changed,
     config,
@@ -687,7 +688,7 @@ def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Stor
     assert given >= set(kept.values())
 
 
-@pytest.mark.parametrize("kind", ["sqlite", MILVUS[1]], indirect=True)
+@pytest.mark.parametrize("kind", ["sqlite", milvus.KINDS[1]], indirect=True)
 def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store, opens: Opens) -> None:
     texts = {f"{number}.md": f"text number {number} about pelicans" for number in range(40)}
     fill(store, texts)

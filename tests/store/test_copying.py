@@ -15,8 +15,7 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.types import Collection, Config
 from tests.conftest import Notes
-from tests.store.conftest import Opens
-from tests.store.material import TEXTS, changed, embed, everything, fill, vector
+from tests.store.material import TEXTS, Opens, changed, embed, everything, fill, vector
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.text.query import parse
-from tests.store.conftest import needs_milvus
 from tests.store.killed import WORKER, begin, change
 from tests.store.material import (
     EMBEDDER,
@@ -25,7 +24,7 @@ from tests.store.material import (
     vector,
 )
 
-pytestmark = needs_milvus
+pytestmark = pytest.mark.milvus
 _ROOT = Path(__file__).resolve().parents[2]
 _QUERIES = ("deploy", "pelicans", "数据库 备份", '"on call"', "perform")
 

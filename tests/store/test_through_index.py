@@ -14,8 +14,8 @@ import pytest
 
 import qmd
 from qmd.errors import ConfigError, ConflictError, QmdError
+from tests import milvus
 from tests.conftest import Notes
-from tests.store.conftest import HAS_MILVUS, MILVUS, needs_milvus
 from tests.store.material import TEXTS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "notes"
@@ -45,7 +45,7 @@ def _ran(response: qmd.SearchResponse) -> dict[str, str]:
     return {stage.stage: stage.status for stage in response.stages}
 
 
-@pytest.mark.parametrize("kind", MILVUS, indirect=True)
+@pytest.mark.parametrize("kind", milvus.KINDS, indirect=True)
 def test_a_day_with_the_index_goes_as_on_sqlite(index: qmd.Index, sqlite: qmd.Index, notes: Notes) -> None:
     folder = notes({name: text for name, text in TEXTS.items() if name != "long.md"})
     for each in (index, sqlite):
@@ -107,7 +107,7 @@ def _told(index: qmd.Index, reference: str) -> tuple[str, str, str | None]:
     return page.document.file, page.text, page.context
 
 
-@needs_milvus
+@pytest.mark.milvus
 @pytest.mark.parametrize("place", ["config", "variable", "argument"])
 def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
     tmp_path: Path, environ: dict[str, str], notes: Notes, place: str
@@ -150,7 +150,7 @@ def test_an_address_that_is_none_says_what_is_wrong_and_no_secret(
     assert caught.value.hint
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_a_server_that_does_not_answer_is_said_so(tmp_path: Path, environ: dict[str, str]) -> None:
     variables = environ | {"QMD_MILVUS_TOKEN": "hush:hush"}
     with pytest.raises(QmdError) as caught:
@@ -159,7 +159,7 @@ def test_a_server_that_does_not_answer_is_said_so(tmp_path: Path, environ: dict[
     assert "hush" not in caught.value.in_one_line()
 
 
-@pytest.mark.skipif(HAS_MILVUS, reason="the extra 'milvus' is installed")
+@pytest.mark.skipif(milvus.INSTALLED, reason="the extra 'milvus' is installed")
 def test_without_the_extra_the_error_names_it(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(QmdError) as caught:
         qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=environ)
@@ -197,7 +197,7 @@ with qmd.open_index(sys.argv[1], store=sys.argv[2], environ={"HOME": sys.argv[3]
 """
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_a_file_that_another_program_has_is_busy_with_a_way_out(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -210,7 +210,7 @@ def test_a_file_that_another_program_has_is_busy_with_a_way_out(
         assert index.status().total_documents == 0
 
 
-@needs_milvus
+@pytest.mark.milvus
 @pytest.mark.parametrize("end", [signal.SIGKILL, None], ids=["killed", "ended"])
 def test_a_file_that_another_process_serves_is_shared_and_outlives_it(
     tmp_path: Path, environ: dict[str, str], notes: Notes, end: signal.Signals | None
@@ -256,6 +256,6 @@ def test_a_project_may_not_choose_a_store_unasked(
             ("store", "milvus://elsewhere:1/db")
         ]
     approved = environ | {"QMD_TRUST_LOCAL_CONFIG": "1"}
-    if HAS_MILVUS:
+    if milvus.INSTALLED:
         with pytest.raises(QmdError, match="elsewhere"):
             Index(replace(locations), environ=approved)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.edge.archive.conftest import CAFE, GROWTH_LATER, PLAN, RAIN, lay_out
-from tests.edge.cli.conftest import MakeUser, User
+from tests.edge.archive.shelf import CAFE, GROWTH_LATER, PLAN, RAIN, lay_out
 from tests.edge.cli.schemas import faults, schema
+from tests.users import MakeUser, User
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import qmd
-from tests.edge.archive.conftest import CAFE, FILES, GROWTH, PLAN, TEA, Reader
-from tests.edge.cli.conftest import MakeUser
+from tests.agents import Agent
+from tests.edge.archive.shelf import CAFE, FILES, GROWTH, PLAN, TEA, Reader
 from tests.edge.cli.schemas import faults, schema
 from tests.edge.cli.test_reading import run_without_privilege
-from tests.edge.mcp.conftest import Agent
+from tests.users import MakeUser
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from qmd import __version__
-from tests.edge.archive.conftest import (
+from tests.agents import Agent, agents, site_of
+from tests.edge.archive.shelf import (
     CAFE,
     DOTS,
     FILES,
@@ -25,7 +26,8 @@ from tests.edge.archive.conftest import (
     Reader,
     lay_out,
 )
-from tests.edge.mcp.conftest import Agent, agents, site_of
+
+pytestmark = pytest.mark.slow
 
 POSTS = f"""作者：q9adg
 

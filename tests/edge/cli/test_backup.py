@@ -17,7 +17,9 @@ import pytest
 
 from qmd.engine.embedding import embedding_lock
 from qmd.store.sqlite.schema import VERSION
-from tests.edge.cli.conftest import FILES, MakeUser, User
+from tests.users import FILES, MakeUser, User
+
+pytestmark = pytest.mark.slow
 
 PAGE = 4096
 

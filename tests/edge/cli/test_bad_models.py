@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, MakeUser, User
 from tests.loopback import Server, as_json, serving
 from tests.models import tiny_reranker
+from tests.users import FILES, MakeUser, User
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from qmd.text.uris import parse_uri
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 WriteFixture = Callable[..., str]
 

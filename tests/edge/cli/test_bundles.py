@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import qmd
-from tests.edge.cli.conftest import MakeUser, User
+from tests.users import MakeUser, User
 
 SOURCES = ("hf:someone/some-models/small.gguf", "hf:someone/some-models/folder/other.gguf")
 CONTENTS = (bytes(range(256)) * 4000, b"another model" * 100_000)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 def config(user: User) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
+
+pytestmark = pytest.mark.slow
 
 BASH = shutil.which("bash")
 

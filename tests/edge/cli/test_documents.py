@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 def test_a_pipe_gets_the_text_and_nothing_else(reader: User) -> None:

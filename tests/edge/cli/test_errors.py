@@ -13,7 +13,7 @@ import pytest
 from qmd.cli.app import App, run
 from qmd.cli.errors import Interrupted
 from qmd.errors import QueryError
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 USAGE = {
     "serach x": "no such command 'serach'. Did you mean 'search'?",

@@ -15,7 +15,7 @@ from qmd.cli.render.cli import percent
 from qmd.cli.render.formats import render_hits
 from qmd.cli.render.view import View, address
 from qmd.types import Hit, Snippet
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 HIT = Hit(
     docid="#abc123",

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import User
+from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 SIZE = 2_000_000
 

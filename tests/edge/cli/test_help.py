@@ -10,7 +10,7 @@ import pytest
 from qmd import __version__
 from qmd.cli.app import ALIASES, app
 from qmd.cli.command import Group
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 
 def commands(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qmd.engine.embedding import embedding_lock
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
 from tests.edge.cli.schemas import faults, schema
+from tests.users import MakeUser, User
 
 #: By heading of the page: commands, and whether each prints one object of a schema for many, or many for one.
 COMMANDS: dict[str, list[tuple[str, ...]]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from tests.edge.cli.conftest import User
 from tests.edge.cli.schemas import faults, schema
+from tests.users import User
 
 
 def test_a_key_is_printed_once_and_alone(user: User) -> None:

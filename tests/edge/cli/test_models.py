@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 def test_everything_is_embedded_once(seer: User) -> None:

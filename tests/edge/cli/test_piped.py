@@ -16,7 +16,9 @@ from qmd.cli.options import FORMATS
 from qmd.cli.render.formats import render_hits
 from qmd.cli.render.view import View
 from qmd.types import Hit, Snippet
-from tests.edge.cli.conftest import MakeUser, User
+from tests.users import MakeUser, User
+
+pytestmark = pytest.mark.slow
 
 EXPECTED = Path(__file__).parent / "expected"
 COMMANDS = {

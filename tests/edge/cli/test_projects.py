@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import qmd
-from tests.edge.cli.conftest import User
+from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
@@ -77,55 +78,6 @@ class Checkout:
         file = self.folder / ".qmd" / "index.yml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-
-
-#: A bare repository as plain files, whose configuration names programs to run.
-BAIT = {
-    "HEAD": "ref: refs/heads/main\n",
-    "objects/k": "",
-    "refs/k": "",
-    "config": """\
-[core]
-	repositoryformatversion = 0
-	bare = false
-	worktree = .
-	fsmonitor = "touch {marker}-monitor; false"
-	hooksPath = {marker}-hooks
-[remote "origin"]
-	url = .
-	uploadpack = "touch {marker}-upload; git-upload-pack"
-	fetch = +refs/heads/*:refs/remotes/origin/*
-[branch "main"]
-	remote = origin
-	merge = refs/heads/main
-""",
-}
-
-
-def git(at: Path, *args: str) -> None:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *names, *args], cwd=at, check=True, capture_output=True)
-
-
-@pytest.fixture
-def clone(user: User) -> Checkout:
-    """A cloned project whose folder `docs` is laid out as a bare repository. One commit is to come."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
-    origin, folder = user.home / "origin", user.home / "clone"
-    files = {f"docs/{name}": text.format(marker=user.home / "ran") for name, text in BAIT.items()}
-    files |= {".qmd/index.yml": "collections: {docs: {path: docs}}", "docs/a.md": "# One\n"}
-    for name, text in files.items():
-        (origin / name).parent.mkdir(parents=True, exist_ok=True)
-        (origin / name).write_text(text, encoding="utf-8")
-    git(user.home, "init", "-q", str(origin))
-    git(origin, "add", "-A")
-    git(origin, "commit", "-qm", "one")
-    git(user.home, "clone", "-q", str(origin), str(folder))
-    (origin / "docs" / "b.md").write_text("# Two\n", encoding="utf-8")
-    git(origin, "add", "-A")
-    git(origin, "commit", "-qm", "two")
-    return Checkout(user, folder, origin)
 
 
 @pytest.fixture
@@ -368,130 +320,3 @@ def test_broken_approvals_are_an_error_with_a_way_out(checkout: Checkout) -> Non
         assert "\nHint: " in found.stderr
     assert not (checkout.folder / "made.md").exists()
     assert checkout.run("search", "herring", QMD_TRUST_LOCAL_CONFIG="1").returncode == 0
-
-
-NOT_PULLED = "docs: not approved, so skipped: git pull for 'docs'; run 'qmd trust' to approve it\n"
-
-
-def test_pull_needs_approval_in_a_project_and_runs_nothing_that_its_files_name(clone: Checkout) -> None:
-    found = clone.run("update", "--pull")
-    assert (found.returncode, found.stdout, found.stderr) == (0, f"{NOT_PULLED}docs: 1 new\n", "")
-    assert "docs:  run 'git pull' at 'qmd update --pull', in " in clone.run("trust").stdout
-    clone.ok("trust", "--yes")
-    assert clone.ok("update", "--pull").endswith("docs: 1 new, 1 unchanged\n")
-    clone.ok("trust", "revoke")
-    assert clone.ok("update", "--pull").startswith(NOT_PULLED)
-    assert list(clone.user.home.glob("ran*")) == []
-
-
-def test_pull_of_a_collection_of_the_users_runs_nothing_that_its_files_name(clone: Checkout) -> None:
-    user = clone.user
-    user.ok("collection", "add", str(clone.folder / "docs"))
-    assert user.ok("update", "--pull").endswith("docs: 1 new, 1 unchanged\n")
-    shutil.rmtree(clone.folder / ".git")
-    assert user.ok("update", "--pull") == "docs: 2 unchanged\n"
-    # git takes neither of them for a repository, and would go on to look for another one.
-    (clone.folder / ".git").mkdir()
-    (clone.folder / "docs" / ".git").symlink_to(clone.folder / "docs")
-    assert user.ok("update", "--pull") == "docs: 2 unchanged\n"
-    (clone.folder / "docs" / ".git").unlink()
-    (clone.folder / "docs" / ".git").mkdir()
-    (clone.folder / "docs" / ".git" / "HEAD").write_text("nothing\n", encoding="utf-8")
-    assert user.run("update", "--pull").returncode == 1
-    assert list(user.home.glob("ran*")) == []
-
-
-def test_a_pull_is_asked_about_by_the_command_that_pulls(clone: Checkout) -> None:
-    assert "Approve" not in clone.on_terminal("y\n", "update")
-    seen = clone.on_terminal("y\n", "update", "--pull")
-    assert "docs:  run 'git pull' at" in seen
-    assert "docs: 1 new" in seen.partition("[y/N]")[2]
-    approvals = json.loads(clone.ok("trust", "list", "--json"))
-    assert [(each["kind"], each["value"]) for each in approvals] == [("pull", str(clone.folder))]
-
-
-@pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("index.sqlite", "cache/qmd/index.sqlite"),
-        ("index.sqlite", "anything"),
-        ("index.sqlite-wal", "anything"),
-        ("index.sqlite-shm", "anything"),
-        ("index.sqlite.lock", "anything"),
-        ("index.yml.lock", "anything"),
-        ("index.yml", "config/qmd/index.yml"),
-        (".", "config/qmd"),
-        ("index.sqlite", "code/site/.git/hooks/x"),
-    ],
-)
-def test_a_link_out_of_a_project_is_refused(checkout: Checkout, name: str, target: str) -> None:
-    user = checkout.user
-    user.ok("collection", "add", str(user.notes), "--name", "notes")
-    (checkout.folder / ".git" / "hooks").mkdir(parents=True)
-    checkout.write("collections: {docs: {path: .}}")
-    link = checkout.folder / ".qmd" / name
-    if name == ".":
-        shutil.rmtree(link)
-    link.unlink(missing_ok=True)
-    link.symlink_to(os.path.relpath(user.home / target, link.parent))
-    before = sorted(str(path) for path in user.home.rglob("*") if "cache" not in path.parts)
-    written = (user.home / "config" / "qmd" / "index.yml").read_bytes()
-    for command in (["update"], ["collection", "add", str(checkout.other)], ["restore", "none"]):
-        found = checkout.run(*command)
-        assert found.returncode == 1, command
-        assert found.stderr.startswith(f"Error: {link.parent / link.name} leads out of the project"), command
-        assert len(found.stderr.splitlines()) == 2
-    assert sorted(str(path) for path in user.home.rglob("*") if "cache" not in path.parts) == before
-    assert (user.home / "config" / "qmd" / "index.yml").read_bytes() == written
-    assert "notes/deploy.md" in user.ok("search", "rollback")
-
-
-def test_a_project_is_not_made_through_a_link(user: User, folder: Path) -> None:
-    aside = user.home / "aside"
-    aside.mkdir()
-    (folder / ".qmd").symlink_to(aside)
-    found = user.run("init", cwd=folder)
-    assert found.returncode == 1
-    assert "leads out of the project" in found.stderr
-    assert list(aside.iterdir()) == []
-
-
-def test_a_pipe_in_a_project_is_refused(checkout: Checkout) -> None:
-    os.mkfifo(checkout.folder / ".qmd" / "index.sqlite")
-    assert "is not a regular file" in checkout.run("search", "herring").stderr
-
-
-def test_links_inside_a_project_are_followed(checkout: Checkout) -> None:
-    checkout.write("collections: {docs: {path: .}}")
-    (checkout.folder / ".qmd" / "index.yml").rename(checkout.folder / "qmd.yml")
-    (checkout.folder / ".qmd" / "index.yml").symlink_to("../qmd.yml")
-    assert checkout.ok("update") == "docs: 1 new\n"
-
-
-def test_a_link_that_comes_while_an_index_is_open_is_refused(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout.write("collections: {docs: {path: .}}")
-    monkeypatch.chdir(checkout.folder)
-    own = checkout.user.home / "own.yml"
-    own.write_text("collections: {}\n", encoding="utf-8")
-    with qmd.open_index(environ=checkout.user.environ) as index:
-        (checkout.folder / ".qmd" / "index.yml").unlink()
-        (checkout.folder / ".qmd" / "index.yml").symlink_to(own)
-        for call in (index.update, lambda: index.add_context("/", "x"), lambda: index.search("herring")):
-            with pytest.raises(qmd.ConfigError, match="leads out of the project"):
-                call()
-    assert own.read_text(encoding="utf-8") == "collections: {}\n"
-
-
-def test_update_exits_with_1_for_a_folder_that_came_back_empty(user: User) -> None:
-    user.ok("collection", "add", str(user.notes), "--name", "notes")
-    aside = user.home / "aside"
-    user.notes.rename(aside)
-    user.notes.mkdir()
-    found = user.run("update")
-    assert found.returncode == 1
-    assert "holds no documents any more; nothing was removed" in found.stderr
-    assert "qmd update --allow-empty" in found.stderr
-    assert "notes/deploy.md" in user.ok("search", "rollback")
-    assert user.ok("update", "--allow-empty").startswith("notes: 11 removed")

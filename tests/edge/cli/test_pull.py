@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 NAME = "hf:someone/some-models/small.gguf"
 CONTENT = bytes(range(256)) * 4000

@@ -12,7 +12,9 @@ import apsw
 import pytest
 
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
+
+pytestmark = pytest.mark.slow
 
 #: Every command that only reads, and its exit code where nothing is indexed.
 READING = {

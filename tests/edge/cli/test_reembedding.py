@@ -14,8 +14,10 @@ import pytest
 
 import qmd
 from qmd.engine.requests import SearchRequest
-from tests.edge.cli.conftest import FILES, MakeUser, User
 from tests.loopback import Reply, Server, as_json, embedding, serving
+from tests.users import FILES, MakeUser, User
+
+pytestmark = pytest.mark.slow
 
 #: What is in the second collection, beside the notes.
 MORE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 
 def roles(user: User, **environ: str) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 
 def hits(user: User, *args: str) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import FILES, MakeUser, User
 from tests.loopback import Reply, Server, as_json, embedding, serving
+from tests.users import FILES, MakeUser, User
 
 KEY = "sk-very-secret-0123456789"
 

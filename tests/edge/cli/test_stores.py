@@ -7,23 +7,26 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from qmd.config import editing
 from qmd.store.base import Scope, Store
 from qmd.store.opening import open_store
 from qmd.types import Collection
-from tests.edge.cli.conftest import MakeUser, User
-from tests.store.conftest import milvus_port, needs_milvus, served  # noqa: F401 - fixtures
+from tests.users import MakeUser, User
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 #: When a file was made differs from user to user.
 _UNTIMED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 QUERIES = ("deploy", "数据库 恢复", "how do we release")
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_commands_print_the_same_with_another_store(user: User, reader: User) -> None:
     store = f"milvus://{user.home}/index.db"
     user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
@@ -49,7 +52,7 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
     assert not (user.home / "cache" / "qmd" / "index.sqlite").exists()
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
     store = f"milvus://{user.home}/index.db"
     user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
@@ -63,7 +66,7 @@ def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
     assert f"qmd store copy FILE {store}" in restored.stderr
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_reading_makes_no_store(user: User) -> None:
     place = user.home / "none.db"
     for args in (["status"], ["search", "words"], ["ls"], ["cleanup", "--dry-run"]):
@@ -78,7 +81,7 @@ def test_an_address_that_is_none_is_refused_in_a_line(user: User) -> None:
     assert "QMD_MILVUS_TOKEN" in result.stderr and "hush" not in result.stderr
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_an_index_is_moved_to_milvus_and_back(user: User) -> None:
     milvus = f"milvus://{user.home}/there.db"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
@@ -99,10 +102,10 @@ def test_an_index_is_moved_to_milvus_and_back(user: User) -> None:
 # -- several machines --------------------------------------------------------------------------------------
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
     make_user: MakeUser,
-    served: str,  # noqa: F811 - the fixture imported above
+    served: str,
 ) -> None:
     texts = 150
     machines = [make_user(f"machine-{number}") for number in range(3)]
@@ -129,7 +132,10 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
         for user in machines
     ]
     with closing(open_store("", served, {})) as store:
-        _until(lambda: store.all_token_frequencies(_fingerprint(store))[0] > 0, processes)
+        until(
+            lambda: store.all_token_frequencies(_fingerprint(store))[0] > 0,
+            alive=lambda: any(process.poll() is None for process in processes),
+        )
         os.kill(processes[1].pid, signal.SIGKILL)
         done = [process.communicate() for process in processes]
         assert [process.returncode for process in processes] == [0, -signal.SIGKILL, 0], done
@@ -151,11 +157,6 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
 
 def _fingerprint(store: Store) -> str:
     return next((each.fingerprint for each in store.vector_sets()), "")
-
-
-def _until(holds: Callable[[], bool], processes: list[subprocess.Popen[str]]) -> None:
-    while not holds():
-        assert any(process.poll() is None for process in processes)
 
 
 def _texts_of(out: str) -> int:

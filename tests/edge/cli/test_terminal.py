@@ -18,7 +18,7 @@ from qmd.cli.render.view import View
 from qmd.cli.show import editor_address
 from qmd.cli.sizes import counted, duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
 
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")

@@ -17,7 +17,9 @@ import pytest
 
 import qmd
 from qmd.engine.doctor.program import VARIABLES
-from tests.edge.cli.conftest import FILES, User
+from tests.users import FILES, User
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
+from tests.users import User
 
 
 def why(user: User, *args: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ import apsw
 import pytest
 
 from qmd.engine.embedding import BATCH_CHUNKS
-from tests.edge.cli.conftest import MakeUser, User
+from tests.users import MakeUser, User
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 TEXTS = 240
 
@@ -30,7 +33,7 @@ def writer(make_user: MakeUser, request: pytest.FixtureRequest) -> User:
     for number in range(TEXTS):
         text = (
             f"# Note {number}\n\n"
-            + f"The heron number {number} stands in the water of lake {number % 7}. " * 12
+            + f"The heron number {number} stands in the water of lake {number % 7}. " * 4
         )
         (folder / f"{number:03}.md").write_text(text, encoding="utf-8")
     user.ok("collection", "add", str(folder), "--name", "many")
@@ -80,9 +83,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: U
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not embedded(writer):
-            assert process.poll() is None
-            os.sched_yield()
+        until(lambda: embedded(writer), alive=lambda: process.poll() is None)
         killed = _workers(process.pid)[0]
         os.kill(killed, signal.SIGKILL)
         _, err = process.communicate()
@@ -103,16 +104,15 @@ def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not embedded(writer):
-            assert process.poll() is None
-            os.sched_yield()
-        while process.poll() is None:
+        until(lambda: embedded(writer), alive=lambda: process.poll() is None)
+
+        def ended() -> bool:
             for worker in _workers(process.pid):
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(worker, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            time.sleep(0)
+            return process.poll() is not None
+
+        until(ended)
         _, err = process.communicate()
     assert process.returncode == 1
     assert "workers have died" in err

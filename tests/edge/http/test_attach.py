@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
-from tests.edge.http.conftest import Server, server_of
-from tests.store.conftest import needs_milvus
+from tests.clients import Server, server_of
+from tests.users import MakeUser, User
+
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def test_another_mode_is_a_usage_error(attached: Attached) -> None:
     assert "--mode must be one of auto, server, local, not 'remote'" in found.stderr
 
 
-@needs_milvus
+@pytest.mark.milvus
 def test_a_milvus_lite_that_a_server_has_is_shared_with_the_command_line(make_user: MakeUser) -> None:
     user = make_user("shares")
     user.environ["QMD_STORE"] = f"milvus://{user.home}/index.db"

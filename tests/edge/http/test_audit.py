@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import server_of
+from tests.clients import server_of
+from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 
 def lines(user: User, kind: str = "audit") -> list[dict[str, Any]]:

@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Client, Server
+from tests.clients import Client, Server
+from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_collection_from_its_beginning_to_its_end(server: Server, owner: User) -> None:

@@ -14,9 +14,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from qmd.server.connections import Limits
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Client, server_of
-from tests.edge.mcp.conftest import PATIENCE
+from tests.clients import Client, server_of
+from tests.users import User
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.slow
 
 HEAD = b"POST /search HTTP/1.1\r\nhost: localhost\r\n"
 TYPE = b"content-type: application/json\r\n"
@@ -86,8 +88,7 @@ def test_the_time_limit_is_for_requests_that_do_not_arrive_alone(owner: User) ->
         statuses: list[str] = []
         update = threading.Thread(target=lambda: statuses.append(server.post("/update")["status"]))
         update.start()
-        while not begun.exists():
-            assert update.is_alive()
+        until(begun.exists, update.is_alive)
         idle = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         stack.callback(idle.close)
         idle.request("GET", "/health")
@@ -127,8 +128,10 @@ def test_a_client_that_takes_no_answer_is_let_go(owner: User) -> None:
         connection.connect(("127.0.0.1", server.port))
         connection.sendall(head + f"content-length: {len(body)}\r\n\r\n".encode() + body)
         log = owner.home / "server.log"
-        while "its client takes no answer" not in log.read_text():
-            assert server.ok("GET", "/health")["status"] == "healthy"
+        until(
+            lambda: "its client takes no answer" in log.read_text(),
+            alive=lambda: server.ok("GET", "/health")["status"] == "healthy",
+        )
         assert len(rest(connection)) < 9_000_000
 
 
@@ -158,8 +161,7 @@ def test_connections_beyond_the_limit_are_refused_until_others_end(owner: User) 
             while (answer := server.ask("GET", "/health")).status == 200:
                 stack.enter_context(connected(server, update))
             assert answer.detail(503) == "Too many connections are open"
-        while server.ask("GET", "/health").status != 200:
-            pass
+        until(lambda: server.ask("GET", "/health").status == 200)
         go.write_bytes(b"")
 
 

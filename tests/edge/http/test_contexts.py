@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser
-from tests.edge.http.conftest import Server, server_of
+from tests.clients import Server, server_of
+from tests.users import MakeUser
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
-from tests.edge.http.conftest import server_of
+from tests.clients import server_of
 from tests.loopback import serving
+from tests.users import MakeUser, User
 
 
 @pytest.fixture

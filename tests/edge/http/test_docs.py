@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser
-from tests.edge.http.conftest import Server, server_of
+from tests.clients import Server, server_of
+from tests.users import MakeUser
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "http.md"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.http.conftest import Client
-from tests.edge.mcp.conftest import docid
+from tests.clients import Client
+from tests.library import docid
 
 PLAN = {
     "uri": "qmd://notes/2025/plan.md",

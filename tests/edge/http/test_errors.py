@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Answer, Client, server_of
-from tests.edge.mcp.conftest import PATIENCE
+from tests.clients import Answer, Client, server_of
+from tests.users import User
+from tests.waiting import PATIENCE
 
 POSTS = [
     "/search",

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Client, server_of
+from tests.clients import Client, server_of
 from tests.edge.http.test_errors import raw
-from tests.edge.mcp.conftest import PATIENCE
+from tests.users import User
+from tests.waiting import PATIENCE
 
 FOREIGN_HOSTS = [
     "evil.example",

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Client, Server, server_of
+from tests.clients import Client, Server, server_of
+from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

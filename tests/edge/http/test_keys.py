@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
-from tests.edge.http.conftest import PATIENCE, Server, server_of
-from tests.edge.mcp.conftest import site_of
+from tests.agents import site_of
+from tests.clients import Server, server_of
+from tests.users import MakeUser, User
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.slow
 
 #: Stands in every text, title, name and context that a key limited to `notes` may not see.
 HIDDEN = "zanzibar"

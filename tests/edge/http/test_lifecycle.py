@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User
-from tests.edge.http.conftest import Client, Server, server_of
-from tests.edge.mcp.conftest import PATIENCE
+from tests.clients import Client, Server, server_of
+from tests.users import MakeUser, User
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.slow
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
@@ -145,9 +147,7 @@ def test_searches_are_answered_and_writes_wait_while_one_is_in_progress(server: 
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
     answers: list[str] = []
     update = in_background(lambda: answers.append(server.post("/update")["status"]))
-    while not begun.exists():
-        assert update.is_alive()
-        server.ok("GET", "/health")
+    until(lambda: server.ok("GET", "/health") and begun.exists(), update.is_alive)
     rename = in_background(
         lambda: answers.append(server.ok("PUT", "/collections/n", {"new_name": "m"})["status"])
     )
@@ -167,15 +167,15 @@ def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
     with server_of(owner, QMD_MCP_UPDATE="1") as server:
         update = in_background(lambda: server.post("/update"))
-        while not begun.exists():
-            assert update.is_alive()
+        until(begun.exists, update.is_alive)
         (owner.home / "folder" / "new.md").write_text("quetzal\n", encoding="utf-8")
-        while "\nqmd_writes_queued 2.0\n" not in server.ask("GET", "/metrics").text:
-            assert server.post("/search", query="quetzal")["results"] == []
+        until(
+            lambda: "\nqmd_writes_queued 2.0\n" in server.ask("GET", "/metrics").text,
+            alive=lambda: server.post("/search", query="quetzal")["results"] == [],
+        )
         go.write_bytes(b"")
         update.join(PATIENCE)
-        while not server.post("/search", query="quetzal")["results"]:
-            pass
+        until(lambda: server.post("/search", query="quetzal")["results"])
         assert server.end() == 0
 
 
@@ -192,8 +192,7 @@ def test_a_write_in_progress_is_finished_or_rolled_back_when_the_server_ends(
         statuses.append(server.ask("POST", "/collections/add", {"name": "n", "path": str(folder)}).status)
 
     adding = in_background(add)
-    while server.ok("GET", "/status")["total_documents"] == 0:
-        assert adding.is_alive()
+    until(lambda: server.ok("GET", "/status")["total_documents"], adding.is_alive)
     assert server.end() == 0
     adding.join(PATIENCE)
     assert statuses in ([200], [503])

@@ -14,8 +14,8 @@ import qmd
 from qmd.http.app import app
 from qmd.server.access import Gate
 from qmd.server.resident import Resident
-from tests.edge.cli.conftest import MakeUser
-from tests.edge.http.conftest import Server, server_of
+from tests.clients import Server, server_of
+from tests.users import MakeUser
 
 
 @pytest.fixture(scope="module")

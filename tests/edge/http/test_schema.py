@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.edge.cli.conftest import User
-from tests.edge.http.conftest import Server, server_of
+from tests.clients import Server, server_of
+from tests.users import User
 
 #: About half a minute.
 _EXAMPLES = "25"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.http.conftest import Client
-from tests.edge.mcp.conftest import docid
+from tests.clients import Client
+from tests.library import docid
 
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.edge.http.conftest import Client, Server
+from tests.clients import Client, Server
 
 ENDPOINTS = {
     "POST /search",

@@ -1,174 +1,14 @@
-"""Agents that speak MCP on the raw wire: lines on the pipes of a real process, or HTTP on its port."""
+"""Agents, connected to servers of the library."""
 
 from __future__ import annotations
 
-import hashlib
-import http.client
-import json
-import os
-import re
-import select
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from tests.edge.cli.conftest import MakeUser, User, make_user  # noqa: F401 - a fixture
-
-Message = dict[str, Any]
-
-#: A test that waits this long for an answer has failed, in seconds.
-PATIENCE = 120
-
-MEETING = "# Meeting\n" + "".join(f"line {number}\n" for number in range(2, 140)) + "the last line\n"
-#: (collection, path) to text.
-LIBRARY = {
-    ("notes", "meeting.md"): MEETING,
-    ("notes", "2025/ meeting.md"): "# Last year\n\nBudget and travel.\n",
-    ("notes", "2025/plan.md"): "# Plan\n\nThe kestrel budget.\n\n## Travel\n\nTrains only.\n",
-    ("notes", "数据库.md"): "# 数据库备份\n\n备份数据库，每天一次。\n",
-    ("notes", "big.md"): "# Big\n\n" + "a heavy line of text\n" * 730,
-    ("notes", "odd #1?.md"): "# Odd name\n\nZebra.\n",
-    ("work", "report.md"): "# Report\n\nOne kestrel, at the end of a long report.\n",
-    **{("crowd", f"bird{n:02}.md"): f"# Kestrel {n}\n\nkestrel kestrel {n}\n" for n in range(30)},
-}
-INITIALIZE = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
-
-
-def docid(collection: str, path: str) -> str:
-    return "#" + hashlib.sha256(LIBRARY[collection, path].encode()).hexdigest()[:6]
-
-
-class Agent:
-    """One client and its server over stdio."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.process = process
-        self._stdin = process.stdin
-        self._stdout = process.stdout
-        self._next = 0
-        self._unread = b""
-
-    def write(self, data: bytes) -> None:
-        self._stdin.write(data)
-        self._stdin.flush()
-
-    def send(self, message: Any) -> None:
-        self.write(json.dumps(message).encode() + b"\n")
-
-    def receive(self) -> Message:
-        """The next line, which must be a message."""
-        while b"\n" not in self._unread:
-            assert select.select([self._stdout], [], [], PATIENCE)[0], "no answer"
-            read = os.read(self._stdout.fileno(), 1 << 20)
-            assert read, "the server has ended"
-            self._unread += read
-        line, _, self._unread = self._unread.partition(b"\n")
-        message: Message = json.loads(line)
-        assert message["jsonrpc"] == "2.0"
-        return message
-
-    def ask(self, method: str, params: Message | None = None) -> Message:
-        """A request's answer, which must be the next message."""
-        self._next += 1
-        self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params or {}})
-        answer = self.receive()
-        assert answer["id"] == self._next
-        return answer
-
-    def result(self, method: str, **params: Any) -> Message:
-        answer = self.ask(method, params)
-        assert "error" not in answer, answer
-        result: Message = answer["result"]
-        return result
-
-    def error(self, method: str, **params: Any) -> Message:
-        error: Message = self.ask(method, params)["error"]
-        return error
-
-    def call(self, tool: str, **arguments: Any) -> Message:
-        return self.result("tools/call", name=tool, arguments=arguments)
-
-    def text(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that must succeed, and that answers with nothing else."""
-        result = self.call(tool, **arguments)
-        assert "isError" not in result, result
-        (block,) = result["content"]
-        text: str = block["text"]
-        return text
-
-    def failure(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that must fail."""
-        result = self.call(tool, **arguments)
-        assert result["isError"] is True, result
-        (block,) = result["content"]
-        text: str = block["text"]
-        return text
-
-    def greet(self, **changes: Any) -> Message:
-        """Initialize; returns what the server says of itself."""
-        result = self.result("initialize", **INITIALIZE | changes)
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return result
-
-    def hang_up(self) -> tuple[int, list[Message]]:
-        """Close stdin; returns the exit code, and the messages that still came."""
-        self._stdin.close()
-        rest = self._unread + self._stdout.read()
-        code = self.process.wait(PATIENCE)
-        return code, [json.loads(line) for line in rest.splitlines()]
-
-    def close_stdout(self) -> None:
-        self._stdout.close()
-
-
-StartAgent = Callable[..., Agent]
-
-
-@contextmanager
-def agents() -> Iterator[StartAgent]:
-    """Starts servers, and ends those that still run."""
-    processes: list[subprocess.Popen[bytes]] = []
-
-    def start(
-        user: User,
-        *args: str,
-        command: tuple[str, ...] = ("mcp",),
-        stderr: int | None = subprocess.DEVNULL,
-        cwd: Path | None = None,
-        **environ: str,
-    ) -> Agent:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "qmd", *command, *args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env={**user.environ, **environ},
-            cwd=cwd or user.home,
-        )
-        processes.append(process)
-        return Agent(process)
-
-    try:
-        yield start
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream is not None and not stream.closed:
-                    with suppress(BrokenPipeError):
-                        stream.close()
+from tests.agents import Agent, Site, StartAgent, agents, site_of
+from tests.library import add_library, embed_library
+from tests.users import MakeUser, User
 
 
 @pytest.fixture
@@ -178,37 +18,20 @@ def start() -> Iterator[StartAgent]:
         yield start
 
 
-def library(user: User) -> None:
-    for (collection, path), text in LIBRARY.items():
-        file = user.home / "library" / collection / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    for collection in dict.fromkeys(name for name, _ in LIBRARY):
-        user.ok("collection", "add", str(user.home / "library" / collection), "--name", collection)
-    user.ok("context", "add", "qmd://notes/2025", "Notes of 2025")
-
-
 @pytest.fixture(scope="session")
-def reader(make_user: MakeUser) -> User:  # noqa: F811 - the fixture imported above
+def reader(make_user: MakeUser) -> User:
     """A user with three collections, and no vectors. Shared: tests only read."""
-    user = make_user("mcp-reader")
-    library(user)
-    return user
+    return add_library(make_user("mcp-reader"))
 
 
 @pytest.fixture(scope="session")
-def seer(make_user: MakeUser) -> User:  # noqa: F811 - likewise
+def seer(make_user: MakeUser) -> User:
     """The same, embedded. Shared: tests only read."""
-    user = make_user("mcp-seer")
-    library(user)
-    user.ok("context", "add", "/", "Everything here")
-    user.ok("context", "add", "qmd://notes", "Personal notes")
-    user.ok("embed", "-q")
-    return user
+    return embed_library(make_user("mcp-seer"))
 
 
 @pytest.fixture
-def newcomer(make_user: MakeUser) -> User:  # noqa: F811 - likewise
+def newcomer(make_user: MakeUser) -> User:
     """A user of whom nothing is indexed."""
     return make_user("mcp-newcomer")
 
@@ -229,50 +52,6 @@ def seeing(seer: User) -> Iterator[Agent]:
         agent = start(seer)
         agent.greet()
         yield agent
-
-
-class Site:
-    """A server over HTTP."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp"
-
-    def request(
-        self, method: str = "POST", path: str = "/mcp", body: bytes | None = None, **headers: str
-    ) -> tuple[int, dict[str, str], bytes]:
-        """(status, headers, body) of one request. Headers are named with `_` for `-`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        given = {"content-type": "application/json", "accept": "application/json"}
-        given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        try:
-            connection.request(method, path, body, given)
-            answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
-        finally:
-            connection.close()
-
-    def ask(self, rpc: str, **params: Any) -> Message:
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": rpc, "params": params}).encode()
-        status, _, answer = self.request(body=body)
-        assert status == 200, answer
-        message: Message = json.loads(answer)
-        return message
-
-
-@contextmanager
-def site_of(user: User, *args: str, command: tuple[str, ...] = ("mcp",), **environ: str) -> Iterator[Site]:
-    """A server of a user over HTTP, at any port."""
-    with agents() as start:
-        process = start(user, "--http", "--port", "0", *args, command=command, **environ).process
-        assert process.stdout is not None
-        line = process.stdout.readline().decode()
-        port = re.search(r":(\d+)/mcp$", line.strip())
-        assert port, line
-        yield Site(int(port[1]))
 
 
 @pytest.fixture(scope="session")

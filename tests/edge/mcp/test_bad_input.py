@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import INITIALIZE, Agent, StartAgent
+from tests.agents import INITIALIZE, Agent, StartAgent
+from tests.users import User
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_RESOURCE = -32700, -32600, -32601, -32602, -32002
 

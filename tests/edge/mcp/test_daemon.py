@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import PATIENCE, Site
+from tests.agents import Site
+from tests.users import User
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.slow
 
 
 def cache(user: User) -> Path:

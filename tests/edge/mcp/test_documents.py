@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import LIBRARY, MEETING, Agent, StartAgent, docid
+from tests.agents import Agent, StartAgent
+from tests.library import LIBRARY, MEETING, docid
+from tests.users import User
 
 MEETING_URI = "qmd://notes/meeting.md"
 PLAN = LIBRARY["notes", "2025/plan.md"]

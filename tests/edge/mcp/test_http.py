@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import INITIALIZE, PATIENCE, Agent, Site, site_of
+from tests.agents import INITIALIZE, Agent, Site, site_of
+from tests.users import User
+from tests.waiting import PATIENCE
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from qmd import __version__
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import INITIALIZE, PATIENCE, Agent, StartAgent
+from tests.agents import INITIALIZE, Agent, StartAgent
+from tests.users import User
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.slow
 
 NOISE = """
 import os, sys
@@ -252,8 +255,7 @@ def test_collections_are_refreshed_at_the_start_where_that_is_wanted(
     assert plain.text("search", query="quetzal") == 'No results found for "quetzal"'
     fresh = start(newcomer, QMD_MCP_UPDATE="1")
     fresh.greet()
-    while "late.md" not in fresh.text("search", query="quetzal"):
-        pass
+    until(lambda: "late.md" in fresh.text("search", query="quetzal"))
     assert fresh.hang_up() == (0, [])
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.edge.mcp.conftest import Site, docid
+from tests.agents import Site
+from tests.library import docid
 
 SEARCHES = [{"type": "lex", "query": "travel"}]
 

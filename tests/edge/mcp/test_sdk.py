@@ -12,8 +12,8 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import Site
+from tests.agents import Site
+from tests.users import User
 
 Talk = Callable[[Client], Awaitable[None]]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.edge.cli.conftest import User
-from tests.edge.mcp.conftest import LIBRARY, Agent, docid
+from tests.agents import Agent
+from tests.library import LIBRARY, docid
+from tests.users import User
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.edge.mcp.conftest import Agent
+from tests.agents import Agent
 
 #: Tokenizers of current models make of such JSON no fewer characters to a token.
 CHARACTERS_PER_TOKEN = 4

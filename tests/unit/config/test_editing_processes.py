@@ -14,6 +14,7 @@ from qmd.config.files import locked
 from qmd.config.index_yml import load
 from qmd.errors import ConfigError
 from qmd.types import Collection
+from tests.waiting import until
 
 from .processes import (
     SPAWN,
@@ -72,9 +73,8 @@ def test_a_process_killed_while_it_edits_leaves_a_whole_file_and_no_lock(tmp_pat
         process.start()
         barrier.wait()
         first = load(path).digest
-        while load(path).digest == first:
-            # A reader meanwhile sees one file or the other, never a part: load would fail.
-            assert process.is_alive()
+        # A reader meanwhile sees one file or the other, never a part: load would fail.
+        until(lambda first=first: load(path).digest != first, process.is_alive)
         process.kill()
         process.join()
         assert list(load(path).collections) == ["notes"]

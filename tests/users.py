@@ -1,0 +1,96 @@
+"""Users of the command line: each with a home folder of their own, and some notes in three languages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from qmd.cli.app import app
+
+#: Real notes, under names that need care in a shell, a URL, a CSV field, an XML attribute or a glob.
+FILES = {
+    "deploy.md": "# Deploying the service\n\nDeploy with `make deploy`. The cache decides performance.\n\n"
+    "## Rollback\n\nRun `make rollback` to return to the last release.\n",
+    "2026/old notes.md": "# Old\n\nThe performance review of 2025, and what it led to.\n",
+    "数据库 迁移.md": "# 数据库迁移指南\n\n数据库迁移需要先备份数据。迁移工具支持回滚。\n",
+    "検索#1.md": "# 全文検索について\n\n日本語の検索は二文字ずつ索引されます。検索エンジンの性能。\n",
+    "100%20 done.md": "# Percent\n\nA name that looks encoded: performance of escapes.\n",
+    'say "quoted" & <tagged>.md': '# Quoted "title" & <b>\n\nOdd characters & performance <of> "markup".\n',
+    "[x] done {a,b}.md": "# Brackets\n\nBrackets and braces and their performance.\n",
+    "lists, with, commas.md": "# Commas\n\nCommas, in a name, and performance.\n",
+    "emoji 🎉.md": "# Party 🎉\n\nThe performance of the band.\n",
+    "a:12.md": "# Colon\n\nA name with a colon. Performance.\n",
+    "it's.md": "# Apostrophe\n\nIt's about performance too.\n",
+}
+
+
+@dataclass
+class User:
+    """Someone at a shell: `run` starts the real program, `invoke` calls it in this process."""
+
+    home: Path
+    notes: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def run(
+        self, *args: str | bytes, stdin: bytes | None = None, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        found = subprocess.run(
+            [sys.executable, "-m", "qmd", *args],
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            env={**self.environ, **environ},
+            cwd=cwd or self.home,
+            check=False,
+            timeout=120,
+        )
+        out, err = found.stdout.decode(), found.stderr.decode()
+        return subprocess.CompletedProcess(found.args, found.returncode, out, err)
+
+    def invoke(self, *args: str, input: str | None = None, **environ: str) -> Result:
+        ours = {**self.environ, **environ}
+        # None takes away what the tests themselves are run with.
+        foreign = {
+            name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours
+        }
+        return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
+
+    def ok(self, *args: str, input: str | None = None) -> str:
+        """The output of a command that must succeed."""
+        result = self.invoke(*args, input=input)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+
+MakeUser = Callable[[str], User]
+
+
+def make_home(home: Path, models: Path) -> User:
+    """Make a user who has the notes, no index, and the prepared models."""
+    notes = home / "notes"
+    for path, text in FILES.items():
+        file = notes / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    cache = home / "cache" / "qmd"
+    cache.mkdir(parents=True)
+    (cache / "models").symlink_to(models)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
+    for unwanted in ("NO_COLOR", "COLUMNS", "LINES", "INDEX_PATH", "_QMD_COMPLETE"):
+        environ.pop(unwanted, None)
+    environ |= {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PYTHONUTF8": "1",
+        "TERM": "xterm-256color",
+        "TZ": "UTC",
+    }
+    return User(home, notes, environ)
