@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep import CleanupReport
     from qmd.engine.why.inquiry import Why
     from qmd.errors import (
+        AlreadyRunningError,
         AmbiguousReferenceError,
         BusyError,
         CollectionNotFoundError,
@@ -82,6 +83,7 @@ _HOMES = {
     "qmd.engine.upkeep": ("CleanupReport",),
     "qmd.engine.why.inquiry": ("Why",),
     "qmd.errors": (
+        "AlreadyRunningError",
         "AmbiguousReferenceError",
         "BusyError",
         "CollectionNotFoundError",
@@ -130,6 +132,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AlreadyRunningError",
     "AmbiguousReferenceError",
     "Archive",
     "Author",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qmd.errors import BusyError, StoreError, TooManyError, UsageError
+from qmd.errors import AlreadyRunningError, StoreError, TooManyError, UsageError
 from qmd.models.base import CancelledError, Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
 from qmd.text import chunking
@@ -82,7 +82,9 @@ OnProgress = Callable[[EmbedProgress], None]
 
 @contextmanager
 def embedding_lock(location: str) -> Iterator[str]:
-    """Hold the right to embed for an index on this machine. Raises `BusyError` where another process has it.
+    """Hold the right to embed for an index on this machine.
+
+    Raises `AlreadyRunningError` if another process has it.
 
     Yields what the names of its workers begin with: what such a worker still holds, it held when it died.
     """
@@ -92,8 +94,8 @@ def embedding_lock(location: str) -> Iterator[str]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise BusyError(
-            "another 'qmd embed' is running for this index; this one leaves it to that",
+        raise AlreadyRunningError(
+            "another 'qmd embed' is running for this index",
             "wait for it to end; what it has done is kept in any case",
         ) from error
     except (OSError, NotImplementedError) as error:
