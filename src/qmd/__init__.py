@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep import CleanupReport
     from qmd.engine.why.inquiry import Why
     from qmd.errors import (
+        AlreadyRunningError,
         AmbiguousReferenceError,
         BusyError,
         CollectionNotFoundError,
@@ -83,6 +84,7 @@ _HOMES = {
     "qmd.engine.upkeep": ("CleanupReport",),
     "qmd.engine.why.inquiry": ("Why",),
     "qmd.errors": (
+        "AlreadyRunningError",
         "AmbiguousReferenceError",
         "BusyError",
         "CollectionNotFoundError",
@@ -132,6 +134,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AlreadyRunningError",
     "AmbiguousReferenceError",
     "Archive",
     "Author",

@@ -137,3 +137,7 @@ class BusyError(QmdError):
     """Another process holds what is needed."""
 
     http_status = 503
+
+
+class AlreadyRunningError(BusyError):
+    """Another process is doing the same work for the same index."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import qmd
@@ -121,9 +123,33 @@ def test_similar_names_are_suggested_and_absurd_ones_are_not(library: qmd.Index)
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
         library.get("notes/SYNTX.md")
     assert "notes/SYNTAX.md" in caught.value.suggestions
+    # A folder and an ending in common make no other name similar.
+    for reference in ("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "notes/nosuch.md", "notes/deep/zzz.md"):
+        with pytest.raises(qmd.DocumentNotFoundError) as caught:
+            library.get(reference)
+        assert caught.value.suggestions == ()
+
+
+def test_similar_names_in_a_similar_folder_come_first(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
-        library.get("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq")
-    assert caught.value.suggestions == ()
+        library.get("othr/raedme.md")
+    assert caught.value.suggestions[:2] == ("notes/other/readme.md", "notes/deep/readme.md")
+
+
+def test_get_finds_a_document_by_a_link_to_it(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+    folder = notes({"work/x.md": "# X\n"})
+    (folder / "worklink").symlink_to("work")
+    (folder / "y.md").symlink_to("work/x.md")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "z.md").write_text("# Z\n", encoding="utf-8")
+    (folder / "out").symlink_to(outside)
+    index.add_collection(str(folder), "notes")
+    assert [document.file for document in index.documents()] == ["notes/work/x.md"]
+    for reference in ("notes/worklink/x.md", "worklink/x.md", f"{folder}/worklink/x.md", "qmd://notes/y.md"):
+        assert index.get(reference).document.file == "notes/work/x.md"
+    with pytest.raises(qmd.DocumentNotFoundError):
+        index.get("notes/out/z.md")
 
 
 def test_a_glob_matches_with_or_without_the_collection(library: qmd.Index) -> None:

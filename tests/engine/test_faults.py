@@ -156,7 +156,7 @@ def test_a_second_embed_says_so_and_leaves(index: qmd.Index, environ: dict[str, 
     from qmd.engine.embedding import embedding_lock
 
     index.add_collection(str(notes({"a.md": "alpha"})), "notes")
-    with embedding_lock(index.locations.index), pytest.raises(qmd.BusyError, match="another"):
+    with embedding_lock(index.locations.index), pytest.raises(qmd.AlreadyRunningError, match="another"):
         index.embed()
 
 

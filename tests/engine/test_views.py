@@ -67,6 +67,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "remove_collection": lambda index: index.remove_collection("mine"),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
+    "absence": lambda index: index.absence("/etc/passwd"),
     "why": lambda index: index.why("heron.md", "search", SearchRequest("heron")),
 }
 WRITES: dict[str, Callable[[qmd.Index], object]] = {

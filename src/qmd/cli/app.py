@@ -71,7 +71,10 @@ COMMANDS: Table = (
     ),
     (
         "Shell",
-        (("completion", "qmd.cli.completion:completion", "Let bash, zsh or fish complete what you type."),),
+        (
+            ("completion", "qmd.cli.completion:completion", "Let bash, zsh or fish complete what you type."),
+            ("help", "qmd.cli.helping:help_", "Show the help of a command."),
+        ),
     ),
 )
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
@@ -105,7 +108,7 @@ def run(app: click.Group, args: Sequence[str]) -> int:
 
         if isinstance(error, KeyboardInterrupt):
             session.abandoned = True
-        return show(error, debug=session.debug)
+        return show(error, session)
     finally:
         session.close()
         with suppress(OSError):

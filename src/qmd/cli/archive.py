@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from qmd.cli.command import Command, Group, fail, help_alone
 from qmd.cli.options import json_option, words
 from qmd.cli.serving import host_option, http_option, over_http, over_stdio, port_option, refuse_without_http
 from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import clean, is_terminal, write
+from qmd.cli.terminal import write_plain
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -198,15 +197,14 @@ def _opened(session: Session, data: str | None) -> Archive:
 
 
 def _show(text: str) -> None:
-    """Write to stdout; a terminal gets no control characters."""
-    shown = clean(text) if is_terminal(sys.stdout) else text
-    write(shown if shown.endswith("\n") else shown + "\n")
+    """Write to stdout, ended by a line feed."""
+    write_plain(text if text.endswith("\n") else text + "\n")
 
 
 def _show_json(value: Any) -> None:
     from qmd.cli.render.json import dumps
 
-    write(dumps(value))
+    write_plain(dumps(value))
 
 
 def _show_posts(found: AuthorPosts, as_json: bool) -> None:

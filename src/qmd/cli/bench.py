@@ -13,7 +13,7 @@ from qmd.cli.options import OneOf, chosen_format, collection_option, format_opti
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted
-from qmd.cli.terminal import clean_name, one_line, say, write
+from qmd.cli.terminal import clean_name, one_line, say, write_plain
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
@@ -74,7 +74,7 @@ def bench(session: Session, /, fixture: str, **options: Any) -> None:
         case "json":
             from qmd.cli.render.json import dumps
 
-            write(dumps(_as_json(found)))
+            write_plain(dumps(_as_json(found)))
         case "cli":
             _say(found)
         case _:

@@ -12,7 +12,7 @@ from qmd.cli.command import Command, Group, fail, help_alone
 from qmd.cli.options import FORMATS, chosen_format, format_options
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write, write_plain
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def list_(session: Session) -> None:
         show_listing(_listing([_row(config[each.name], each) for each in states]))
         return
     if not states:
-        say("No collections yet. Add one with: qmd collection add PATH")
+        say(session.addressed("No collections yet. Add one with: qmd collection add PATH"))
         return
     say(f"Collections ({len(states)}):")
     for each in states:
@@ -157,7 +157,7 @@ def show(session: Session, name: str) -> None:
         case "json":
             from qmd.cli.render.json import dumps
 
-            write(dumps(_row(found, state)))
+            write_plain(dumps(_row(found, state)))
         case _:
             from qmd.cli.show import show_listing
 
@@ -251,9 +251,10 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
     command = words[0] if len(words) == 1 else join(words)
     session.index.set_update_command(name, command)
     if command.strip():
-        say(f"'qmd update' first runs this in the folder of '{clean_name(name)}': {one_line(command)}")
+        done = f"'qmd update' first runs this in the folder of '{clean_name(name)}'"
+        say(f"{session.addressed(done)}: {one_line(command)}")
     else:
-        say(f"'qmd update' runs no command for '{clean_name(name)}'.")
+        say(session.addressed(f"'qmd update' runs no command for '{clean_name(name)}'."))
 
 
 def _next_steps(session: Session, name: str) -> None:
@@ -266,7 +267,7 @@ def _next_steps(session: Session, name: str) -> None:
         (f'qmd context add {_quoted("qmd://" + name)} "..."', "say what these documents are about"),
     ]
     say("\nNext:")
-    for line in columns(steps):
+    for line in columns([(session.addressed(command), what) for command, what in steps]):
         say(f"  {line}")
 
 

@@ -25,6 +25,8 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(ctx.ensure_object(Session), param.name, value)
 
 
+_ARGUMENTS = "qmd.arguments"
+
 #: Accepted before and after a command's name.
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     click.Option(
@@ -73,6 +75,10 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return _with_globals(super().get_params(ctx))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
@@ -137,6 +143,23 @@ def help_alone(ctx: click.Context) -> None:
     """A group's callback: called without a command, it shows what there is."""
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())
+
+
+def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | None:
+    """Return a hint for an argument such as `-notes`, which was read as an option but may be meant as text.
+
+    None if no argument of the command starts with `argument`, or if the command takes no such text.
+    """
+    ctx = ctx or click.get_current_context()
+    command = ctx.command
+    arguments: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
+    meant = next((each for each in arguments if each.startswith(argument) and len(each) > 2), None)
+    if meant is None or not isinstance(command, Command) or command.if_unknown is None:
+        return None
+    from shlex import join
+
+    others = [each for each in arguments if each != meant]
+    return f"{command.if_unknown}: {ctx.command_path} {join([*others, '--', meant])}"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 from click.shell_completion import (
     BashComplete,
@@ -9,6 +11,7 @@ from click.shell_completion import (
     ShellComplete,
     add_completion_class,
     get_completion_class,
+    split_arg_string,
 )
 
 from qmd.cli.command import Command
@@ -42,6 +45,8 @@ class Bash(BashComplete):
     """As click's own, but names with blanks and other special characters come out quoted."""
 
     # macOS has a bash without compopt and nosort. A folder is not followed by a blank: more comes after it.
+    # To bash a colon ends a word: of qmd://notes/ it completes //notes/, which is the second argument. So the
+    # line up to the cursor says what was typed.
     source_template = """\
 %(complete_func)s() {
     local line
@@ -51,10 +56,10 @@ class Bash(BashComplete):
             dir,*) compopt -o dirnames 2>/dev/null; continue ;;
             file,*) compopt -o default 2>/dev/null; continue ;;
             path,*/) compopt -o filenames -o nospace 2>/dev/null ;;
-            path,*) compopt -o filenames 2>/dev/null ;;
+            path,* | name,*) compopt -o filenames 2>/dev/null ;;
         esac
         COMPREPLY+=("${line#*,}")
-    done < <(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1")
+    done < <(COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORD="$2" %(complete_var)s=bash_complete "$1")
 }
 
 complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null ||
@@ -65,5 +70,16 @@ complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null ||
         # Without click's question for the version of the bash that is found first, which may be another.
         return ShellComplete.source(self)
 
+    _before = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_LINE"]
+        # A blank that is neither quoted nor escaped begins another word.
+        *words, last = split_arg_string(line + "x")[1:]
+        typed = last[:-1]
+        if ":" not in os.environ["COMP_WORD"]:
+            self._before = "".join(typed.rpartition(":")[:2])
+        return words, typed
+
     def format_completion(self, item: CompletionItem[str]) -> str:
-        return f"{item.kind or item.type},{item.value}"
+        return f"{item.kind or item.type},{item.value.removeprefix(self._before)}"

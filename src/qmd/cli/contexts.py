@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from qmd.cli import candidates
 from qmd.cli.command import Group, fail, help_alone
 from qmd.cli.options import FORMATS, chosen_format, format_options
 from qmd.cli.session import Session, pass_session
@@ -28,7 +29,7 @@ def context(ctx: click.Context) -> None:
 
 
 @context.command()
-@click.argument("arguments", nargs=-1, required=True, metavar="[PATH] TEXT")
+@click.argument("arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.places)
 @pass_session
 def add(session: Session, arguments: tuple[str, ...]) -> None:
     """Describe a place; without PATH, the current folder. A text that is there is replaced.
@@ -68,7 +69,8 @@ def list_(session: Session) -> None:
         show_listing(Listing("contexts", "place", (Column("path"), Column("context")), rows))
         return
     if not found:
-        say('No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"')
+        nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
+        say(session.addressed(nothing))
     colours = has_colours(sys.stdout)
     for place, text in found:
         say(styled(clean_name(place), BOLD) if colours else clean_name(place))
@@ -77,7 +79,7 @@ def list_(session: Session) -> None:
 
 
 @context.command("rm")
-@click.argument("path")
+@click.argument("path", shell_complete=candidates.described)
 @pass_session
 def remove(session: Session, path: str) -> None:
     """Forget what was said of a place.
@@ -110,7 +112,7 @@ def check(session: Session) -> None:
         {
             "path": place,
             "documents": documents,
-            "command": f'qmd context add {quote(place)} "what it is about"',
+            "command": session.addressed(f'qmd context add {quote(place)} "what it is about"'),
         }
         for place, documents in session.index.undescribed()
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,8 @@ from qmd.cli.options import (
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import clean, clean_name, columns, one_line, write
+from qmd.cli.terminal import clean, clean_name, columns, one_line, write, write_plain
+from qmd.errors import DocumentNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,21 +61,30 @@ def get(
     from qmd.cli.render import cli
     from qmd.cli.show import tell_missing, view_for
 
-    page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
+    try:
+        page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
+    except DocumentNotFoundError as error:
+        absence = session.index.absence(reference)
+        if absence is None:
+            raise
+        raise DocumentNotFoundError(
+            f"{reference} is not indexed: {absence.reason}", (), absence.hint
+        ) from error
     view = view_for(session, sys.stdout, None, options)
-    match chosen_format():
+    chosen = chosen_format()
+    if chosen != "cli" or not view.terminal:
+        view = replace(view, exact=True)
+    match chosen:
         case "cli":
-            text = view.page(page)
             if view.terminal:
                 write(cli.heading(page, view))
-                text = clean(text)
             # A whole document goes into a pipe as it is, whether or not its last line is ended.
-            exact = not view.terminal and not view.line_numbers and page.first_line == 1 and not page.more
-            write(text if exact or text.endswith("\n") else text + "\n")
+            ended = page.whole and not view.line_numbers and (not view.terminal or page.text.endswith("\n"))
+            write_plain(view.page(page) + ("" if ended else "\n"))
         case "json":
             from qmd.cli.render import json
 
-            write(json.page(page, view))
+            write_plain(json.page(page, view))
         case name:
             from qmd.cli.render.formats import render_pages
 
@@ -167,7 +178,7 @@ def _list_collections(session: Session) -> None:
 
     table = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
     rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
-    nothing = "No collections yet. Add one with: qmd collection add PATH"
+    nothing = session.addressed("No collections yet. Add one with: qmd collection add PATH")
     show_listing(Listing("collections", "collection", table, rows, nothing=nothing))
 
 
@@ -200,7 +211,7 @@ def _list_files(session: Session, target: str, full_path: bool) -> None:
             (
                 human_size(each.size),
                 _local(each.modified_ns),
-                linked(clean_name(view.file(each)), each, 1, view),
+                linked(clean_name(view.file(each), terminal=view.terminal), each, 1, view),
             )
             for each in found
         ]

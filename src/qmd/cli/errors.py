@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
 
-from qmd.cli.command import Command, did_you_mean
-from qmd.cli.terminal import BOLD, DIM, RED, clean_name, has_colours, one_line, styled, write
+from qmd.cli.command import Command, did_you_mean, intended_as_text
+from qmd.cli.session import Session
+from qmd.cli.terminal import (
+    BOLD,
+    DIM,
+    RED,
+    clean,
+    clean_name,
+    has_colours,
+    is_terminal,
+    one_line,
+    styled,
+    write,
+)
 from qmd.errors import DocumentNotFoundError, QmdError
 
 INTERRUPTED = 130
@@ -17,18 +30,20 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a word on what that means for the work."""
 
 
-def show(error: BaseException, *, debug: bool) -> int:
+def show(error: BaseException, session: Session) -> int:
     """Show an error on stderr; returns the exit code."""
+    debug = session.debug
     if debug:
         import traceback
 
-        write("".join(traceback.format_exception(error)), sys.stderr)
+        trace = "".join(traceback.format_exception(error))
+        write(clean(trace, terminal=is_terminal(sys.stderr)), sys.stderr)
     match error:
         case KeyboardInterrupt():
-            write((str(error) or "Interrupted.") + "\n", sys.stderr)
+            write((session.addressed(str(error)) or "Interrupted.") + "\n", sys.stderr)
             return INTERRUPTED
         case QmdError():
-            show_error(error)
+            show_error(error, session)
             return error.exit_code
         case click.UsageError():
             _print(usage_message(error), usage_hint(error))
@@ -44,10 +59,11 @@ def show(error: BaseException, *, debug: bool) -> int:
     return 1
 
 
-def show_error(error: QmdError) -> None:
+def show_error(error: QmdError, session: Session) -> None:
     """Show a failure and its hint on stderr."""
     suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
-    _print(error.message, error.hint, suggestions)
+    hint = session.addressed(error.hint) if error.hint else None
+    _print(session.addressed(error.message), hint, suggestions)
 
 
 def usage_message(error: click.UsageError) -> str:
@@ -75,12 +91,22 @@ def usage_hint(error: click.UsageError) -> str | None:
     own = None
     match error, command:
         case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
-            own = command.if_unknown
+            own = intended_as_text(error.option_name, error.ctx) or command.if_unknown
+        case click.BadParameter(), Command() if isinstance(error.param, click.Option):
+            # -notes is read as -n otes: the message quotes the value.
+            attached = [each for name in error.param.opts for each in _attached(name, error.message)]
+            own = next(filter(None, (intended_as_text(each, error.ctx) for each in attached)), None)
         case click.NoSuchOption(), click.Group():
             own = "a command's options come after its name"
         case click.MissingParameter(), Command():
             own = command.if_missing
     return f"{own}; {where}" if own else where
+
+
+def _attached(name: str, message: str) -> list[str]:
+    """The argument that gives a short option the value that a message quotes at its end."""
+    value = re.search(r"'([^']*)'$", message)
+    return [name + value[1]] if value and not name.startswith("--") else []
 
 
 def _shown_name(param: click.Parameter) -> str:

@@ -14,7 +14,7 @@ from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
-from qmd.errors import BusyError, QmdError
+from qmd.errors import AlreadyRunningError, QmdError
 
 if TYPE_CHECKING:
     from qmd.engine.embedding import EmbedProgress
@@ -92,8 +92,9 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
                 bar.update(progress.chunks_done, progress.chunks_total, time_left(progress.seconds_left))
 
             report = opened.embed(collections, force=force, workers=workers, on_progress=on_progress)
-    except BusyError as error:
-        show_error(error)
+    except AlreadyRunningError as error:
+        # The work is being done: that is no failure of this command.
+        session.note(f"{error.message}: this one leaves it to that")
         return
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted. What was embedded is kept; run 'qmd embed' to go on.") from error
@@ -136,14 +137,15 @@ def report_lines(report: ScanReport) -> list[str]:
 
 def problem_lines(report: ScanReport) -> list[str]:
     """What a scan could not read, the first ten, and how many more."""
+    name = clean_name(report.collection)
     lines = []
     for path, reason in report.problems[:_PROBLEMS]:
         shown = clean_name(path)
         text = one_line(reason)
-        lines.append(f"{report.collection}: {text if shown in text else f'{shown}: {text}'}")
+        lines.append(f"{name}: {text if shown in text else f'{shown}: {text}'}")
     more = len(report.problems) - _PROBLEMS
     if more > 0:
-        lines.append(f"{report.collection}: ... and {more:,} more that could not be read")
+        lines.append(f"{name}: ... and {more:,} more that could not be read")
     return lines
 
 
@@ -178,7 +180,7 @@ def _scan(
                 write(line + "\n", sys.stderr)
             if report.error is not None:
                 failed = True
-                show_error(report.error)
+                show_error(report.error, session)
 
         reports = opened.update(
             collections,
@@ -189,7 +191,7 @@ def _scan(
             on_report=on_report,
         )
     if not reports:
-        say("There are no collections yet. Add one with: qmd collection add PATH")
+        say(session.addressed("There are no collections yet. Add one with: qmd collection add PATH"))
     if changed:
         hint_to_embed(session)
     if failed:

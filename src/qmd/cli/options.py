@@ -130,7 +130,12 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
 def filter_options(command: Decorated) -> Decorated:
     """`--author`, `--after` and `--before`."""
     decorators = [
-        click.option("--author", metavar="NAME", help="Only documents of this author."),
+        click.option(
+            "--author",
+            metavar="NAME",
+            shell_complete=candidates.authors,
+            help="Only documents of this author.",
+        ),
         click.option("--after", type=date, metavar="DATE", help="Only documents from this date on: 2024-06."),
         click.option("--before", type=date, metavar="DATE", help="Only documents from before this date."),
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from qmd.cli.command import Command, fail
+from qmd.cli.command import Command, intended_as_text
 from qmd.cli.options import (
     FORMATS,
     OneOf,
@@ -24,7 +24,7 @@ from qmd.cli.options import (
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import write
-from qmd.errors import TimedOutError
+from qmd.errors import CollectionNotFoundError, TimedOutError
 
 if TYPE_CHECKING:
     from qmd.types import SearchResponse
@@ -34,7 +34,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _LIMIT, _LONG_LIMIT = 5, 20
 _MAX_LIMIT = 1_000_000
 _DAY = 86_400.0
-_IF_UNKNOWN = "text that begins with '-' goes after '--'"
+_IF_UNKNOWN = "text that begins with '-', such as a word to leave out, goes after '--'"
 
 
 def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
@@ -50,7 +50,7 @@ def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
         ),
         collection_option("Search only this collection (may be repeated)."),
         filter_options,
-        click.option("--all", "everything", is_flag=True, help="Show all results."),
+        click.option("--all", "everything", is_flag=True, help="Show all results, whatever -n says."),
         click.option(
             "--min-score",
             type=decimal(0, 1),
@@ -173,8 +173,6 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
     from qmd.engine.requests import SearchRequest
 
     name = chosen_format()
-    if options["everything"] and options["limit"] is not None:
-        fail("-n and --all contradict each other")
     default = _LONG_LIMIT if name in ("json", "files") else _LIMIT
     wanted = words(text)
     request = SearchRequest(
@@ -198,6 +196,11 @@ def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, 
         response = ask(session.index, kind, request, options["mode"])
     except TimedOutError:
         session.abandoned = True
+        raise
+    except CollectionNotFoundError as error:
+        # -cats, meant as a word to leave out, is read as -c ats.
+        meant = (intended_as_text(f"-c{name}") for name in options["collections"])
+        error.hint = next(filter(None, meant), error.hint)
         raise
     known = session.index.config.collections
     if not known:

@@ -14,7 +14,6 @@ from qmd.cli.options import OneOf, json_option, whole
 from qmd.cli.serving import LOOPBACK, announce, daemon_of, file_of, opened, over_stdio
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say
-from qmd.errors import NotFoundError
 
 PORT = 18765
 
@@ -77,9 +76,7 @@ def stop(session: Session) -> None:
       qmd server stop --index work
     """
     pid = daemon_of(session, "server").stop()
-    if pid is None:
-        raise NotFoundError("no server is running in the background", "start one: qmd server --daemon")
-    say(f"Stopped the server (process {pid}).")
+    say("No server is running in the background." if pid is None else f"Stopped the server (process {pid}).")
 
 
 @server.command("status", cls=Command)
@@ -106,7 +103,7 @@ def status(session: Session, as_json: bool) -> None:
             )
         )
     elif found is None:
-        say("No server of this index is running. Start one: qmd server --daemon")
+        say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
     else:
         say(f"qmd serves HTTP at {found.url} (process {found.pid})")
 

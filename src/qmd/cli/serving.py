@@ -14,7 +14,6 @@ from qmd.cli.command import Command, Group, fail
 from qmd.cli.options import whole
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import is_terminal, say
-from qmd.errors import NotFoundError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -87,11 +86,8 @@ def stop(session: Session) -> None:
       qmd mcp stop --index work
     """
     pid = daemon_of(session).stop()
-    if pid is None:
-        raise NotFoundError(
-            "no MCP server is running in the background", "start one: qmd mcp --http --daemon"
-        )
-    say(f"Stopped the MCP server (process {pid}).")
+    nothing = "No MCP server is running in the background."
+    say(nothing if pid is None else f"Stopped the MCP server (process {pid}).")
 
 
 def refuse_without_http(options: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,9 @@ from qmd.errors import SourceError
 if TYPE_CHECKING:
     from qmd.config.trust import Kind
     from qmd.engine.index import Index
+
+#: Commands that use no index, or only that of the current folder's project.
+_WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
 
 
 class Session:
@@ -69,7 +73,28 @@ class Session:
     def note(self, message: str) -> None:
         """Say something on stderr that is no part of the answer."""
         if not self.quiet:
-            note(message)
+            note(self.addressed(message))
+
+    def addressed(self, message: str) -> str:
+        """Return a message whose commands name the index and the store that this command was given.
+
+        `run 'qmd embed'` becomes `run 'qmd --index work embed'`. The engine, which writes most messages, does
+        not know how it was called.
+        """
+        if self.index_name is None and self.store is None:
+            return message
+        from shlex import quote
+
+        from qmd.cli.app import COMMANDS
+
+        given = (("--index", self.index_name), ("--store", self.store))
+        options = "".join(f" {name} {quote(value)}" for name, value in given if value is not None)
+        names = {name for _, rows in COMMANDS for name, _, _ in rows} - _WITHOUT_INDEX
+        return re.sub(
+            rf"(?<![\w./-])qmd(?= (?:{'|'.join(sorted(names, key=len, reverse=True))})\b)",
+            lambda match: match[0] + options,
+            message,
+        )
 
     def close(self) -> None:
         """Let go of the index."""

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
 from qmd.cli.sizes import counted
-from qmd.cli.terminal import has_colours, is_terminal, takes_escapes, terminal_width, write
+from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write
 from qmd.errors import QueryError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def view_for(session: Session, stream: IO[str], query: str | None, options: Mapp
     index = session.index
     terminal, colours = is_terminal(stream), has_colours(stream)
     template = index.settings.editor_uri or DEFAULT_EDITOR
-    links = takes_escapes(stream) and template != _NO_EDITOR
+    links = colours and template != _NO_EDITOR
     disk = _disk(index) if links or options["full_path"] else None
     return View(
         full=bool(options.get("full")),

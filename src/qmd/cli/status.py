@@ -11,7 +11,7 @@ from qmd.cli.command import Command
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write_plain
 
 if TYPE_CHECKING:
     from qmd.engine.status import CollectionStatus, Status, VectorsStatus
@@ -32,17 +32,18 @@ def status(session: Session, as_json: bool) -> None:
     if as_json:
         from qmd.cli.render.json import dumps
 
-        write(dumps(_as_json(found)))
+        write_plain(dumps(_as_json(found)))
         return
     told = session.index.notes
-    rows = [*_summary(found), *(("Note:", one_line(note)) for note in found.notes if note not in told)]
-    for line in columns(rows):
+    notes = [("Note:", one_line(note)) for note in found.notes if note not in told]
+    rows = [*_summary(found), *notes]
+    for line in columns([(label, session.addressed(text)) for label, text in rows]):
         say(line)
     colours = has_colours(sys.stdout)
     say()
     say(f"Collections ({len(found.collections)}):" if found.collections else "No collections yet.")
     if not found.collections:
-        say("Add one with: qmd collection add PATH")
+        say(session.addressed("Add one with: qmd collection add PATH"))
     for each in found.collections:
         name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
@@ -51,8 +52,8 @@ def status(session: Session, as_json: bool) -> None:
             say(f"    {line}")
 
 
-def _summary(found: Status) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
+def _summary(found: Status) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = [
         ("Index:", _place(found)),
         ("Config:", clean_name(found.config)),
         ("Documents:", f"{found.total_documents:,}"),

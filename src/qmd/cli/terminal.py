@@ -13,8 +13,11 @@ from typing import IO, Any
 RED, GREEN, YELLOW, MAGENTA = "31", "32", "33", "35"
 BOLD, DIM = "1", "2"
 
-# Everything that moves the cursor or changes the terminal, in documents as in file names.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+# Everything that moves the cursor, changes the terminal, or changes the order in which text is shown:
+# C0 and C1 controls, line separators, bidirectional embeddings, overrides and isolates.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_IN_NAMES = re.compile("[\t\n]")
+_LINE_ENDS = re.compile("[\n\r]")
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
@@ -53,19 +56,29 @@ def link(text: str, address: str) -> str:
     return f"\x1b]8;;{clean_name(address)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
-def clean(text: str) -> str:
-    """The text without control characters, each replaced, so that positions stay what they are."""
-    return _CONTROLS.sub("\ufffd", text)
+def clean(text: str, *, terminal: bool = True) -> str:
+    """Return the text with control characters as escapes, `\\u001b`, or unchanged if not for a terminal.
+
+    Tabs and line feeds stay. The escapes are those of JSON, so JSON stays valid.
+    """
+    return _CONTROLS.sub(_escape, text) if terminal else text
 
 
-def clean_name(name: str) -> str:
-    """A file's name or path as one line, without control characters."""
-    return clean(name.translate({9: "\ufffd", 10: "\ufffd"}))
+def clean_name(name: str, *, terminal: bool = True) -> str:
+    """Return a file's name or path as one line, with control characters as escapes.
+
+    A pipe gets the name unchanged, except line breaks, which could pass for lines of the answer.
+    """
+    return clean(_IN_NAMES.sub(_escape, name)) if terminal else _LINE_ENDS.sub(_escape, name)
 
 
-def one_line(text: str) -> str:
-    """The text without line breaks and control characters."""
-    return clean(_BREAKS.sub(" ", text.strip()))
+def one_line(text: str, *, terminal: bool = True) -> str:
+    """Return the text without line breaks; for a terminal, with control characters as escapes."""
+    return clean(_BREAKS.sub(" ", text.strip()), terminal=terminal)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def width_of(text: str) -> int:
@@ -114,6 +127,11 @@ def write(text: str, stream: IO[str] | None = None) -> None:
     except OSError:
         discard(target)
         raise
+
+
+def write_plain(text: str) -> None:
+    """Write text without styles to stdout, with control characters as escapes if that is a terminal."""
+    write(clean(text, terminal=is_terminal(sys.stdout)))
 
 
 def say(text: str = "") -> None:

@@ -14,7 +14,7 @@ from qmd.cli.options import FORMATS, chosen_format, format_options, json_option
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
 from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled, write_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def doctor(session: Session) -> None:
             findings.append(finding)
             if live:
                 bar.close()
-                say(_line(finding))
+                say(session.addressed(_line(finding)))
     if live:
         say(f"\n{_summary(findings)}")
     else:
@@ -83,14 +83,14 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
 
         from qmd.cli.render.json import dumps
 
-        write(dumps(asdict(report)))
+        write_plain(dumps(asdict(report)))
         return
     rows = [
         (f"{item.count:,}", item.what, human_size(item.bytes) if item.bytes else "") for item in report.items
     ]
     for line in columns(rows, right=frozenset({0, 2})):
         say(line)
-    say(_outcome(report))
+    say(session.addressed(_outcome(report)))
     for note in report.notes:
         session.note(note)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +27,7 @@ from qmd.cli.terminal import (
     styled,
     terminal_width,
     write,
+    write_plain,
 )
 from qmd.errors import TimedOutError
 
@@ -104,12 +106,17 @@ def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **
     if as_json:
         from qmd.cli.render.json import dumps
 
-        write(dumps(_as_json(found)))
+        write_plain(dumps(_as_json(found)))
         return
     from qmd.cli.render.explain import worth_telling
 
     for line in worth_telling(found.stages):
         session.note(line)
+    found = replace(
+        found,
+        hint=found.hint and session.addressed(found.hint),
+        notes=tuple(map(session.addressed, found.notes)),
+    )
     write("\n".join(_lines(found, colours=has_colours(sys.stdout))) + "\n")
 
 

@@ -17,7 +17,7 @@ from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError,
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import Config, Document
+from qmd.types import Collection, Config, Document
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
 _DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
 _GLOB = re.compile(r"[*?\[{]")
 _CANDIDATES = 20
-#: Similar names are offered only when at most this share of the characters differ.
-_ABSURD = 0.6
+#: A name is similar if at most this share of its characters differ, endings such as `.md` left aside.
+_NEAR = 0.34
 _SUGGESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document's text, or a part of it. `first_line` is where the text starts; `more` lines follow it."""
+    """A document's text, or some lines of it.
+
+    `first_line` is the text's first line; `more` lines follow it. `counted`: the reference itself gives the
+    number of lines.
+    """
 
     document: Document
     context: str | None
@@ -41,6 +45,12 @@ class Page:
     first_line: int
     total_lines: int
     more: int
+    counted: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the text is the whole document, its last line feed included."""
+        return self.first_line == 1 and not self.more
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +102,8 @@ class Library:
         if document is None:
             path, start, count = split_location(reference)
             document = self.resolve(path)
-            if start is not None:
-                from_line, max_lines = start, count if count is not None else max_lines
-                _check_lines(from_line, max_lines)
+            _check_lines(start, count)
+            return self._page(document, start or from_line, max_lines, count)
         return self._page(document, from_line, max_lines)
 
     def multi_get(
@@ -134,7 +143,7 @@ class Library:
                 left_out.append(document)
                 continue
             try:
-                page = self._page(document, start, count if count is not None else max_lines)
+                page = self._page(document, start, max_lines, count)
             except QmdError as error:
                 errors.append(error.message)
                 continue
@@ -173,7 +182,8 @@ class Library:
         if exact is not None:
             return exact
         if _is_on_disk(path) and not is_uri(reference):
-            inside = self._absolute(os.path.abspath(os.path.expanduser(path)))
+            place = os.path.abspath(os.path.expanduser(path))
+            inside = self._absolute(place) or self._absolute(os.path.realpath(place))
             if inside is not None:
                 return inside
         docid = _DOCID.fullmatch(reference)
@@ -188,7 +198,7 @@ class Library:
         found = self._visible(self._store.ending_with(path)) or self._by_name(path)
         if len(found) > 1:
             raise _ambiguous(reference, [document.file for document in found[:_CANDIDATES]])
-        return found[0] if found else None
+        return found[0] if found else self._linked(path)
 
     def _by_name(self, name: str) -> list[Document]:
         """Documents whose path ends with `name` in any case; where there are none, those with it as title."""
@@ -207,6 +217,16 @@ class Library:
             if f"/{document.file}".casefold().endswith(f"/{folded}")
         ]
         return ending or titles.get(folded, [])
+
+    def _linked(self, path: str) -> Document | None:
+        """The document that a symbolic link in a collection leads to; it is indexed under its own path."""
+        for collection, place in places_of(self._config, path):
+            root, real = os.path.realpath(collection.path), os.path.realpath(place)
+            if real.startswith(root.rstrip("/") + "/"):
+                document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
+                if document is not None:
+                    return document
+        return None
 
     def listing(self, target: str | None) -> list[Document]:
         """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
@@ -291,7 +311,10 @@ class Library:
         except AmbiguousReferenceError:
             return None
 
-    def _page(self, document: Document, from_line: int | None, max_lines: int | None) -> Page:
+    def _page(
+        self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
+    ) -> Page:
+        """Some lines of a document; `count` is what the reference says of `max_lines`, and wins over it."""
         text = self._store.texts([document.id]).get(document.id)
         if text is None:
             raise self._not_found(document.file)
@@ -302,10 +325,10 @@ class Library:
         start = from_line or 1
         if start > total:
             raise UsageError(f"{document.file} has {total} lines: there is no line {start}")
-        if start == 1 and max_lines is None:
-            return Page(document, context, text, 1, total, 0)
-        end = total if max_lines is None else min(total, start - 1 + max_lines)
-        return Page(document, context, "\n".join(lines[start - 1 : end]), start, total, total - end)
+        most = max_lines if count is None else count
+        end = total if most is None else min(total, start - 1 + most)
+        part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
+        return Page(document, context, part, start, total, total - end, count is not None)
 
     def _exact(self, path: str) -> Document | None:
         collection, _, rest = path.strip("/").partition("/")
@@ -337,19 +360,47 @@ class Library:
         )
 
     def _similar(self, reference: str) -> tuple[str, ...]:
-        """The three most similar display paths (Levenshtein, case-insensitive); nothing absurd."""
+        """The three most similar display paths, in upper or lower case; none whose name is another one."""
         from rapidfuzz import process
-        from rapidfuzz.distance import Levenshtein
+        from rapidfuzz.distance import OSA
 
-        wanted = (parse_uri(reference) if is_uri(reference) else reference).lower()
+        wanted = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
         files = [document.file for document in self._visible(self._store.listing())]
-        whole = "/" in wanted
-        # A bare name is compared with file names, a path with paths.
-        keys = [file.lower() if whole else file.rsplit("/", 1)[-1].lower() for file in files]
-        found = process.extract(
-            wanted, keys, scorer=Levenshtein.normalized_distance, limit=_SUGGESTIONS, score_cutoff=_ABSURD
+        names = [_stem(file.rpartition("/")[2].lower()) for file in files]
+        near = process.extract(
+            _stem(wanted.rpartition("/")[2]),
+            names,
+            scorer=OSA.normalized_distance,
+            score_cutoff=_NEAR,
+            limit=None,
         )
-        return tuple(files[index] for _, _, index in found)
+        # Of names alike, those in a folder like the one that was named come first.
+        segments = wanted.count("/") + 1
+
+        def distance(file: str) -> float:
+            return OSA.normalized_distance(wanted, "/".join(file.lower().split("/")[-segments:]))
+
+        return tuple(sorted((files[index] for _, _, index in near), key=distance)[:_SUGGESTIONS])
+
+
+def places_of(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
+    """Yield files by a display path, or by their path in a collection: collections with absolute paths.
+
+    Only what exists is yielded. Segments such as `..` name nothing.
+    """
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        return
+    name, _, rest = path.partition("/")
+    named = config.collections.get(name)
+    readings = [(named, rest)] if named is not None and rest else []
+    for collection, inside in (*readings, *((each, path) for each in config.collections.values())):
+        place = os.path.join(collection.path, inside)
+        if os.path.lexists(place):
+            yield collection, place
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name
 
 
 def _is_on_disk(path: str) -> bool:

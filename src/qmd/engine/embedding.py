@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from qmd.errors import BusyError, StoreError, TooManyError, UsageError
+from qmd.errors import AlreadyRunningError, StoreError, TooManyError, UsageError
 from qmd.models.base import CancelledError, Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
 from qmd.text import chunking
@@ -128,7 +128,9 @@ class Tally:
 
 @contextmanager
 def embedding_lock(location: str) -> Iterator[str]:
-    """Hold the right to embed for an index on this machine. Raises `BusyError` where another process has it.
+    """Hold the right to embed for an index on this machine.
+
+    Raises `AlreadyRunningError` if another process has it.
 
     Yields what the names of its workers begin with: what such a worker still holds, it held when it died.
     """
@@ -138,8 +140,8 @@ def embedding_lock(location: str) -> Iterator[str]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise BusyError(
-            "another 'qmd embed' is running for this index; this one leaves it to that",
+        raise AlreadyRunningError(
+            "another 'qmd embed' is running for this index",
             "wait for it to end; what it has done is kept in any case",
         ) from error
     except (OSError, NotImplementedError) as error:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep import CleanupReport
     from qmd.engine.views import Limits
     from qmd.engine.why.inquiry import Kind, Why
+    from qmd.engine.why.presence import Absence, Presence
     from qmd.models.base import Cancelled
     from qmd.models.bundle import BundledModel, ImportedModel
     from qmd.models.catalog import ModelCard
@@ -394,7 +395,7 @@ class Index:
 
         Where another model's vectors are there, they answer until every text has new ones.
 
-        Raises `BusyError` where another process is at it, `ModelError` where there is no embedder.
+        Raises `AlreadyRunningError` if another process is at it, `ModelError` if there is no embedder.
         """
         from qmd.engine import embedding, sending, sets
 
@@ -592,12 +593,29 @@ class Index:
         neither, and as the search does, but for `VectorIndexMissingError`, which is an answer.
         """
         from qmd.engine.why.inquiry import Inquiry
+
+        presence = self._presence()
+        return Inquiry(self._store, self.config, self.roles, presence, self.run).answer(
+            reference, kind, request
+        )
+
+    def absence(self, reference: str) -> Absence | None:
+        """Why a file on disk is not in the index; None if the reference names no such file.
+
+        `reference` is a path on disk, or what `get` would take if the file were indexed.
+        """
+        presence = self._presence()
+        try:
+            found = presence.find(reference)
+        except QmdError:  # neither a document nor a file
+            return None
+        return presence.absence(found) if isinstance(found, str) else None
+
+    def _presence(self) -> Presence:
         from qmd.engine.why.presence import Presence
 
-        config = self.config
         refused = {each.name: each.value for each in self.trust.unapproved({"path"})}
-        presence = Presence(self._store, config, self._library(), refused)
-        return Inquiry(self._store, config, self.roles, presence, self.run).answer(reference, kind, request)
+        return Presence(self._store, self.config, self._library(), refused)
 
     def evaluate(
         self, benchmark: benchmarking.Benchmark, on_progress: ways.OnProgress | None = None

@@ -108,7 +108,8 @@ class Trust:
 
 def skipped(permissions: Sequence[Permission]) -> str:
     """What is left out, in a line."""
-    return f"not approved, so skipped: {', '.join(map(_named, permissions))}; run 'qmd trust' to approve it"
+    named = ", ".join(map(_named, permissions))
+    return f"not approved, so skipped: {named}; 'qmd trust' approves it, without a terminal 'qmd trust --yes'"
 
 
 def _named(permission: Permission) -> str:

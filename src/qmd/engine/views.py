@@ -159,6 +159,10 @@ class View(Index):
         self._needs_all("ask about files on disk")
         return super().why(*args, **options)
 
+    def absence(self, *args: Any, **options: Any) -> Any:
+        self._needs_all("ask about files on disk")
+        return super().absence(*args, **options)
+
     def evaluate(self, *args: Any, **options: Any) -> Any:
         self._needs_all("read benchmarks from disk")
         return super().evaluate(*args, **options)

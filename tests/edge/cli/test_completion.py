@@ -19,31 +19,52 @@ BASH = shutil.which("bash")
 
 def offered(user: User, *words: str) -> list[str]:
     """What may stand in place of the last word."""
-    answer = user.run(
-        _QMD_COMPLETE="bash_complete", COMP_WORDS=" ".join(["qmd", *words]), COMP_CWORD=str(len(words))
-    )
+    answer = user.run(_QMD_COMPLETE="bash_complete", COMP_LINE=" ".join(["qmd", *words]), COMP_WORD=words[-1])
     assert (answer.returncode, answer.stderr) == (0, "")
     return [line.partition(",")[2] for line in answer.stdout.splitlines() if line]
 
 
 def test_commands_and_options_are_offered(user: User) -> None:
     assert offered(user, "vse") == ["vsearch"]
-    assert {"add", "list", "remove"} <= set(offered(user, "collection", "''"))
+    assert {"add", "list", "remove"} <= set(offered(user, "collection", ""))
     assert offered(user, "search", "--form") == ["--format"]
-    assert offered(user, "search", "--format", "''") == ["cli", "json", "csv", "md", "xml", "files"]
+    assert offered(user, "search", "--format", "") == ["cli", "json", "csv", "md", "xml", "files"]
     assert offered(user, "completion", "z") == ["zsh"]
 
 
 def test_collections_are_offered_where_one_is_wanted(reader: User) -> None:
-    assert offered(reader, "search", "-c", "''") == ["notes"]
+    assert offered(reader, "search", "-c", "") == ["notes"]
     assert offered(reader, "query", "x", "--collection", "no") == ["notes"]
     assert offered(reader, "search", "-c", "z") == []
-    assert offered(reader, "--index", "other", "search", "-c", "''") == []
+    assert offered(reader, "--index", "other", "search", "-c", "") == []
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query", "why x"])
+def test_completion_offers_authors_in_any_case(user: User, command: str) -> None:
+    (user.notes / "ann.md").write_text("---\nauthor: Ann Bee\n---\nherring\n", encoding="utf-8")
+    assert offered(user, *command.split(), "--author", "") == []
+    user.ok("collection", "add", str(user.notes))
+    assert offered(user, *command.split(), "--author", "an") == ["Ann Bee"]
+    assert offered(user, *command.split(), "--author", "z") == []
+
+
+def test_completion_offers_places_for_contexts(reader: User) -> None:
+    assert offered(reader, "context", "add", "") == ["qmd://notes/", "/"]
+    assert offered(reader, "context", "add", "'qmd://notes/2") == ["qmd://notes/2026/"]
+    assert offered(reader, "context", "add", "qmd://notes/", "") == []
+    assert set(offered(reader, "context", "rm", "")) == {"qmd://", "qmd://notes/2026"}
+    assert offered(reader, "get", "'qmd://notes/dep") == ["qmd://notes/deploy.md"]
+
+
+def test_completion_offers_commands_to_help(reader: User) -> None:
+    assert offered(reader, "help", "vse") == ["vsearch"]
+    assert {"add", "rm"} <= set(offered(reader, "help", "context", ""))
+    assert offered(reader, "help", "search", "") == offered(reader, "help", "nothing", "") == []
 
 
 @pytest.mark.parametrize("command", ["get", "multi-get", "ls"])
 def test_paths_are_offered_a_folder_at_a_time(reader: User, command: str) -> None:
-    assert offered(reader, command, "''") == ["notes/"]
+    assert offered(reader, command, "") == ["notes/"]
     top = {f"notes/{path.partition('/')[0]}{'/' if '/' in path else ''}" for path in FILES}
     assert set(offered(reader, command, "notes/")) == top
     assert offered(reader, command, r"notes/2026/old\ n") == ["notes/2026/old notes.md"]
@@ -55,10 +76,10 @@ def test_nothing_is_said_where_nothing_can_be_offered(user: User) -> None:
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     config.write_text("collections: [", encoding="utf-8")
-    assert offered(user, "search", "-c", "''") == []
+    assert offered(user, "search", "-c", "") == []
     assert offered(user, "get", "n") == []
     assert offered(user, "no-such-command", "--nothing") == []
-    assert "search" in offered(user, "--version", "''")
+    assert "search" in offered(user, "--version", "")
 
 
 @pytest.mark.parametrize(("shell", "mark"), [("zsh", "#compdef qmd"), ("fish", "complete --no-files")])
@@ -107,6 +128,8 @@ def test_a_bash_completes_and_quotes_what_is_typed(reader: User, tmp_path: Path)
         deploy = read_until(ours, "ready> ")
         os.write(ours, b"qmd get notes/2026/\t --from 3\n")
         old = read_until(ours, "ready> ")
+        os.write(ours, b"qmd ls qmd://no\t2026/\t --json\n")
+        address = read_until(ours, "ready> ")
         os.write(ours, b"exit\n")
         read_until(ours, None)
         assert shell.wait(60) == 0
@@ -114,6 +137,8 @@ def test_a_bash_completes_and_quotes_what_is_typed(reader: User, tmp_path: Path)
     assert '"file": "qmd://notes/deploy.md"' in deploy
     assert r"qmd get notes/2026/old\ notes.md" in old
     assert "The performance review of 2025" in old
+    assert r"qmd ls qmd://notes/2026/old\ notes.md " in address
+    assert '"file": "qmd://notes/2026/old notes.md"' in address
 
 
 def read_until(descriptor: int, mark: str | None) -> str:

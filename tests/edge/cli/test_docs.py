@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -44,6 +45,16 @@ def test_every_example_can_be_typed(line: str) -> None:
         assert found is not None, line
         command = found
     command.make_context("qmd", words)
+
+
+def test_the_systems_that_are_supported_are_stated() -> None:
+    # File locks and daemons need POSIX: there is no Windows build of the model's package either.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    systems = {each for each in project["classifiers"] if each.startswith("Operating System ::")}
+    assert systems == {"Operating System :: POSIX :: Linux", "Operating System :: MacOS"}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "Linux and macOS" in readme
+    assert "WSL" in readme
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))

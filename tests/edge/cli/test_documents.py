@@ -86,14 +86,23 @@ def rows(text: str) -> list[list[str]]:
     ],
     ids=str,
 )
-def test_lines_are_counted_from_one_and_a_cut_is_marked(reader: User, args: tuple[str, ...]) -> None:
+def test_get_prints_exactly_the_lines_that_were_asked_for(reader: User, args: tuple[str, ...]) -> None:
+    # The second of the two is empty.
     text = "Deploy with `make deploy`. The cache decides performance.\n"
-    assert reader.ok("get", *args) == f"{text}\n\n[... truncated 3 more lines]\n"
+    assert reader.ok("get", *args) == f"{text}\n"
+    assert json.loads(reader.ok("get", *args, "--json"))["body"] == text
+    assert reader.ok("get", *args, "--line-numbers") == f"3: {text}4: \n"
+    for name in ("csv", "md", "xml"):
+        assert "truncated" not in reader.ok("get", *args, "--format", name)
+
+
+def test_get_of_all_lines_by_number_is_the_whole_document(reader: User) -> None:
+    assert reader.ok("get", "deploy.md:1:7") == reader.ok("get", "deploy.md:1:99") == FILES["deploy.md"]
 
 
 def test_the_mark_of_a_cut_is_not_numbered(reader: User) -> None:
-    text = reader.ok("get", "deploy.md:5:1", "--line-numbers")
-    assert text == "5: ## Rollback\n\n[... truncated 2 more lines]\n"
+    text = reader.ok("multi-get", "it's.md", "-l", "1", "--line-numbers")
+    assert text.endswith("1: # Apostrophe\n\n[... truncated 2 more lines]\n")
 
 
 def test_the_last_lines_are_not_called_cut(reader: User) -> None:
@@ -122,6 +131,22 @@ def test_what_is_not_found_brings_similar_names(reader: User) -> None:
     assert len(names) <= 3
 
 
+@pytest.mark.parametrize(
+    "reference",
+    ["notes/drafts/plan.md", "drafts/plan.md:1", "qmd://notes/drafts/plan.md", "./drafts/plan.md"],
+)
+@pytest.mark.parametrize("command", ["get", "why"])
+def test_a_document_that_a_rule_keeps_out_is_named_as_such(user: User, command: str, reference: str) -> None:
+    (user.notes / "drafts").mkdir()
+    (user.notes / "drafts" / "plan.md").write_text("# Plan\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes), "--ignore", "drafts/**")
+    found = user.run(command, reference, *(["plan"] if command == "why" else []), cwd=user.notes)
+    told = found.stderr if command == "get" else found.stdout
+    assert found.returncode == (1 if command == "get" else 0)
+    assert "the collection 'notes' leaves it out: ignore glob 'drafts/**'" in told
+    assert "change 'ignore' of the collection 'notes' in index.yml" in told
+
+
 def test_a_document_as_json_is_one_object(reader: User) -> None:
     document = json.loads(reader.ok("get", "2026/old notes.md", "--json", "-l", "1"))
     assert document == {
@@ -131,7 +156,7 @@ def test_a_document_as_json_is_one_object(reader: User) -> None:
         "context": 'Everything\n\nNotes of "2026", dated',
         "line": 1,
         "total_lines": 3,
-        "body": "# Old\n\n[... truncated 2 more lines]",
+        "body": "# Old",
     }
 
 
@@ -151,7 +176,7 @@ def test_a_list_holds_names_with_commas_docids_and_lines(reader: User) -> None:
     docid = json.loads(reader.ok("get", "it's.md", "--json"))["docid"]
     found = json.loads(reader.ok("multi-get", f"deploy.md:5:1, lists, with, commas.md,{docid}", "--json"))
     assert [each["title"] for each in found] == ["Deploying the service", "Commas", "Apostrophe"]
-    assert found[0]["body"] == "## Rollback\n\n[... truncated 2 more lines]"
+    assert found[0]["body"] == "## Rollback"
 
 
 def test_names_that_the_shell_has_spread_out_are_a_list(reader: User) -> None:

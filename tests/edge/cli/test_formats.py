@@ -12,7 +12,8 @@ from types import MappingProxyType
 import pytest
 
 from qmd.cli.render.cli import percent
-from qmd.cli.render.formats import render_hits
+from qmd.cli.render.formats import render_hits, render_listing
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View, address
 from qmd.types import Hit, Snippet
 from tests.users import User
@@ -70,6 +71,18 @@ def test_csv_reads_back_as_it_was() -> None:
     assert second[2:] == [address(NASTY.file), NASTY.title, NASTY.context, "7", NASTY.snippet.text]
 
 
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(first: str) -> None:
+    text = f"{first}1+cmd|' /C calc'!A0"
+    hit = replace(HIT, title=text, context=text, snippet=Snippet(text, 1, 1))
+    _, row = csv.reader(io.StringIO(render_hits("csv", [hit], View()), newline=""))
+    assert row[3:] == [f"'{text}", f"'{text}", "7", f"'{text}"]
+    listing = Listing("things", "thing", (Column("name"), Column("number")), [{"name": text, "number": -1}])
+    _, row = csv.reader(io.StringIO(render_listing("csv", listing, View()), newline=""))
+    assert row == [f"'{text}", "-1"]
+    assert json.loads(render_hits("json", [hit], View()))[0]["title"] == text
+
+
 def test_xml_is_well_formed_whatever_is_in_it() -> None:
     root = ElementTree.fromstring(render_hits("xml", [HIT, NASTY], View()))
     assert root.tag == "results"
@@ -123,10 +136,19 @@ def test_line_numbers_begin_where_the_text_does(name: str) -> None:
     assert ("6: one" in text) == (name != "files")
 
 
-def test_the_terminal_gets_no_control_characters_from_documents() -> None:
-    text = render_hits("cli", [NASTY], View())
+@pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
+def test_control_characters_are_escapes_on_a_terminal(name: str) -> None:
+    text = render_hits(name, [NASTY], View(terminal=True))
     assert not any(ord(char) < 32 and char not in "\n\t" for char in text)
-    assert text.splitlines()[0] == 'notes/a, "b"\ufffd<c> & 100%20.md:7 #abc123'
+    assert ("\\u001b[0m" in text) == (name not in ("xml", "files"))
+    if name == "json":
+        assert json.loads(text) == json.loads(render_hits(name, [NASTY], View()))
+
+
+def test_a_name_with_a_line_break_is_one_line_in_a_pipe_too() -> None:
+    text = render_hits("cli", [NASTY], View())
+    assert text.splitlines()[0] == 'notes/a, "b"\\u000a<c> & 100%20.md:7 #abc123'
+    assert NASTY.snippet.text in text
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,20 @@ def commands(
 ALL = list(commands(app))
 
 
+@pytest.mark.parametrize("line", ["", "search", "collection", "collection add", "deep-search"])
+def test_help_shows_the_help_of_a_command(user: User, line: str) -> None:
+    name = {"deep-search": "query"}.get(line, line)
+    shown = user.ok("help", *line.split())
+    assert shown.replace("qmd deep-search", "qmd query") == user.ok(*name.split(), "--help")
+
+
+def test_help_of_an_unknown_command_suggests_the_nearest(user: User) -> None:
+    result = user.invoke("help", "collection", "ad")
+    assert result.exit_code == 2
+    assert "no such command 'ad'. Did you mean 'add'?" in result.stderr
+    assert "'qmd get' has no commands of its own" in user.invoke("help", "get", "x").stderr
+
+
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
 def test_every_command_says_what_it_does_and_gives_an_example(command: click.Command) -> None:
     help = command.help or ""

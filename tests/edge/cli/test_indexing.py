@@ -105,9 +105,30 @@ def test_a_second_embed_says_so_and_leaves(owner: User) -> None:
     location = str(owner.home / "cache" / "qmd" / "index.sqlite")
     with embedding_lock(location):
         found = owner.run("embed")
-    assert found.returncode == 0
-    assert found.stdout == ""
-    assert "another 'qmd embed' is running" in found.stderr
+        quiet = owner.run("embed", "-q")
+    assert (found.returncode, found.stdout) == (0, "")
+    assert found.stderr == (
+        "note: another 'qmd embed' is running for this index: this one leaves it to that\n"
+    )
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:
+    work = "qmd --index work"
+    assert (
+        user.ok("ls", "--index", "work") == f"No collections yet. Add one with: {work} collection add PATH\n"
+    )
+    assert (
+        f"add one with '{work} collection add PATH'" in user.invoke("--index", "work", "search", "x").stderr
+    )
+    added = user.ok("collection", "add", str(user.notes), "--index", "work")
+    assert f"  {work} embed " in added
+    assert f'  {work} search "..." -c notes ' in added
+    assert f"run '{work} embed'" in user.ok("status", "--index", "work")
+    assert f"Run '{work} embed' first" in user.invoke("vsearch", "rollback", "--index", "work").stderr
+    assert f"see '{work} ls'" in user.invoke("get", "qqqqqqqq", "--index", "work").stderr
+    # The name of no other program, and of no document, is changed.
+    assert "--index" not in user.invoke("get", "qmd embedded", "--index", "work").stderr.splitlines()[0]
 
 
 def test_the_state_is_told_to_people(owner: User) -> None:

@@ -163,7 +163,8 @@ def test_what_is_not_approved_is_skipped_with_one_line_that_names_it(checkout: C
     assert found.stdout == "docs: 1 new\n"
     assert found.stderr == (
         "note: not approved, so skipped: the update command of 'docs', "
-        "'other', which is outside the project, the embed model 'some-model'; run 'qmd trust' to approve it\n"
+        "'other', which is outside the project, the embed model 'some-model'; "
+        "'qmd trust' approves it, without a terminal 'qmd trust --yes'\n"
     )
     assert not (checkout.folder / "made.md").exists()
     found = checkout.run("search", "herring", "--format", "files")

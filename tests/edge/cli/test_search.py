@@ -15,6 +15,12 @@ def hits(user: User, *args: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_all_results_are_shown_whatever_n_says(reader: User) -> None:
+    every = reader.ok("search", "performance", "--all", "--files")
+    assert len(every.splitlines()) > 1
+    assert reader.ok("search", "performance", "--all", "-n", "1", "--files") == every
+
+
 def test_the_terminal_format_is_path_title_context_score_and_snippet(reader: User) -> None:
     hit = hits(reader, "review", "led")[0]
     assert reader.ok("search", "review", "led") == (

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd.cli.options import FORMATS
 from qmd.cli.render.formats import render_listing
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
@@ -19,6 +20,9 @@ from qmd.cli.show import editor_address
 from qmd.cli.sizes import counted, duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
 from tests.users import FILES, User
+
+#: One of each kind that a terminal must not get: C0, C1, a line separator, an override and an isolate.
+EVIL = "\x1b\x07\x9b\x7f\u2028\u202e\u2066"
 
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
@@ -96,10 +100,7 @@ def test_the_editor_can_be_chosen_and_links_can_be_left_out(user: User) -> None:
 def test_no_colour_is_used_where_none_is_wanted(reader: User) -> None:
     for args in (["search", "rollback"], ["get", "deploy.md"], ["multi-get", "2026/*"], ["get", "nope"]):
         seen = on_terminal(reader, *args, NO_COLOR="1")
-        assert "\x1b[" not in seen
-        # A link has no colour.
-        assert bool(links(seen)) == (args != ["get", "nope"])
-        assert "\x1b" not in on_terminal(reader, *args, NO_COLOR="1", QMD_EDITOR_URI="none")
+        assert "\x1b" not in seen
 
 
 def test_a_dumb_terminal_gets_text_alone(reader: User) -> None:
@@ -165,19 +166,38 @@ def test_a_document_on_a_terminal_stands_under_its_name(reader: User) -> None:
 
 def test_documents_cannot_steer_the_terminal(user: User) -> None:
     (user.notes / "evil.md").write_text(
-        "# Evil \x1b]0;title\x07\n\n\x1b[2J herring \x9b5m\n", encoding="utf-8"
+        "# Evil \x1b]0;title\x07\n\n\x1b[2J herring \x9b5m \u202ertl\u2066\n", encoding="utf-8"
     )
     user.ok("collection", "add", str(user.notes))
-    for args in (["search", "herring"], ["get", "evil.md"], ["multi-get", "evil.md"]):
-        seen = plain(on_terminal(user, *args, NO_COLOR="1"))
-        assert not set(seen) & set("\x1b\x07\x9b")
-    assert "\x1b[2J" in user.run("get", "evil.md").stdout
+    commands = [["search", "herring"], ["get", "evil.md"], ["multi-get", "evil.md"]]
+    formats = [["--format", name] for name in FORMATS]
+    for args in (command + name for command in commands for name in formats):
+        seen = on_terminal(user, *args, NO_COLOR="1")
+        assert not set(seen) & set(EVIL), args
+        # XML has no such characters at all, and `files` has no texts.
+        assert args[-1] in ("xml", "files") or "\\u001b]0;title\\u0007" in seen, args
+    assert "\\u001b[2J herring \\u009b5m \\u202ertl\\u2066" in on_terminal(user, "get", "evil.md")
+    assert "\\u202e" in on_terminal(user, "search", "herring", "--xml")
+
+
+def test_a_pipe_gets_the_bytes_of_documents(user: User) -> None:
+    text = f"# Evil\n\nherring {EVIL} and words enough to pass for a text, which controls alone do not\n"
+    (user.notes / "evil.md").write_text(text, encoding="utf-8")
+    (user.notes / "\x1b[5m.md").write_text("# haddock\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    assert user.run("get", "evil.md").stdout == text
+    for name in ("cli", "csv", "md"):
+        assert EVIL in user.run("search", "herring", "--format", name).stdout
+    assert EVIL in json.loads(user.run("search", "herring", "--json").stdout)[0]["snippet"]
+    for name in ("cli", "csv", "md", "files"):
+        assert "notes/\x1b[5m.md" in user.run("search", "haddock", "--format", name).stdout
+    assert "notes/\x1b[5m.md" in user.run("ls", "notes").stdout
 
 
 def test_a_configuration_cannot_steer_the_terminal(reader: User) -> None:
     seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="x://\x1b]0;title\x07\n{path}")
     assert not set(plain(seen)) & set("\x1b\x07")
-    assert links(seen)[0].startswith("x://\ufffd]0;title\ufffd\ufffd/")
+    assert links(seen)[0].startswith("x://\\u001b]0;title\\u0007\\u000a/")
 
 
 def test_new_texts_are_hinted_at_on_a_terminal_only(user: User) -> None:

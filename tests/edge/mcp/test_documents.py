@@ -130,7 +130,7 @@ def test_a_line_past_the_end_is_an_error(agent: Agent) -> None:
 def test_what_is_not_found_is_answered_with_what_is_similar(agent: Agent) -> None:
     assert agent.failure("get", file="notes/meting.md") == (
         "Document not found: notes/meting.md\n\n"
-        "Did you mean one of these?\n  - notes/meeting.md\n  - notes/big.md\n  - notes/2025/ meeting.md"
+        "Did you mean one of these?\n  - notes/meeting.md\n  - notes/2025/ meeting.md"
     )
     assert agent.failure("get", file="0123456789") == "Document not found: 0123456789"
 

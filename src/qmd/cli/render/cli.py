@@ -47,7 +47,10 @@ def listing(found: Listing, view: View) -> str:
         return found.nothing + "\n"
     shown = [column for column in found.columns if column.for_people]
     cells = [
-        tuple(clean_name(one_line(column.for_person(row[column.name]))) for column in shown)
+        tuple(
+            clean_name(one_line(column.for_person(row[column.name])), terminal=view.terminal)
+            for column in shown
+        )
         for row in found.rows
     ]
     headings = tuple(column.heading for column in shown)
@@ -78,7 +81,7 @@ def _hit(hit: Hit, view: View) -> str:
     colour = GREEN if value > _GOOD else YELLOW if value > _FAIR else DIM
     lines = [
         _place(hit, view, line=hit.line, shown=True),
-        *labelled("Title: ", one_line(hit.title), view, BOLD),
+        *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_context(hit.context, view),
         f"Score: {style(f'{value}%', view, colour)}",
     ]
@@ -96,7 +99,7 @@ def _hit(hit: Hit, view: View) -> str:
 
 def _context(context: str | None, view: View) -> list[str]:
     # General to specific, each on a line of its own.
-    texts = [one_line(line) for line in (context or "").split("\n") if line.strip()]
+    texts = [one_line(line, terminal=view.terminal) for line in (context or "").split("\n") if line.strip()]
     return [
         line
         for at, text in enumerate(texts)
@@ -106,7 +109,7 @@ def _context(context: str | None, view: View) -> list[str]:
 
 def _place(item: Hit | Document, view: View, *, line: int, gap: str = " ", shown: bool = False) -> str:
     """A path, with the line where `shown`, that opens an editor there; and the docid where that says more."""
-    place = style(clean_name(view.file(item)), view, BOLD, MAGENTA)
+    place = style(clean_name(view.file(item), terminal=view.terminal), view, BOLD, MAGENTA)
     place = linked(place + style(f":{line}", view, DIM) if shown else place, item, line, view)
     docid = view.docid(item)
     return place if docid is None else f"{place}{gap}{style(docid, view, DIM)}"
@@ -127,4 +130,4 @@ def _item(item: Page | Skipped, view: View) -> str:
         return f"{top}[SKIPPED: {skipped_because(item)}]\n"
     context = "\n".join(_context(item.context, view))
     text = view.page(item).rstrip("\n")
-    return top + (f"{context}\n\n" if context else "") + (clean(text) if view.terminal else text) + "\n"
+    return top + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qmd.cli.render.rows import for_program
 from qmd.cli.render.view import View, skipped_because
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from qmd.types import Document, Hit
 
 _SPECIAL = frozenset(',"\n\r')
+#: A spreadsheet takes a text that begins with one of these for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def hits(found: Sequence[Hit], view: View) -> str:
@@ -61,11 +63,14 @@ def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 def listing(found: Listing, view: View) -> str:
     names = [column.name for column in found.columns]
-    return _row(names) + "".join(_row([for_program(row[name]) for name in names]) for row in found.rows)
+    return _row(names) + "".join(_row([row[name] for name in names]) for row in found.rows)
 
 
 def names_of_listing(found: Listing, view: View) -> str:
-    return "".join(_row([one_line(for_program(row[name])) for name in found.named_by]) for row in found.rows)
+    return "".join(
+        ",".join(cell(one_line(for_program(row[name]), terminal=False)) for name in found.named_by) + "\n"
+        for row in found.rows
+    )
 
 
 def cell(text: str) -> str:
@@ -82,12 +87,18 @@ def _docid(item: Hit | Document, view: View) -> str:
 
 def _context(context: str | None) -> str:
     # Always quoted, and on one line: a line is a document.
-    return f",{_quoted(one_line(context))}" if context else ""
+    return f",{_quoted(one_line(context, terminal=False))}" if context else ""
 
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _row(cells: Sequence[str]) -> str:
-    return ",".join(map(cell, cells)) + "\n"
+def _row(values: Sequence[Any]) -> str:
+    return ",".join(cell(_guarded(value)) for value in values) + "\n"
+
+
+def _guarded(value: Any) -> str:
+    """Return a value as text that no spreadsheet takes for a formula; numbers stay numbers."""
+    text = for_program(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qmd.cli.terminal import columns
+from qmd.cli.terminal import columns, one_line
 
 if TYPE_CHECKING:
     from qmd.types import Stage
@@ -48,7 +48,7 @@ def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 def _share(share: Mapping[str, Any]) -> tuple[str, ...]:
     weight, gives = f"{share['weight']:.3g}", f"{share['contribution']:.4f}"
-    return share["list"], str(share["rank"]), f"{share['score']:.3f}", weight, gives
+    return one_line(share["list"]), str(share["rank"]), f"{share['score']:.3f}", weight, gives
 
 
 def _fused(fused: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -75,7 +75,7 @@ def stages(found: Sequence[Stage]) -> str:
             stage.stage,
             stage.status.replace("_", " "),
             "" if stage.milliseconds is None else f"{stage.milliseconds:.1f} ms",
-            stage.reason or "",
+            one_line(stage.reason or ""),
         )
         for stage in found
     ]

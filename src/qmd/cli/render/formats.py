@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from qmd.cli.terminal import clean
+
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
@@ -25,21 +27,21 @@ _FORMATS = {
 
 def render_hits(name: str, found: Sequence[Hit], view: View) -> str:
     """Results in a format."""
-    module, function, _, _ = _FORMATS[name]
-    return cast(str, getattr(_load(module), function)(found, view))
+    return _render(name, 1, found, view)
 
 
 def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
     """Documents in a format."""
-    module, _, function, _ = _FORMATS[name]
-    return cast(str, getattr(_load(module), function)(items, view))
+    return _render(name, 2, items, view)
 
 
 def render_listing(name: str, listing: Listing, view: View) -> str:
     """Rows of named columns in a format."""
-    module, _, _, function = _FORMATS[name]
-    return cast(str, getattr(_load(module), function)(listing, view))
+    return _render(name, 3, listing, view)
 
 
-def _load(module: str) -> object:
-    return import_module(f"qmd.cli.render.{module}")
+def _render(name: str, function: int, shown: object, view: View) -> str:
+    module = import_module(f"qmd.cli.render.{_FORMATS[name][0]}")
+    text = cast(str, getattr(module, _FORMATS[name][function])(shown, view))
+    # `cli` has styles of its own, and has escaped what it puts them around.
+    return text if name == "cli" else clean(text, terminal=view.terminal)

@@ -38,7 +38,7 @@ def listing(found: Listing, view: View) -> str:
 
 
 def _cell(text: str) -> str:
-    return one_line(text).replace("\\", "\\\\").replace("|", "\\|")
+    return one_line(text, terminal=False).replace("\\", "\\\\").replace("|", "\\|")
 
 
 def _item(item: Page | Skipped, view: View) -> str:
@@ -53,9 +53,9 @@ def _item(item: Page | Skipped, view: View) -> str:
 
 
 def _section(title: str, file: str, docid: str | None, context: str | None, text: str) -> str:
-    lines = ["---", f"# {one_line(title)}", f"**file:** {one_line(file)}"]
+    lines = ["---", f"# {one_line(title, terminal=False)}", f"**file:** {one_line(file, terminal=False)}"]
     if docid is not None:
         lines.append(f"**docid:** {docid}")
     if context:
-        lines.append(f"**context:** {one_line(context)}")
+        lines.append(f"**context:** {one_line(context, terminal=False)}")
     return "\n".join([*lines, "", text.rstrip("\n"), ""])

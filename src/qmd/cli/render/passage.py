@@ -14,8 +14,8 @@ _TAB = 4
 
 def passage(text: str, first_line: int, view: View) -> str:
     """A text whose first line is the file's `first_line`."""
-    # Programs get positions that are the file's; on a terminal a tab must have a width that is known.
-    text = clean(text).expandtabs(_TAB) if view.terminal else clean(text)
+    # Programs get the document's own characters; on a terminal a tab must have a width that is known.
+    text = clean(text).expandtabs(_TAB) if view.terminal else text
     marks = view.highlights(text) if view.highlights is not None else []
     shown: list[str] = []
     at = 0

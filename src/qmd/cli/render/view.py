@@ -51,6 +51,7 @@ class Disk:
 class View:
     """How to show things. `disk` is given where paths on disk are wanted in place of addresses and docids.
 
+    `exact` leaves out the line that says how much of a document was cut: those lines alone were asked for.
     `terminal` says whether a person reads it; `width`, `colours`, `highlights` and `editor` (the address of a
     file at a line) are that terminal's.
     """
@@ -59,6 +60,7 @@ class View:
     line_numbers: bool = False
     explain: bool = False
     disk: Disk | None = None
+    exact: bool = False
     terminal: bool = False
     width: int = 80
     colours: bool = False
@@ -87,11 +89,12 @@ class View:
         return self.numbered(hit.snippet.text, hit.snippet.first_line)
 
     def page(self, page: Page) -> str:
-        """A page's text, numbered where wanted, and the line that says how much was cut."""
+        """A page's text, numbered where wanted; and how much was cut, unless the cut was asked for."""
         text = page.text
         if self.line_numbers:
-            text = self.numbered(text.removesuffix("\n"), page.first_line)
-        return text + cut_mark(page)
+            # The line feed at the end of a whole document begins no line; a part ends without one.
+            text = self.numbered(text.removesuffix("\n") if page.whole else text, page.first_line)
+        return text if self.exact or page.counted else text + cut_mark(page)
 
     def numbered(self, text: str, first_line: int) -> str:
         if not self.line_numbers:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from shlex import quote
 
 from qmd.config.names import nfc
-from qmd.engine.documents import Library
+from qmd.engine.documents import Library, places_of
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.rules import is_inside
 from qmd.sources.single import source_at
 from qmd.store.base import Store
-from qmd.text.uris import is_uri, split_location
+from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Document
 
 
@@ -59,7 +59,10 @@ class Presence:
                 raise UsageError(f"{reference} is a folder", "name a file in it") from None
             if on_disk:
                 return place
-            raise
+            below = self._below(reference)
+            if below is None:
+                raise
+            return below
         # The end of another document's path is a poorer reading than the file of that very name.
         return place if on_disk and not os.path.isdir(place) and document.file != reference else document
 
@@ -90,6 +93,17 @@ class Presence:
         if source.zeros:
             return [f"the file has {source.zeros:,} NUL byte(s), which are indexed as spaces"]
         return []
+
+    def _below(self, reference: str) -> str | None:
+        """The absolute path of a file that this reference would name if the file were indexed."""
+        path = parse_uri(reference) if is_uri(reference) else reference
+        found = (
+            place
+            for spelling in dict.fromkeys((path, split_location(path)[0]))
+            for _, place in places_of(self._config, spelling)
+            if not os.path.isdir(place)
+        )
+        return next(found, None)
 
     def _resolve(self, reference: str) -> Document:
         """As `get` reads it: lines after the path are left aside."""
