@@ -195,10 +195,20 @@ class Library:
                 return found[0]
         if not path.strip("/"):
             return None
-        found = self._visible(self._store.ending_with(path)) or self._by_name(path)
+        found = self._visible(self._store.ending_with(path)) or self._linked(path) or self._by_name(path)
         if len(found) > 1:
             raise _ambiguous(reference, [document.file for document in found[:_CANDIDATES]])
-        return found[0] if found else self._linked(path)
+        return found[0] if found else None
+
+    def _linked(self, path: str) -> list[Document]:
+        """The document that a symbolic link in a collection leads to; it is indexed under its own path."""
+        for collection, place in places_of(self._config, path):
+            root, real = os.path.realpath(collection.path), os.path.realpath(place)
+            if real.startswith(root.rstrip("/") + "/"):
+                document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
+                if document is not None:
+                    return [document]
+        return []
 
     def _by_name(self, name: str) -> list[Document]:
         """Documents whose path ends with `name` in any case; where there are none, those with it as title."""
@@ -217,16 +227,6 @@ class Library:
             if f"/{document.file}".casefold().endswith(f"/{folded}")
         ]
         return ending or titles.get(folded, [])
-
-    def _linked(self, path: str) -> Document | None:
-        """The document that a symbolic link in a collection leads to; it is indexed under its own path."""
-        for collection, place in places_of(self._config, path):
-            root, real = os.path.realpath(collection.path), os.path.realpath(place)
-            if real.startswith(root.rstrip("/") + "/"):
-                document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
-                if document is not None:
-                    return document
-        return None
 
     def listing(self, target: str | None) -> list[Document]:
         """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
