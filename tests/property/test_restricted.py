@@ -180,7 +180,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Sto
             opened.callback(store.close)
             store.sync(config(*names))
             for name in names:
-                store.apply(name, [changed(path, text) for path, text in files[name].items()], [], [])
+                store.apply(name, [changed(path, text) for path, text in files[name].items()], [])
             store.refresh_statistics(force=True)
             stores.append(store)
         yield stores[0], stores[1]
@@ -235,8 +235,8 @@ def test_hidden_documents_change_no_statistics(large: tuple[Store, Store]) -> No
     whole, _ = large
     within = Scope(("c",), population=("c",))
     before = whole.lexical(parse("w1"), within, 5)
-    whole.apply("d", [changed("new.md", "w1 w1 w1")], [], [])
+    whole.apply("d", [changed("new.md", "w1 w1 w1")], [])
     assert whole.lexical(parse("w1"), within, 5) == before
-    whole.apply("c", [changed("new.md", "nothing of it")], [], [])
+    whole.apply("c", [changed("new.md", "nothing of it")], [])
     assert whole.lexical(parse("w1"), within, 5).idf != before.idf
     assert Counter(whole.manifest("c"))["new.md"]

@@ -187,7 +187,7 @@ def test_sync_with_another_configuration_drops_documents_only_if_told(store: Sto
     store.sync(other, drop=True)
     assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 0, "c": 0}
     # Nothing is lost by this one, so the index is its own from now on.
-    store.apply("b", [changed("x.md", "in b")], [], [])
+    store.apply("b", [changed("x.md", "in b")], [])
     store.sync(replace(config("b", digest="3"), path="/e/index.yml"))
     store.sync(replace(config("c", digest="4"), path="/e/index.yml"))
     assert list(store.listing()) == []
@@ -308,10 +308,10 @@ def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -
     store.sync(config("a", "b", "c"))
     oracle.sync(config("a", "c"))
     halves = [dict(list(short.items())[at::2]) for at in (0, 1)]
-    store.apply("b", [changed(path, text) for path, text in hidden.items()], [], [])
+    store.apply("b", [changed(path, text) for path, text in hidden.items()], [])
     for each in (store, oracle):
         for name, texts in zip("ac", halves, strict=True):
-            each.apply(name, [changed(path, text) for path, text in texts.items()], [], [])
+            each.apply(name, [changed(path, text) for path, text in texts.items()], [])
         each.refresh_statistics()
         embed(each, scope=everything("a", "b", "c"))
     for query in (*QUERIES, "performanc* call", "deploye*", "performancx12*"):
@@ -335,14 +335,14 @@ def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -
 
 def test_population_that_changes_is_counted_anew(store: Store) -> None:
     fill(store)
-    store.apply("b", [changed("x.md", "deploy")], [], [])
+    store.apply("b", [changed("x.md", "deploy")], [])
     scope = Scope(("a",), population=("a",))
     before = store.lexical(parse("deploy"), scope, 5)
-    store.apply("b", [changed("y.md", "deploy deploy")], [], [])
+    store.apply("b", [changed("y.md", "deploy deploy")], [])
     assert store.lexical(parse("deploy"), scope, 5) == before
     store.refresh_statistics()
     assert store.lexical(parse("deploy"), scope, 5) == before
-    store.apply("a", [changed("y.md", "deploy deploy")], [], [])
+    store.apply("a", [changed("y.md", "deploy deploy")], [])
     assert store.lexical(parse("deploy"), scope, 5).idf != before.idf
 
 
@@ -433,7 +433,7 @@ def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store
     store.add_vectors(made, [part(chunks - 40, chunks - 20), part(3, 9)])
     assert state() == (chunks - 40, 41, 41)
     # Another document with the same text has as much of it.
-    store.apply("b", [changed("copy.md", long.text)], [], [])
+    store.apply("b", [changed("copy.md", long.text)], [])
     assert dense_rows(store, last, everything("b"), 5)[0][1] == "b/copy.md"
     store.add_vectors(made, [part(0, chunks - 40)])
     assert store.pending_count(EMBEDDER, everything()) == 0
