@@ -28,7 +28,7 @@ import numpy as np
 
 from common import EvalCollection, median, read_collection, table, write_json
 from qmd.config.settings import Settings
-from qmd.engine.embedding import cut
+from qmd.engine.embedding.batches import cut
 from qmd.models.base import Embedder
 from qmd.models.registry import load_embedder
 

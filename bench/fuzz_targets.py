@@ -204,7 +204,7 @@ def _parsing() -> Iterator[Check]:
 
     from qmd.store.sqlite.lexical import expression
     from qmd.text import tokens
-    from qmd.text.marking import Marker
+    from qmd.text.highlight import Highlighter
     from qmd.text.query import longer_words, parse, parse_document
 
     db = apsw.Connection(":memory:")
@@ -216,7 +216,7 @@ def _parsing() -> Iterator[Check]:
         longer = [term for term in map(longer_words, query.terms) if term is not None]
         for term in (*query.terms, *query.negative, *longer):
             db.execute("SELECT count(*) FROM f WHERE f MATCH ?", (expression(term),)).fetchall()
-        marker = Marker(query.terms)
+        marker = Highlighter(query.terms)
         every = [(*span, weight) for span in tokens.spans(document) if (weight := marker.weight(span[2]))]
         assert marker.find(document) == sorted(every)
         try:
@@ -384,7 +384,7 @@ def _calling() -> Iterator[Check]:
     from mcp_types import CallToolResult
 
     import qmd
-    from qmd.mcp.results import error_text, failure
+    from qmd.api.results import error_text, failure
     from qmd.mcp.tools import TOOLS
 
     with tempfile.TemporaryDirectory() as folder:

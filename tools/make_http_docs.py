@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from qmd.http.api_docs import describe
 from qmd.http.app import api
-from qmd.http.pages import describe
-from qmd.server.resident import Resident
+from qmd.server.index_host import IndexHost
 
 PAGE = Path(__file__).parent.parent / "docs" / "http.md"
 MARK = "<!-- From here on: tools/make_http_docs.py -->\n"
@@ -50,7 +50,7 @@ def page() -> str:
     """The whole page, with what is written by hand as it is."""
     written, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     assert mark, f"{PAGE} has no mark"
-    return written + mark + "\n" + "\n".join(endpoints(describe(api(Resident(_nothing), {}))))
+    return written + mark + "\n" + "\n".join(endpoints(describe(api(IndexHost(_nothing), {}))))
 
 
 def endpoints(document: Schema) -> Iterator[str]:

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from qmd.engine.archive.archive import Archive, AuthorPosts, Match, Matches, PostText
-    from qmd.engine.archive.place import open_archive
+    from qmd.engine.archive.opening import open_archive
     from qmd.engine.archive.posts import Post, Section
     from qmd.engine.doctor import Finding
-    from qmd.engine.documents import Page, Pages, Skipped
-    from qmd.engine.embedding import EmbedProgress, EmbedReport
+    from qmd.engine.documents.library import Page, Pages, Skipped
+    from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
     from qmd.engine.evaluation.benchmarking import Benchmark
-    from qmd.engine.evaluation.ways import Evaluation
+    from qmd.engine.evaluation.modes import Evaluation
+    from qmd.engine.explain.explainer import Why
     from qmd.engine.index import Index, open_index
-    from qmd.engine.indexing import ScanReport
-    from qmd.engine.models import ModelUse
+    from qmd.engine.indexing.scan import ScanReport
+    from qmd.engine.models.usage import ModelUse
     from qmd.engine.requests import SearchRequest
-    from qmd.engine.status import CollectionStatus, Status
-    from qmd.engine.upkeep import CleanupReport
-    from qmd.engine.why.inquiry import Why
+    from qmd.engine.upkeep.cleanup import CleanupReport
+    from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.errors import (
         AlreadyRunningError,
         AmbiguousReferenceError,
@@ -69,20 +69,20 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "qmd.engine.archive.archive": ("Archive", "AuthorPosts", "Match", "Matches", "PostText"),
-    "qmd.engine.archive.place": ("open_archive",),
+    "qmd.engine.archive.opening": ("open_archive",),
     "qmd.engine.archive.posts": ("Post", "Section"),
-    "qmd.engine.documents": ("Page", "Pages", "Skipped"),
+    "qmd.engine.documents.library": ("Page", "Pages", "Skipped"),
     "qmd.engine.doctor": ("Finding",),
-    "qmd.engine.embedding": ("EmbedProgress", "EmbedReport"),
+    "qmd.engine.embedding.batches": ("EmbedProgress", "EmbedReport"),
     "qmd.engine.evaluation.benchmarking": ("Benchmark",),
-    "qmd.engine.evaluation.ways": ("Evaluation",),
+    "qmd.engine.evaluation.modes": ("Evaluation",),
     "qmd.engine.index": ("Index", "open_index"),
-    "qmd.engine.indexing": ("ScanReport",),
-    "qmd.engine.models": ("ModelUse",),
+    "qmd.engine.indexing.scan": ("ScanReport",),
+    "qmd.engine.models.usage": ("ModelUse",),
     "qmd.engine.requests": ("SearchRequest",),
-    "qmd.engine.status": ("CollectionStatus", "Status"),
-    "qmd.engine.upkeep": ("CleanupReport",),
-    "qmd.engine.why.inquiry": ("Why",),
+    "qmd.engine.upkeep.status": ("CollectionStatus", "Status"),
+    "qmd.engine.upkeep.cleanup": ("CleanupReport",),
+    "qmd.engine.explain.explainer": ("Why",),
     "qmd.errors": (
         "AlreadyRunningError",
         "AmbiguousReferenceError",

@@ -41,8 +41,14 @@ HEAVY = {
 }
 #: Of our own: what embedding, reading files and looking after an index take.
 OTHER_WORK = (
-    *("qmd.models.e5", "qmd.engine.indexing", "qmd.sources.read", "qmd.text.chunking", "qmd.text.markdown"),
-    *("qmd.store.sqlite.backup", "qmd.store.sqlite.faults"),
+    *(
+        "qmd.models.e5",
+        "qmd.engine.indexing.scan",
+        "qmd.sources.read",
+        "qmd.text.chunking",
+        "qmd.text.markdown",
+    ),
+    *("qmd.store.sqlite.backup", "qmd.store.sqlite.integrity"),
 )
 #: The command ends its process itself: here it is let back, to be asked what it imported.
 _CODE = """

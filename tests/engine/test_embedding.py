@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import qmd
-from qmd.engine.embedding import BATCH_CHUNKS, Share, Tally
+from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally
 from tests.conftest import Notes
 
 LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(130))

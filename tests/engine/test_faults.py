@@ -153,7 +153,7 @@ def test_four_updates_at_once_lose_nothing(tmp_path: Path, environ: dict[str, st
 
 
 def test_a_second_embed_says_so_and_leaves(index: qmd.Index, environ: dict[str, str], notes: Notes) -> None:
-    from qmd.engine.embedding import embedding_lock
+    from qmd.engine.embedding.batches import embedding_lock
 
     index.add_collection(str(notes({"a.md": "alpha"})), "notes")
     with embedding_lock(index.locations.index), pytest.raises(qmd.AlreadyRunningError, match="another"):

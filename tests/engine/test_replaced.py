@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import qmd
-from qmd.engine.backup import restore
+from qmd.engine.upkeep.backup import restore
 from tests.conftest import Notes
 
 Restore = Callable[[str], object]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import qmd
+from qmd.engine.access.restricted import RestrictedIndex
 from qmd.engine.requests import SearchRequest
-from qmd.engine.views import View
 from qmd.models.catalog import CARDS
 from tests.conftest import Notes
 
@@ -173,5 +173,5 @@ def test_limits_can_only_be_narrowed(mine: qmd.Index) -> None:
 
 def test_a_view_lasts_as_long_as_the_index(whole: qmd.Index) -> None:
     assert whole.limited(["mine"]) is whole.limited(["mine"])
-    assert isinstance(whole.limited(["mine"]), View)
+    assert isinstance(whole.limited(["mine"]), RestrictedIndex)
     assert whole.limited(["mine"]) is not whole.limited(["mine"], read_only=True)

@@ -16,7 +16,7 @@ from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
 from qmd.cli.render.wrap import line_spans
 from qmd.cli.terminal import width_of
-from qmd.engine.documents import Page, Skipped
+from qmd.engine.documents.library import Page, Skipped
 from qmd.types import Document, Hit, Snippet
 
 #: Any text, with what needs care in CSV, XML and JSON more often than chance would have it.

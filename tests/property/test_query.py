@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from qmd.errors import QueryError
 from qmd.store.sqlite.lexical import expression
 from qmd.text import tokens
-from qmd.text.marking import Marker
+from qmd.text.han import SIMPLIFIED, VARIANTS
+from qmd.text.highlight import Highlighter
 from qmd.text.query import longer_words, parse, parse_document
-from qmd.text.variants import SIMPLIFIED, VARIANTS
 
 ANYTHING = st.text(max_size=200)
 TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½📅→❤\ufe0f\u200d\U0001f3fd", max_size=60)
@@ -59,7 +59,7 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
 @given(text=TYPED | ANYTHING, query=TYPED)
 @example(text="\u03000", query="0")  # a mark that belongs to no word
 def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, query: str) -> None:
-    marker = Marker(parse(query).terms)
+    marker = Highlighter(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]
     assert marker.find(text) == sorted(every)
 

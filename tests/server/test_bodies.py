@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import anyio
 from starlette.types import Message, Receive, Scope, Send
 
-from qmd.server.bodies import Bodies
+from qmd.server.body_limit import BodyLimit
 
 
 def scope(**headers: str) -> Scope:
@@ -24,7 +24,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": message["body"]})
 
 
-def answer(bodies: Bodies, parts: Iterable[bytes], **headers: str) -> tuple[int, bytes]:
+def answer(bodies: BodyLimit, parts: Iterable[bytes], **headers: str) -> tuple[int, bytes]:
     """What a client is answered that sends its body in parts and stays."""
     sent: list[Message] = []
 
@@ -51,11 +51,11 @@ def answer(bodies: Bodies, parts: Iterable[bytes], **headers: str) -> tuple[int,
 
 
 def test_a_body_arrives_whole() -> None:
-    assert answer(Bodies(echo), [b"one ", b"", b"two"]) == (200, b"one two")
+    assert answer(BodyLimit(echo), [b"one ", b"", b"two"]) == (200, b"one two")
 
 
 def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
-    bodies = Bodies(echo, largest=8)
+    bodies = BodyLimit(echo, largest=8)
     assert answer(bodies, [b"1234", b"5678"]) == (200, b"12345678")
     status, body = answer(bodies, [b"1234", b"5678", b"9"])
     assert (status, json.loads(body)) == (
@@ -87,7 +87,7 @@ def test_work_for_a_client_that_left_is_cancelled() -> None:
         async def send(message: Message) -> None:
             raise AssertionError
 
-        await Bodies(slow)(scope(), receive, send)
+        await BodyLimit(slow)(scope(), receive, send)
 
     anyio.run(run)
     assert ended == ["cancelled"]

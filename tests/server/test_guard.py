@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
-from qmd.server.guard import Allowed, Guard, is_loopback
+from qmd.server.host_check import Allowed, HostCheck, is_loopback
 
 HERE = Allowed.from_environ({}, "127.0.0.1")
 
@@ -29,7 +29,7 @@ def test_what_is_no_request_passes() -> None:
     async def nothing(*_: Any) -> Any:
         raise AssertionError
 
-    anyio.run(Guard(app, HERE), {"type": "lifespan"}, nothing, nothing)
+    anyio.run(HostCheck(app, HERE), {"type": "lifespan"}, nothing, nothing)
     assert passed == ["lifespan"]
 
 
@@ -49,7 +49,7 @@ def test_two_hosts_are_none() -> None:
         async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        await Guard(unreached, HERE)({"type": "http", "headers": raw}, receive, send)
+        await HostCheck(unreached, HERE)({"type": "http", "headers": raw}, receive, send)
         return sent
 
     assert anyio.run(run)[0]["status"] == 403

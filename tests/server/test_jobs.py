@@ -10,18 +10,18 @@ import pytest
 
 import qmd
 from qmd.models.base import Cancelled
+from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
-from qmd.server.resident import Resident
 
 
 @pytest.fixture
-def resident(index: qmd.Index) -> Iterator[Resident]:
-    resident = Resident(lambda: index)
+def resident(index: qmd.Index) -> Iterator[IndexHost]:
+    resident = IndexHost(lambda: index)
     yield resident
     resident.finish()
 
 
-def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: Resident) -> None:
+def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: IndexHost) -> None:
     done: list[int] = []
     at_work = threading.Semaphore(1)
 
@@ -42,7 +42,7 @@ def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: R
     assert done == [*range(50)]
 
 
-def test_reads_go_on_while_a_job_is_done(resident: Resident) -> None:
+def test_reads_go_on_while_a_job_is_done(resident: IndexHost) -> None:
     async def talk() -> None:
         jobs = Jobs(resident)
         may_end = threading.Event()
@@ -57,7 +57,7 @@ def test_reads_go_on_while_a_job_is_done(resident: Resident) -> None:
     anyio.run(talk)
 
 
-def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: Resident) -> None:
+def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: IndexHost) -> None:
     told = []
     begun, may_end = threading.Event(), threading.Event()
 
@@ -87,7 +87,7 @@ def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: Re
     assert told == [("first", False), ("second", False)]
 
 
-def test_a_job_that_waits_goes_with_its_caller(resident: Resident) -> None:
+def test_a_job_that_waits_goes_with_its_caller(resident: IndexHost) -> None:
     told = []
 
     async def talk() -> None:

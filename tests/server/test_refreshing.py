@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 import qmd
+from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
-from qmd.server.refreshing import Refresher, Watch, watch_folders
-from qmd.server.resident import Resident
+from qmd.server.watcher import Watch, Watcher, watch_folders
 from tests.conftest import Notes
 
 
@@ -25,7 +25,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
     """Let a refresher go on until what it watches has no more to tell."""
 
     async def run() -> None:
-        resident = Resident(lambda: index)
+        resident = IndexHost(lambda: index)
         async with anyio.create_task_group() as tasks:
 
             async def watched(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
@@ -34,7 +34,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-            tasks.start_soon(Refresher(Jobs(resident), watched).run)
+            tasks.start_soon(Watcher(Jobs(resident), watched).run)
         resident.close()
 
     anyio.run(run)

@@ -12,7 +12,7 @@ import pytest
 import qmd
 from qmd.errors import StoreError
 from qmd.models.base import Cancelled
-from qmd.server.resident import Resident
+from qmd.server.index_host import IndexHost
 from tests.conftest import Notes
 from tests.waiting import until
 
@@ -47,7 +47,7 @@ def test_the_index_is_opened_at_the_first_call_and_then_kept(opened: qmd.Index) 
         return opened
 
     async def talk() -> None:
-        resident = Resident(open_index)
+        resident = IndexHost(open_index)
         assert times == []
         assert [await resident.call(count), await resident.call(count)] == [1, 1]
         assert resident.close()
@@ -65,7 +65,7 @@ def test_an_index_that_cannot_be_opened_is_tried_again(opened: qmd.Index) -> Non
         return opened
 
     async def talk() -> None:
-        resident = Resident(open_index)
+        resident = IndexHost(open_index)
         with pytest.raises(StoreError):
             await resident.call(count)
         assert await resident.call(count) == 1
@@ -78,7 +78,7 @@ def test_calls_work_beside_each_other(opened: qmd.Index) -> None:
     both = threading.Barrier(2, timeout=60)
 
     async def talk() -> None:
-        resident = Resident(lambda: opened)
+        resident = IndexHost(lambda: opened)
 
         def meet(index: qmd.Index, cancelled: Cancelled) -> None:
             both.wait()
@@ -100,7 +100,7 @@ def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
         told.set()
 
     async def talk() -> None:
-        resident = Resident(lambda: opened)
+        resident = IndexHost(lambda: opened)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(resident.call, work)
             await anyio.to_thread.run_sync(began.wait)
@@ -115,7 +115,7 @@ def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None
     clock = Clock()
 
     async def talk() -> None:
-        resident = Resident(lambda: opened, idle=300, clock=clock)
+        resident = IndexHost(lambda: opened, idle=300, clock=clock)
         assert resident.release_idle_models() == 300
         await resident.call(lambda index, _: index.query("water"), models=True)
         model = opened.roles.embedder
@@ -142,7 +142,7 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
         go_on.wait(60)
 
     async def talk() -> None:
-        resident = Resident(lambda: opened, idle=300, clock=clock)
+        resident = IndexHost(lambda: opened, idle=300, clock=clock)
         await resident.call(count, models=True)
         model = opened.roles.embedder
         async with anyio.create_task_group() as tasks:
@@ -159,7 +159,7 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
 
 def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None:
     async def talk() -> None:
-        resident = Resident(lambda: opened, idle=0)
+        resident = IndexHost(lambda: opened, idle=0)
         await resident.call(count, models=True)
         model = opened.roles.embedder
         async with resident.tended():

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from qmd.engine.copying import copy
+from qmd.engine.upkeep.copying import copy
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
 from qmd.store.base import Applied, Changed, Embedded, Keep, Scope, Store, VectorSet
 from qmd.text.query import parse

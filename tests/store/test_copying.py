@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.engine import copying
+from qmd.engine.upkeep import copying
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Store
 from qmd.store.opening import open_store

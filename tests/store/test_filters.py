@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import qmd
 from qmd.store.base import Changed, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
-from qmd.store.sqlite.scopes import FEW
+from qmd.store.sqlite.scope_filter import FEW
 from qmd.store.sqlite.store import SqliteStore
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText

@@ -57,13 +57,13 @@ def authors(session: Session, data: str | None, as_json: bool) -> None:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
     """
-    from qmd.engine.archive import wording
+    from qmd.engine.archive import rendering
 
     found = _opened(session, data).authors()
     if as_json:
         _show_json([{"author": name} for name in found])
     else:
-        _show(wording.authors(found))
+        _show(rendering.authors(found))
 
 
 @archive.command("posts", cls=Command)
@@ -104,7 +104,7 @@ def read(
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
     """
-    from qmd.engine.archive import wording
+    from qmd.engine.archive import rendering
     from qmd.engine.archive.archive import PostText
 
     found = _opened(session, data).read_or_find(path, author, title)
@@ -113,7 +113,7 @@ def read(
     elif as_json:
         _show_json(asdict(found))
     else:
-        _show(wording.post(found))
+        _show(rendering.post(found))
 
 
 @archive.command("search", cls=Command)
@@ -134,7 +134,7 @@ def search(
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
     """
-    from qmd.engine.archive import wording
+    from qmd.engine.archive import rendering
 
     found = _opened(session, data).search(words(query), author)
     if as_json:
@@ -142,7 +142,7 @@ def search(
             {"query": found.query, "total": found.total, "matches": [_match(each) for each in found.shown]}
         )
     else:
-        _show(wording.matches(found))
+        _show(rendering.matches(found))
 
 
 @archive.command("mcp", cls=Command)
@@ -180,7 +180,7 @@ def _server(archive: Archive) -> Iterator[Server[Any]]:
 
 
 def _opened(session: Session, data: str | None) -> Archive:
-    from qmd.engine.archive.place import open_archive
+    from qmd.engine.archive.opening import open_archive
 
     if data == "":
         fail("--data is empty")
@@ -208,12 +208,12 @@ def _show_json(value: Any) -> None:
 
 
 def _show_posts(found: AuthorPosts, as_json: bool) -> None:
-    from qmd.engine.archive import wording
+    from qmd.engine.archive import rendering
 
     if as_json:
         _show_json([asdict(post) for post in found.posts])
     else:
-        _show(wording.posts(found))
+        _show(rendering.posts(found))
 
 
 def _match(found: Match) -> dict[str, Any]:

@@ -21,15 +21,15 @@ def ask(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchRes
     """
     if mode != "local":
         from qmd.config.paths import cache_dir
-        from qmd.server.beacon import read
+        from qmd.server.discovery import read
 
         beacon = read(cache_dir(os.environ), index.locations.index)
         if beacon is not None:
-            from qmd.server import attach
+            from qmd.server import run_handler
 
             try:
-                return attach.ask(beacon, index, kind, request)
-            except attach.NoAnswerError:
+                return run_handler.ask(beacon, index, kind, request)
+            except run_handler.NoAnswerError:
                 if mode == "server":
                     raise
         elif mode == "server":

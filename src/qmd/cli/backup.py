@@ -16,7 +16,7 @@ from qmd.cli.terminal import one_line, say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from qmd.engine.backup import Backup
+    from qmd.engine.upkeep.backup import Backup
 
 #: Copying that takes no longer is not worth a bar, in seconds.
 _PATIENCE = 1.0
@@ -61,7 +61,7 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
       qmd restore --config notes.sqlite
       qmd --index work restore work.sqlite
     """
-    from qmd.engine.backup import restore
+    from qmd.engine.upkeep.backup import restore
 
     session.folder()
     with Bar("Restoring", quiet=session.quiet) as bar:

@@ -18,7 +18,7 @@ from qmd.cli.terminal import clean_name, one_line, say, write_plain
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.evaluation.benchmarking import Benchmark
-    from qmd.engine.evaluation.ways import Answer, Evaluation, Result
+    from qmd.engine.evaluation.modes import Answer, Evaluation, Result
 
 
 @click.command(cls=Command)
@@ -163,7 +163,7 @@ def _table(found: Evaluation) -> Listing:
 def _by_type(found: Evaluation) -> Listing | None:
     """The first measure for each type of question; None where there are not several types."""
     from qmd.cli.render.rows import Column, Listing
-    from qmd.engine.evaluation.ways import means
+    from qmd.engine.evaluation.modes import means
 
     types = dict.fromkeys(question.type for question in found.fixture.questions if question.type)
     ran = [result for result in found.results if result.skipped is None]

@@ -17,7 +17,7 @@ from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.status import CollectionStatus
+    from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
 
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}

@@ -17,8 +17,8 @@ from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
 from qmd.errors import AlreadyRunningError, QmdError
 
 if TYPE_CHECKING:
-    from qmd.engine.embedding import EmbedProgress
-    from qmd.engine.indexing import ScanReport
+    from qmd.engine.embedding.batches import EmbedProgress
+    from qmd.engine.indexing.scan import ScanReport
 
 #: Problems shown of one collection; of the others only the number.
 _PROBLEMS = 10

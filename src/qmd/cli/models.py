@@ -17,7 +17,7 @@ from qmd.cli.terminal import clean_name, one_line, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qmd.engine.models import ModelUse
+    from qmd.engine.models.usage import ModelUse
     from qmd.models.bundle import BundledModel
     from qmd.models.downloads import OnBytes
 
@@ -39,7 +39,7 @@ _IN_WORDS = {
 def models(ctx: click.Context) -> None:
     """Show which model each role uses, where it comes from, and whether it is here.
 
-    Roles: embed makes vectors, rerank judges the best candidates of a query, expand rewrites queries.
+    ModelProvider: embed makes vectors, rerank judges the best candidates of a query, expand rewrites queries.
 
     \b
     Examples:

@@ -18,8 +18,8 @@ from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, is_terminal
 from qmd.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from qmd.config.trust import Permission
-    from qmd.engine.trusting import Trust
+    from qmd.config.approvals import Permission
+    from qmd.engine.access.project_trust import Trust
 
 
 @click.command(cls=Command)
@@ -34,7 +34,7 @@ def init(session: Session) -> None:
     Example:
       cd ~/code/app && qmd init && qmd update
     """
-    from qmd.engine.places import create_project
+    from qmd.engine.indexing.collections import create_project
 
     if session.index_name is not None:
         fail("a project's index has no name: leave --index out")
@@ -146,7 +146,7 @@ def settle(session: Session, trust: Trust) -> bool:
     # The report of a scan tells of pulls.
     told = [each for each in left_out if each.kind != "pull"]
     if told:
-        from qmd.engine.trusting import skipped
+        from qmd.engine.access.project_trust import skipped
 
         session.note(skipped(told))
     return False

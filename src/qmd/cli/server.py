@@ -93,9 +93,9 @@ def status(session: Session, as_json: bool) -> None:
     import json
 
     from qmd.config.paths import cache_dir
-    from qmd.server import beacon
+    from qmd.server import discovery
 
-    found = beacon.read(cache_dir(os.environ), session.index_file())
+    found = discovery.read(cache_dir(os.environ), session.index_file())
     if as_json:
         say(
             json.dumps(
@@ -119,29 +119,29 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.http.app import app
     from qmd.mcp.server import build
     from qmd.mcp.stdio import serve as serve_lines
-    from qmd.server import beacon
+    from qmd.server import discovery
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
     from qmd.server.connections import Limits
-    from qmd.server.guard import is_loopback
+    from qmd.server.host_check import is_loopback
+    from qmd.server.index_host import IndexHost
     from qmd.server.keys import Keys, keys_path
-    from qmd.server.listening import listen, serve, url
+    from qmd.server.listener import listen, serve, url
     from qmd.server.metrics import Metrics
-    from qmd.server.resident import Resident
 
     host, port = _place(options)
     limits = Limits.from_environ(os.environ)
     index = session.index  # opened now: what is wrong with it is told, and what a project asks for answered
     place = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
-    with beacon.alone(*place, replace=options["replace"]):
+    with discovery.alone(*place, replace=options["replace"]):
         listener = listen(host, port, insecure=options["insecure"] or keys.any())
         if not is_loopback(host) and not keys.any():
             session.note(f"whoever can reach {host} can read and change all that is indexed")
         audit = Audit(f"{file_of(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
-        resident = Resident(lambda: index)
+        resident = IndexHost(lambda: index)
         try:
-            with beacon.lit(*place, url(listener)) as lit:
+            with discovery.lit(*place, url(listener)) as lit:
                 gate = Gate(keys, lit.secret, audit, Metrics() if Metrics.available() else None)
                 served = app(resident, os.environ, host, gate)
                 line = f"qmd serves HTTP at {url(listener)}"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from qmd.server.daemon import Daemon
+    from qmd.server.index_host import IndexHost
     from qmd.server.keys import Keys
-    from qmd.server.resident import Resident
 
 #: A server that is made ready once it is entered, and let go at the end.
 Opened: TypeAlias = "AbstractContextManager[Server[Any]]"
@@ -67,10 +67,10 @@ def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> 
         _start(session, options)
     else:
         from qmd.mcp.rest import routes
+        from qmd.server.index_host import IndexHost
         from qmd.server.keys import Keys, keys_path
-        from qmd.server.resident import Resident
 
-        resident = Resident(lambda: session.index)
+        resident = IndexHost(lambda: session.index)
         keys = Keys(keys_path(os.environ), session.index_file())
         over_http(session, options, opened(session, resident), keys, routes(resident))
 
@@ -129,8 +129,8 @@ def over_http(
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
     from qmd.server.connections import Limits
-    from qmd.server.guard import is_loopback
-    from qmd.server.listening import listen, serve, url
+    from qmd.server.host_check import is_loopback
+    from qmd.server.listener import listen, serve, url
 
     host, port = _place(options)
     limits = Limits.from_environ(os.environ)
@@ -148,12 +148,12 @@ def over_http(
 
 
 @contextmanager
-def opened(session: Session, resident: Resident | None = None) -> Iterator[Server[Any]]:
+def opened(session: Session, resident: IndexHost | None = None) -> Iterator[Server[Any]]:
     """The server over the index, which `resident` opens if it is given."""
     from qmd.mcp.server import build
-    from qmd.server.resident import Resident
+    from qmd.server.index_host import IndexHost
 
-    resident = resident or Resident(lambda: session.index)
+    resident = resident or IndexHost(lambda: session.index)
     try:
         yield build(resident)
     finally:

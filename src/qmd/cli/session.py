@@ -12,7 +12,7 @@ from qmd.cli.terminal import note
 from qmd.errors import SourceError
 
 if TYPE_CHECKING:
-    from qmd.config.trust import Kind
+    from qmd.config.approvals import Kind
     from qmd.engine.index import Index
 
 #: Commands that use no index, or only that of the current folder's project.

@@ -14,7 +14,7 @@ from qmd.cli.sizes import counted, human_size, local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write_plain
 
 if TYPE_CHECKING:
-    from qmd.engine.status import CollectionStatus, Status, VectorsStatus
+    from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
 
 
 @click.command(cls=Command)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.doctor import Finding
-    from qmd.engine.upkeep import CleanupReport
+    from qmd.engine.upkeep.cleanup import CleanupReport
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 

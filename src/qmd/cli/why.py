@@ -32,9 +32,9 @@ from qmd.cli.terminal import (
 from qmd.errors import TimedOutError
 
 if TYPE_CHECKING:
+    from qmd.engine.explain.explainer import Place, Why
+    from qmd.engine.explain.term_matches import TermMatch
     from qmd.engine.requests import SearchRequest
-    from qmd.engine.why.inquiry import Place, Why
-    from qmd.engine.why.matching import TermMatch
 
 #: As many results as the searches show on a terminal.
 _LIMIT = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from qmd.config.names import nfc
+from qmd.config.validate import nfc
 from qmd.errors import UsageError
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
-from qmd.config.files import locked, replace_file
 from qmd.config.index_yml import decode, parse, read_bytes
-from qmd.config.names import nfc, require_unicode, validate_collection_name, validate_encoding
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
+from qmd.config.validate import nfc, require_unicode, validate_collection_name, validate_encoding
 from qmd.config.yaml_text import Keys, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.types import Collection, Config

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qmd.config.names import validate_index_name
+from qmd.config.validate import validate_index_name
 from qmd.errors import ConfigError
 
 DEFAULT_INDEX = "index"

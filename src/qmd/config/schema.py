@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import NoReturn, get_args
 
 from qmd.config.contexts import normalise_prefix
-from qmd.config.names import nfc, validate_collection_name, validate_encoding
 from qmd.config.paths import resolve_folder
 from qmd.config.settings import MAX_RAM_MB, MAX_THREADS
+from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, broken
 from qmd.errors import UsageError
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking, UnknownKey

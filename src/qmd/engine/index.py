@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 from qmd.config import contexts
 from qmd.config.index_yml import digest, parse, read_bytes
-from qmd.config.names import nfc, require_file_name
 from qmd.config.paths import Locations, cache_dir, check_project, locate
 from qmd.config.settings import Settings, resolve
+from qmd.config.validate import nfc, require_file_name
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.opening import at, open_of
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
@@ -24,8 +26,6 @@ from qmd.engine.requests import (
     SearchRequest,
     collections_of,
 )
-from qmd.engine.roles import Roles
-from qmd.engine.stores import at, open_of
 from qmd.errors import ConfigError, QmdError
 from qmd.store.base import Scope, Store
 from qmd.store.sqlite.opening import belongs_to_us, is_database
@@ -45,20 +45,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.engine import copying, embedding, indexing
-    from qmd.engine.backup import Backup
-    from qmd.engine.copying import CopyReport
+    from qmd.engine.access.project_trust import Trust
+    from qmd.engine.access.restricted import Permissions
     from qmd.engine.doctor import Finding
-    from qmd.engine.documents import Library, Page, Pages
-    from qmd.engine.evaluation import benchmarking, ways
-    from qmd.engine.models import ModelUse
-    from qmd.engine.searching import Searcher
-    from qmd.engine.status import Status
-    from qmd.engine.trusting import Trust
-    from qmd.engine.upkeep import CleanupReport
-    from qmd.engine.views import Limits
-    from qmd.engine.why.inquiry import Kind, Why
-    from qmd.engine.why.presence import Absence, Presence
+    from qmd.engine.documents.library import Library, Page, Pages
+    from qmd.engine.embedding import batches
+    from qmd.engine.evaluation import benchmarking, modes
+    from qmd.engine.explain.explainer import Kind, Why
+    from qmd.engine.explain.lookup import Absence, Presence
+    from qmd.engine.indexing import scan
+    from qmd.engine.models.usage import ModelUse
+    from qmd.engine.retrieval.searcher import Searcher
+    from qmd.engine.upkeep import copying
+    from qmd.engine.upkeep.backup import Backup
+    from qmd.engine.upkeep.cleanup import CleanupReport
+    from qmd.engine.upkeep.copying import CopyReport
+    from qmd.engine.upkeep.status import Status
     from qmd.models.base import Cancelled
     from qmd.models.bundle import BundledModel, ImportedModel
     from qmd.models.catalog import ModelCard
@@ -106,9 +108,9 @@ class Index:
         )
         self.notes += unknown_keys(self._written)
         self._searcher: Searcher | None = None
-        self._views: dict[Limits, Index] = {}
+        self._views: dict[Permissions, Index] = {}
         self.settings: Settings = resolve(self._adopt(self._written), self._environ)
-        self.roles = Roles(
+        self.roles = ModelProvider(
             self.settings,
             cache_dir(self._environ),
             progress,
@@ -147,11 +149,11 @@ class Index:
 
         It shares all there is with this one, which closes it. What it refuses raises `ForbiddenError`.
         """
-        from qmd.engine.views import Limits, View
+        from qmd.engine.access.restricted import Permissions, RestrictedIndex
 
-        limits = Limits(None if collections is None else frozenset(collections), read_only)
+        limits = Permissions(None if collections is None else frozenset(collections), read_only)
         with self._lock:
-            return self._views.setdefault(limits, View(self, limits))
+            return self._views.setdefault(limits, RestrictedIndex(self, limits))
 
     # -- configuration -------------------------------------------------------------------------------------
 
@@ -166,7 +168,7 @@ class Index:
     @property
     def trust(self) -> Trust:
         """What a project's own file asks for, and what the user said to it."""
-        from qmd.engine.trusting import Trust
+        from qmd.engine.access.project_trust import Trust
 
         return Trust(self.locations.project, self._written, self._environ)
 
@@ -217,8 +219,8 @@ class Index:
         pattern: str = DEFAULT_PATTERN,
         ignore: Sequence[str] = (),
         encoding: str | None = None,
-        on_progress: indexing.OnProgress | None = None,
-    ) -> indexing.ScanReport:
+        on_progress: scan.OnProgress | None = None,
+    ) -> scan.ScanReport:
         """Make a folder a collection and index it.
 
         The name defaults to the folder's. Raises `SourceError` for a folder that cannot be listed,
@@ -226,11 +228,11 @@ class Index:
         cannot be written; then nothing has changed.
         """
         from qmd.config import editing
-        from qmd.engine import indexing, places
+        from qmd.engine.indexing import collections, scan
 
-        collection = places.new_collection(path, name, pattern, tuple(ignore), encoding)
+        collection = collections.new_collection(path, name, pattern, tuple(ignore), encoding)
         # Refuses a pattern that cannot be read before anything is written.
-        indexing.check(collection)
+        scan.check(collection)
         self._refuse_to_empty()
         written = editing.add_collection(self.locations.config, collection)
         try:
@@ -240,7 +242,7 @@ class Index:
             raise
         self.trust.approve_typed(collection.name, "path")
         added = written.collections[collection.name]
-        report = indexing.scan(self._store, added, on_progress, owner=self.locations.config)
+        report = scan.scan(self._store, added, on_progress, owner=self.locations.config)
         self._store.refresh_statistics()
         return report
 
@@ -306,14 +308,14 @@ class Index:
 
     def undescribed(self) -> list[tuple[str, int]]:
         """Collections and their top folders without a context: (place as a `qmd://` URI, documents)."""
-        from qmd.engine import places
+        from qmd.engine.indexing import collections
 
-        return places.undescribed(self.config, self.documents())
+        return collections.undescribed(self.config, self.documents())
 
     def _context_place(self, target: str) -> tuple[str | None, str]:
-        from qmd.engine import places
+        from qmd.engine.indexing import collections
 
-        return places.context_place(self.config, target)
+        return collections.context_place(self.config, target)
 
     # -- indexing ------------------------------------------------------------------------------------------
 
@@ -324,9 +326,9 @@ class Index:
         pull: bool = False,
         commands: bool = True,
         allow_empty: bool = False,
-        on_progress: indexing.OnProgress | None = None,
-        on_report: Callable[[indexing.ScanReport], None] | None = None,
-    ) -> list[indexing.ScanReport]:
+        on_progress: scan.OnProgress | None = None,
+        on_report: Callable[[scan.ScanReport], None] | None = None,
+    ) -> list[scan.ScanReport]:
         """Bring collections (all, where none is named) up to date with their folders.
 
         `pull`: first `git pull --ff-only` if a folder is in a git work tree. `commands`: first run the
@@ -338,7 +340,7 @@ class Index:
         names none, or if the index belongs to another configuration. Otherwise the former is an `error` in
         the report, and the latter raises `ConfigError`.
         """
-        from qmd.engine import indexing
+        from qmd.engine.indexing import scan
 
         config = self.config
         for name in collections:
@@ -347,7 +349,7 @@ class Index:
         self._sync(drop=allow_empty)
         chosen = [each for each in config.collections.values() if not collections or each.name in collections]
         reports = []
-        for report in indexing.scan_all(
+        for report in scan.scan_all(
             self._store,
             chosen,
             pulling=pull,
@@ -389,55 +391,57 @@ class Index:
         *,
         force: bool = False,
         workers: int = 1,
-        on_progress: embedding.OnProgress | None = None,
-    ) -> embedding.EmbedReport:
+        on_progress: batches.OnProgress | None = None,
+    ) -> batches.EmbedReport:
         """Make the vectors that are missing; `force`: make all of them anew. `workers`: by so many processes.
 
         Where another model's vectors are there, they answer until every text has new ones.
 
         Raises `AlreadyRunningError` if another process is at it, `ModelError` if there is no embedder.
         """
-        from qmd.engine import embedding, sending, sets
+        from qmd.engine.embedding import active_vectors, batches
+        from qmd.engine.models import egress
 
-        kept = sending.kept(self.config, self.roles, "embed")
-        scope = Scope(sending.sendable(self._scope(collections).collections, kept))
-        sending.announce(self._store, self.roles, "embed")
-        with embedding.embedding_lock(self.locations.index) as crew:
+        kept = egress.kept(self.config, self.roles, "embed")
+        scope = Scope(egress.sendable(self._scope(collections).collections, kept))
+        egress.announce(self._store, self.roles, "embed")
+        with batches.embedding_lock(self.locations.index) as crew:
             self._store.release(crew)
             into = self.roles.vector_set
             if force:
                 self._store.drop_vectors(scope, into.fingerprint)
             if workers > 1:
-                from qmd.engine.workers import Task
-                from qmd.engine.workers import embed as embed_together
+                from qmd.engine.embedding.workers import Task
+                from qmd.engine.embedding.workers import embed as embed_together
 
                 task = Task(self.locations, dict(self._environ), scope.collections)
                 threads = self.settings.threads
                 report = embed_together(self._store, task, into, crew, workers, threads, on_progress)
             else:
-                worker, lease = embedding.worker_name(crew), self.settings.embed_lease_seconds
+                worker, lease = batches.worker_name(crew), self.settings.embed_lease_seconds
                 embedder = self.roles.embedder
-                report = embedding.embed(self._store, embedder, into, scope, worker, lease, on_progress)
+                report = batches.embed(self._store, embedder, into, scope, worker, lease, on_progress)
             # Not this view's own: vectors of what it does not see stay until they are replaced as well.
-            return sets.finish(self._store, Index._permitted(self), self.config, self.roles, report)
+            return active_vectors.finish(self._store, Index._permitted(self), self.config, self.roles, report)
 
     def embed_share(
-        self, collections: Sequence[str], worker: str, on_share: Callable[[embedding.Share], None]
+        self, collections: Sequence[str], worker: str, on_share: Callable[[batches.Share], None]
     ) -> None:
         """Embed, as one worker of several, what no other holds; see `workers`."""
-        from qmd.engine import embedding
+        from qmd.engine.embedding import batches
 
         scope, lease = Scope(tuple(collections)), self.settings.embed_lease_seconds
         embedder, into = self.roles.embedder, self.roles.vector_set
-        for share in embedding.shares(self._store, embedder, into, scope, worker, lease):
+        for share in batches.shares(self._store, embedder, into, scope, worker, lease):
             on_share(share)
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Vectors of texts that are in no document; see `embedding.embed_texts`."""
-        from qmd.engine import embedding, sending
+        from qmd.engine.embedding import batches
+        from qmd.engine.models import egress
 
-        sending.announce(self._store, self.roles, "embed")
-        return embedding.embed_texts(self.roles.embedder, texts, cancelled)
+        egress.announce(self._store, self.roles, "embed")
+        return batches.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:
         config = self.config
@@ -575,12 +579,12 @@ class Index:
         request = request.checked()
         config = self.config
         if kind == "search":
-            from qmd.engine import keywords
+            from qmd.engine.retrieval import keyword_search
 
-            return keywords.search(self._store, config, request)
+            return keyword_search.search(self._store, config, request)
         with self._lock:
             if self._searcher is None:
-                from qmd.engine.searching import Searcher
+                from qmd.engine.retrieval.searcher import Searcher
 
                 self._searcher = Searcher(self._store, config, self.roles, self.settings.ranking)
             searcher = self._searcher
@@ -592,10 +596,10 @@ class Index:
         `reference` is anything that `get` takes, or the path of a file. Raises as `get` does where it is
         neither, and as the search does, but for `VectorIndexMissingError`, which is an answer.
         """
-        from qmd.engine.why.inquiry import Inquiry
+        from qmd.engine.explain.explainer import Explainer
 
         presence = self._presence()
-        return Inquiry(self._store, self.config, self.roles, presence, self.run).answer(
+        return Explainer(self._store, self.config, self.roles, presence, self.run).answer(
             reference, kind, request
         )
 
@@ -612,14 +616,14 @@ class Index:
         return presence.absence(found) if isinstance(found, str) else None
 
     def _presence(self) -> Presence:
-        from qmd.engine.why.presence import Presence
+        from qmd.engine.explain.lookup import Presence
 
         refused = {each.name: each.value for each in self.trust.unapproved({"path"})}
         return Presence(self._store, self.config, self._library(), refused)
 
     def evaluate(
-        self, benchmark: benchmarking.Benchmark, on_progress: ways.OnProgress | None = None
-    ) -> ways.Evaluation:
+        self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None
+    ) -> modes.Evaluation:
         """Measure how well the ways to search answer questions whose answers are known.
 
         A fixture file is asked of this index; a folder in BEIR layout of an index of its own, with this one's
@@ -657,12 +661,12 @@ class Index:
 
         One author is one spelling, whatever the case. Raises `CollectionNotFoundError`.
         """
-        from qmd.engine import authors
+        from qmd.engine.documents import authors
 
         return authors.gather(self._store, collections_of(self.config, collections))
 
     def _library(self) -> Library:
-        from qmd.engine.documents import Library
+        from qmd.engine.documents.library import Library
 
         return Library(self._store, self.config)
 
@@ -680,7 +684,7 @@ class Index:
 
     def status(self) -> Status:
         """What there is. Reads only."""
-        from qmd.engine import status
+        from qmd.engine.upkeep import status
 
         notes = [*self.notes, *self.trust.notes()]
         if os.path.basename(self._store.location) == _BESIDE:
@@ -690,19 +694,19 @@ class Index:
 
     def models(self) -> tuple[ModelUse, ...]:
         """Which model each role uses, and what is on this machine of it. Reads only, and loads nothing."""
-        from qmd.engine.models import models
+        from qmd.engine.models.usage import models
 
         return models(self.settings, cache_dir(self._environ))
 
     def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
         """The models that `pull` can fetch; see `pulling.wanted`."""
-        from qmd.engine import pulling
+        from qmd.engine.models import pulling
 
         return pulling.wanted(self.settings, names)
 
     def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""
-        from qmd.engine import pulling
+        from qmd.engine.models import pulling
 
         return pulling.pull(card, cache_dir(self._environ), self._environ, on_bytes)
 
@@ -710,7 +714,7 @@ class Index:
         self, source: str, target: str, *, on_progress: copying.OnProgress = lambda *_: None
     ) -> CopyReport:
         """Copy what one store holds to another, without embedding anything; see `copying.between`."""
-        from qmd.engine import copying
+        from qmd.engine.upkeep import copying
 
         return copying.between(source, target, self.config, self._environ, on_progress)
 
@@ -718,7 +722,7 @@ class Index:
         self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
     ) -> list[BundledModel]:
         """Put fetched models into one new file, for a machine without a network; see `pulling.export`."""
-        from qmd.engine import pulling
+        from qmd.engine.models import pulling
 
         return pulling.export(self.settings, path, names, cache_dir(self._environ), on_bytes)
 
@@ -726,7 +730,7 @@ class Index:
         self, path: str, *, on_bytes: OnBytes = lambda done, total: None
     ) -> list[ImportedModel]:
         """Have the models of such a file on this machine; see `bundle.import_`."""
-        from qmd.engine import pulling
+        from qmd.engine.models import pulling
 
         return pulling.import_(path, cache_dir(self._environ), on_bytes)
 
@@ -746,9 +750,9 @@ class Index:
         Each kind goes in a transaction of its own; others may read, and write in between. `on_step` is told
         what is being done.
         """
-        from qmd.engine import upkeep
+        from qmd.engine.upkeep import cleanup
 
-        return upkeep.clean(
+        return cleanup.clean(
             self._store, self._read(), self.roles, cache_dir(self._environ), dry_run=dry_run, on_step=on_step
         )
 
@@ -760,7 +764,7 @@ class Index:
         on_pages: OnPages = lambda done, total: None,
     ) -> Backup:
         """Copy the index and its configuration to one file, while others write; see `backup.make`."""
-        from qmd.engine import backup
+        from qmd.engine.upkeep import backup
 
         return backup.make(self._store, self.locations, target, force=force, on_pages=on_pages)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from qmd.config.names import require_unicode
+from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import dates
 from qmd.types import Config, Ranking, TypedSearch

@@ -10,14 +10,25 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
-from qmd.http import collections, contexts, documents, errors, indexing, metrics, pages, run, searches, state
+from qmd.http import (
+    api_docs,
+    collections,
+    contexts,
+    documents,
+    errors,
+    indexing,
+    metrics,
+    run,
+    searches,
+    status,
+)
 from qmd.mcp.http import Endpoint
 from qmd.mcp.server import build
 from qmd.server.access import Gate
-from qmd.server.attach import Desk
-from qmd.server.guard import Allowed
+from qmd.server.host_check import Allowed
+from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
-from qmd.server.resident import Resident
+from qmd.server.run_handler import RunHandler
 
 #: What is still asked of the index when the server ends has this many seconds to end too.
 _GRACE = 5
@@ -30,7 +41,7 @@ place of a number.
 """
 
 
-def app(resident: Resident, environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
+def app(resident: IndexHost, environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
     """The application over an index, behind guard and gate, for a server bound to a host."""
     return gate.before(_answering_head(api(resident, environ)), Allowed.from_environ(environ, bound))
 
@@ -46,7 +57,7 @@ def _answering_head(inside: ASGIApp) -> ASGIApp:
     return answer
 
 
-def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
+def api(resident: IndexHost, environ: Mapping[str, str]) -> FastAPI:
     """The application as it is inside: it lets everyone in."""
     jobs = Jobs(resident)
     mcp = Endpoint(build(resident, environ, jobs))
@@ -68,10 +79,10 @@ def api(resident: Resident, environ: Mapping[str, str]) -> FastAPI:
     )
     inside.state.resident = resident
     inside.state.jobs = jobs
-    inside.state.desk = Desk()
-    for module in (searches, documents, state, indexing, collections, contexts, metrics, run):
+    inside.state.run_handler = RunHandler()
+    for module in (searches, documents, status, indexing, collections, contexts, metrics, run):
         inside.router.routes.extend(module.routes.routes)
     inside.router.routes.append(mcp.route)
-    pages.install(inside)
+    api_docs.install(inside)
     errors.install(inside)
     return inside

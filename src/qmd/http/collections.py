@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.config.names import MAX_COLLECTION_NAME
+from qmd.api.arguments import NOT_BLANK, Name
+from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
-from qmd.engine.status import CollectionStatus
+from qmd.engine.upkeep.status import CollectionStatus
 from qmd.errors import UsageError
+from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.service import service
 from qmd.http.texts import counted
-from qmd.mcp.arguments import NOT_BLANK, Name
 from qmd.models.base import Cancelled
 from qmd.server.jobs import unless
 from qmd.types import DEFAULT_PATTERN
@@ -26,7 +26,7 @@ routes = router()
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _SPACES = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-#: As `qmd.config.names` has it.
+#: As `qmd.config.validate` has it.
 _NEW_NAME = {
     "minLength": 1,
     "maxLength": MAX_COLLECTION_NAME,

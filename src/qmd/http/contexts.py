@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd.api.arguments import NOT_BLANK, Name
 from qmd.engine.index import Index
 from qmd.errors import UsageError
+from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.service import service
-from qmd.mcp.arguments import NOT_BLANK, Name
 from qmd.models.base import Cancelled
 from qmd.text.uris import SCHEME, is_uri
 

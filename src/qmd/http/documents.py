@@ -8,13 +8,13 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.engine.documents import Page, Pages, Skipped
+from qmd.api import results
+from qmd.api.arguments import GetArguments, MultiGetArguments
+from qmd.engine.documents.library import Page, Pages, Skipped
 from qmd.engine.index import Index
+from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.service import service
-from qmd.mcp import results
-from qmd.mcp.arguments import GetArguments, MultiGetArguments
 from qmd.models.base import Cancelled
 
 routes = router()

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
+from qmd.api.results import error_text
 from qmd.errors import QmdError
-from qmd.mcp.results import error_text
 
 _REASONS = {
     400: "The request is wrong; the text names what",

@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.engine.embedding import MAX_TEXTS
+from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.index import Index
-from qmd.engine.indexing import ScanReport
+from qmd.engine.indexing.scan import ScanReport
 from qmd.errors import ModelError
+from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.service import service
 from qmd.http.texts import counted
 from qmd.models.base import Cancelled, CancelledError
 from qmd.server.jobs import unless

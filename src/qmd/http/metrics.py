@@ -7,12 +7,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd.http.dependencies import index_for
 from qmd.http.errors import answer, errors
 from qmd.http.routing import router
-from qmd.http.service import index_for
+from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
 from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
-from qmd.server.resident import Resident
 
 routes = router()
 
@@ -27,7 +27,7 @@ async def metrics(request: Request) -> Response:
     kept = metrics_of(request.scope)
     if kept is None:
         return answer(501, MISSING)
-    resident: Resident = request.app.state.resident
+    resident: IndexHost = request.app.state.resident
     jobs: Jobs = request.app.state.jobs
     waiting = jobs.waiting
     page = await resident.call(

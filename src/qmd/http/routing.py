@@ -13,10 +13,10 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd.api.arguments import Arguments
 from qmd.errors import UsageError
 from qmd.http.errors import ALWAYS
-from qmd.mcp.arguments import Arguments
-from qmd.server.bodies import NOT_JSON, says_json
+from qmd.server.body_limit import NOT_JSON, says_json
 
 
 class Body(Arguments):

@@ -6,17 +6,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qmd.http.routing import router
-from qmd.server import attach
-from qmd.server.resident import Resident
+from qmd.server import run_handler
+from qmd.server.index_host import IndexHost
 
 routes = router()
 
 
-@routes.post(attach.PATH, include_in_schema=False)
+@routes.post(run_handler.PATH, include_in_schema=False)
 async def run(request: Request) -> Response:
     """Answer a search as `Index.run` does. `Access` lets nobody else in."""
-    resident: Resident = request.app.state.resident
-    desk: attach.Desk = request.app.state.desk
+    resident: IndexHost = request.app.state.resident
+    handler: run_handler.RunHandler = request.app.state.run_handler
     body = await request.body()
-    told = await resident.call(lambda index, cancelled: desk.answer(index, body, cancelled), models=True)
+    told = await resident.call(lambda index, cancelled: handler.answer(index, body, cancelled), models=True)
     return Response(told, media_type="application/json")

@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qmd import types
+from qmd.api import results
+from qmd.api.arguments import QueryArguments, SearchArguments, VectorSearchArguments
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
+from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.service import service
-from qmd.mcp import results
-from qmd.mcp.arguments import QueryArguments, SearchArguments, VectorSearchArguments
 from qmd.models.base import Cancelled
 from qmd.types import StageStatus
 

@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from qmd.api.results import error_text
 from qmd.errors import QmdError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
-from qmd.mcp.results import error_text
 from qmd.server.access import Gate
-from qmd.server.bodies import NOT_JSON, says_json
-from qmd.server.guard import Allowed
+from qmd.server.body_limit import NOT_JSON, says_json
+from qmd.server.host_check import Allowed
 
 PATH = "/mcp"
 

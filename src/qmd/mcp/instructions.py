@@ -9,7 +9,7 @@ from qmd.errors import QmdError
 from qmd.text.visible import plain
 
 if TYPE_CHECKING:
-    from qmd.engine.status import CollectionStatus, Status
+    from qmd.engine.upkeep.status import CollectionStatus, Status
 
 #: So that many collections, or long contexts, do not fill an agent's memory.
 _COLLECTIONS = 20

@@ -18,7 +18,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from qmd.server.bodies import MAX_BODY
+from qmd.server.body_limit import MAX_BODY
 
 #: A message larger than this is refused, in bytes.
 MAX_MESSAGE = MAX_BODY

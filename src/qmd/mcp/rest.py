@@ -11,15 +11,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from qmd.api import results
+from qmd.api.arguments import QueryArguments
 from qmd.errors import UsageError
-from qmd.mcp import results
-from qmd.mcp.arguments import QueryArguments
 from qmd.server.access import HEALTH, index_of
-from qmd.server.resident import Resident
+from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri
 
 
-def routes(resident: Resident, clock: Callable[[], float] = time.monotonic) -> list[Route]:
+def routes(resident: IndexHost, clock: Callable[[], float] = time.monotonic) -> list[Route]:
     """Return the routes over an index."""
     started = clock()
 

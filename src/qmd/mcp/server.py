@@ -14,12 +14,12 @@ from mcp.server.lowlevel import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from qmd._version import __version__
+from qmd.api import results
 from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
-from qmd.mcp import prompt, results
+from qmd.mcp import prompt
 from qmd.mcp.instructions import instructions, without
-from qmd.mcp.tools import TOOLS
-from qmd.mcp.wire import (
+from qmd.mcp.sdk_compat import (
     COMPLETE,
     UNCHANGING,
     Context,
@@ -32,10 +32,11 @@ from qmd.mcp.wire import (
     sendable,
     tool_result,
 )
+from qmd.mcp.tools import TOOLS
 from qmd.server.access import index_of
+from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
-from qmd.server.refreshing import Refresher
-from qmd.server.resident import Resident
+from qmd.server.watcher import Watcher
 from qmd.text.uris import is_uri
 
 _TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools to discover documents."
@@ -44,7 +45,7 @@ RESOURCE_NOT_FOUND = -32002
 
 
 def build(
-    resident: Resident, environ: Mapping[str, str] | None = None, jobs: Jobs | None = None
+    resident: IndexHost, environ: Mapping[str, str] | None = None, jobs: Jobs | None = None
 ) -> Server[None]:
     """A server over an index; `jobs` is its queue of writes, if others write too.
 
@@ -58,7 +59,7 @@ def build(
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         async with resident.tended(), anyio.create_task_group() as tasks:
             if variables.get("QMD_MCP_UPDATE") == "1":
-                tasks.start_soon(Refresher(jobs or Jobs(resident)).run)
+                tasks.start_soon(Watcher(jobs or Jobs(resident)).run)
             yield
             tasks.cancel_scope.cancel()
 
@@ -89,7 +90,7 @@ def build(
 class Requests:
     """What is answered to each method."""
 
-    def __init__(self, resident: Resident, *, as_text: bool = False) -> None:
+    def __init__(self, resident: IndexHost, *, as_text: bool = False) -> None:
         self._resident = resident
         self._as_text = as_text
 

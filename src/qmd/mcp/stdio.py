@@ -48,15 +48,15 @@ async def serve(server: Server[Any], source: BinaryIO, sink: BinaryIO) -> None:
                 loop.call_soon_threadsafe(call, *args)
 
         outbox = Outbox(sink, lambda: in_loop(conversation.cancel))
-        desk = Desk(inbox, outbox)
-        _in_thread(_read, source, lambda line: in_loop(desk.take, line))
+        session = StdioSession(inbox, outbox)
+        _in_thread(_read, source, lambda line: in_loop(session.take, line))
         _in_thread(_watch, sink, lambda: in_loop(conversation.cancel))
-        await server.run(requests, desk, server.create_initialization_options())
+        await server.run(requests, session, server.create_initialization_options())
     if not conversation.cancelled_caught:
         await asyncio.to_thread(outbox.finish)
 
 
-class Desk:
+class StdioSession:
     """Passes requests in and answers out, and knows which requests wait for theirs.
 
     It is the stream that the SDK writes to.

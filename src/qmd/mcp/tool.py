@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from qmd.mcp.arguments import Arguments
-from qmd.mcp.results import Result
+from qmd.api.arguments import Arguments
+from qmd.api.results import Result
 from qmd.models.base import Cancelled
 
 Schema = dict[str, Any]

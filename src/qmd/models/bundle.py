@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from qmd.config.files import locked
+from qmd.config.atomic import locked
 from qmd.errors import ConflictError, ModelError, SourceError
 from qmd.models.catalog import ModelCard
 from qmd.models.downloads import OnBytes

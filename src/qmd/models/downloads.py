@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from qmd.config.files import locked
+from qmd.config.atomic import locked
 from qmd.errors import ModelError
 from qmd.models.model_files import PARTIAL, cached_path, check_space, parse_source, sha256
 from qmd.models.retry import TRANSIENT_STATUSES, TransientError, retry, without_errno

@@ -45,7 +45,7 @@ def capped_recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
 def reciprocal_rank(ranked: Sequence[str], grades: Grades, k: int) -> float:
     """RR@k: 1 / the rank of the first relevant document, 0 if it is below rank k. The mean is MRR@k.
 
-    Voorhees, "The TREC-8 Question Answering Track Report" (1999).
+    Voorhees, "The TREC-8 Question ActiveVectors Track Report" (1999).
     """
     ranks = (rank for rank, name in enumerate(ranked[:k], 1) if grades.get(name, 0) > 0)
     return 1.0 / next(ranks, math.inf)

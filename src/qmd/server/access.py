@@ -11,14 +11,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from qmd.engine.index import Index
 from qmd.errors import ConfigError
 from qmd.server.audit import Audit
-from qmd.server.bodies import Bodies
-from qmd.server.guard import Allowed, Guard, refuse
+from qmd.server.body_limit import BodyLimit
+from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import IN_SCOPE, Key, Keys, key_of
 from qmd.server.metrics import Metrics
 
 #: Open to all: it says that the server lives, and nothing else.
 HEALTH = "/health"
-#: Open to the user's own command line alone (`qmd.server.attach`).
+#: Open to the user's own command line alone (`qmd.server.run_handler`).
 RUN = "/run"
 
 #: Stands for the secret in the beacon: whoever can read that is the user.
@@ -40,7 +40,7 @@ class Gate:
     def before(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
         """An application behind the gate and the guard. What is refused is counted and written down too."""
         # Nobody's body is read who may not ask.
-        app = Guard(Access(Bodies(app), self.keys, self.secret), allowed)
+        app = HostCheck(Access(BodyLimit(app), self.keys, self.secret), allowed)
         if self.metrics is not None:
             app = self.metrics.watch(app)
         return app if self.audit is None else self.audit.watch(app)

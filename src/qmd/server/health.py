@@ -12,7 +12,7 @@ from qmd.config.paths import cache_dir, locate
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.index import beside_foreign
 from qmd.errors import QmdError
-from qmd.server import beacon
+from qmd.server import discovery
 from qmd.server.access import HEALTH
 from qmd.server.keys import Keys, keys_path
 
@@ -34,7 +34,7 @@ def diagnose(name: str | None, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _server(index: str, environ: Mapping[str, str]) -> Finding:
-    found = beacon.read(cache_dir(environ), index)
+    found = discovery.read(cache_dir(environ), index)
     if found is None:
         return ok("server", "no server runs for this index")
     place = f"process {found.pid} at {found.url}"

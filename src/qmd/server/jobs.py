@@ -8,9 +8,9 @@ from typing import TypeVar
 import anyio
 
 from qmd.engine.index import Index
-from qmd.engine.indexing import OnProgress
+from qmd.engine.indexing.scan import OnProgress
 from qmd.models.base import Cancelled, CancelledError
-from qmd.server.resident import Resident
+from qmd.server.index_host import IndexHost
 
 Answer = TypeVar("Answer")
 
@@ -21,7 +21,7 @@ class Jobs:
     Where the server ends first, the job is told so, and what it has not committed is rolled back.
     """
 
-    def __init__(self, resident: Resident) -> None:
+    def __init__(self, resident: IndexHost) -> None:
         self.resident = resident
         # Hands over in the order of those who wait.
         self._turn = anyio.Lock()
@@ -35,7 +35,7 @@ class Jobs:
     async def call(
         self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False, finish: bool = True
     ) -> Answer:
-        """As `Resident.call`, once all jobs before this one have ended.
+        """As `IndexHost.call`, once all jobs before this one have ended.
 
         `finish` says whether the job is finished if its caller is cancelled. If not, it is told; the caller
         must not be cancelled while the server goes on, since another job could begin beside it.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from qmd.config.files import locked, replace_file
+from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.config.paths import config_dir
 from qmd.errors import ConfigError, ConflictError, NotFoundError, UsageError

@@ -12,11 +12,11 @@ _MINUTE = 60.0
 #: Loggers of messages that a client can cause as often as it likes.
 _CLIENTS = (
     "uvicorn.error",
-    "qmd.http.state",
+    "qmd.http.status",
     "qmd.server.access",
     "qmd.server.connections",
-    "qmd.server.guard",
-    "qmd.server.listening",
+    "qmd.server.host_check",
+    "qmd.server.listener",
 )
 
 

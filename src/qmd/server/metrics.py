@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
-    from qmd.engine.status import Status
+    from qmd.engine.upkeep.status import Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: What to say where the package that writes them is not here.

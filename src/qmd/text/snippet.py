@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmd.text.marking import Marker, Match
+from qmd.text.highlight import Highlighter, Match
 from qmd.types import Snippet
 
 #: About this many characters are shown.
@@ -12,7 +12,7 @@ WIDTH = 300
 
 
 def snippet(
-    text: str, marker: Marker, *, within: tuple[int, int] | None = None, width: int = WIDTH
+    text: str, marker: Highlighter, *, within: tuple[int, int] | None = None, width: int = WIDTH
 ) -> Snippet:
     """The best `width` characters: most of the query's weight, each term once, the earliest of equals.
 
@@ -31,7 +31,7 @@ def snippet(
     return _numbered(text, first, _line_end(text, first, min(first + width, end)), first)
 
 
-def window(text: str, marker: Marker, span: tuple[int, int], width: int) -> tuple[int, int]:
+def window(text: str, marker: Highlighter, span: tuple[int, int], width: int) -> tuple[int, int]:
     """The `width` characters of a span with most of the query's weight; its beginning without a match."""
     start, end = span
     if end - start <= width:

@@ -22,7 +22,7 @@ from functools import cache
 
 import Stemmer
 
-from qmd.text.variants import SIMPLIFIED, VARIANTS
+from qmd.text.han import SIMPLIFIED, VARIANTS
 
 #: Scripts written without spaces between words (character class ranges).
 UNSPACED = (

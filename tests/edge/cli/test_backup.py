@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from qmd.engine.embedding import embedding_lock
+from qmd.engine.embedding.batches import embedding_lock
 from qmd.store.sqlite.schema import VERSION
 from tests.users import FILES, MakeUser, User
 

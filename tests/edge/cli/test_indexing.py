@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qmd.engine.embedding import embedding_lock
+from qmd.engine.embedding.batches import embedding_lock
 from tests.users import FILES, User
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
-from qmd.engine.embedding import BATCH_CHUNKS
+from qmd.engine.embedding.batches import BATCH_CHUNKS
 from tests.users import MakeUser, User
 from tests.waiting import until
 

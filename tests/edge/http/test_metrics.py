@@ -13,7 +13,7 @@ import pytest
 import qmd
 from qmd.http.app import app
 from qmd.server.access import Gate
-from qmd.server.resident import Resident
+from qmd.server.index_host import IndexHost
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
@@ -89,7 +89,7 @@ def test_where_nothing_is_measured_it_is_said_what_to_install(
             sent.append(message)
 
         with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
-            resident = Resident(lambda: index)
+            resident = IndexHost(lambda: index)
             scope = {"type": "http", "method": "GET", "path": "/metrics", "headers": [], "query_string": b""}
             await app(resident, environ, "127.0.0.1", Gate())(scope, receive, send)
             resident.close()

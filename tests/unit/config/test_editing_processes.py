@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qmd.config import editing
-from qmd.config.files import locked
+from qmd.config.atomic import locked
 from qmd.config.index_yml import load
 from qmd.errors import ConfigError
 from qmd.types import Collection

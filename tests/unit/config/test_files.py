@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qmd.config.files import locked, replace_file
+from qmd.config.atomic import locked, replace_file
 from qmd.errors import BusyError, ConfigError
 
 

@@ -17,7 +17,7 @@ def loaded_by(module: str) -> set[str]:
     return {name.split(".")[0] for name in found.stdout.split()}
 
 
-@pytest.mark.parametrize("module", ["paths", "names", "contexts", "settings", "index_yml"])
+@pytest.mark.parametrize("module", ["paths", "validate", "contexts", "settings", "index_yml"])
 def test_a_module_that_reading_commands_need_loads_nothing_heavy(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -25,7 +25,7 @@ def test_a_module_that_reading_commands_need_loads_nothing_heavy(
     assert loaded_by(f"qmd.config.{module}").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("module", ["editing", "files"])
+@pytest.mark.parametrize("module", ["editing", "atomic"])
 def test_the_lock_and_the_parser_are_loaded_on_use(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     assert loaded_by(f"qmd.config.{module}").isdisjoint({"ruamel", "filelock"})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmd.config.names import nfc, validate_collection_name, validate_encoding, validate_index_name
+from qmd.config.validate import nfc, validate_collection_name, validate_encoding, validate_index_name
 from qmd.errors import UsageError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qmd.config import trust
-from qmd.config.trust import Decision, Permission
+from qmd.config import approvals
+from qmd.config.approvals import Decision, Permission
 from qmd.errors import ConfigError
 from tests.unit.config.processes import SPAWN
 
@@ -25,51 +25,51 @@ def path(tmp_path: Path) -> str:
 
 
 def approve(path: str, *permissions: Permission, project: str = SITE) -> None:
-    trust.decide(path, project, permissions, approved=True, asked=permissions)
+    approvals.decide(path, project, permissions, approved=True, asked=permissions)
 
 
 def answers(path: str) -> list[tuple[str, Permission, bool]]:
-    return [(each.project, each.permission, each.approved) for each in trust.decisions(path)]
+    return [(each.project, each.permission, each.approved) for each in approvals.decisions(path)]
 
 
 def test_without_a_file_nothing_was_decided_and_none_is_made(path: str) -> None:
-    assert trust.decisions(path) == []
-    assert trust.forget(path, SITE) == []
+    assert approvals.decisions(path) == []
+    assert approvals.forget(path, SITE) == []
     assert not os.path.exists(os.path.dirname(path))
 
 
 def test_an_answer_is_kept_with_its_time_and_the_name_it_was_given_for(path: str) -> None:
     approve(path, COMMAND, FOLDER, MODEL)
-    trust.decide(path, "/code/other", [FOLDER], approved=False, asked=[FOLDER])
+    approvals.decide(path, "/code/other", [FOLDER], approved=False, asked=[FOLDER])
     assert answers(path) == [
         (SITE, COMMAND, True),
         (SITE, FOLDER, True),
         (SITE, MODEL, True),
         ("/code/other", FOLDER, False),
     ]
-    found = trust.decisions(path)
+    found = approvals.decisions(path)
     assert [each.permission.name for each in found] == ["docs", "notes", "embed", "notes"]
     assert all(len(each.when) == 20 and each.when.endswith("Z") for each in found)
 
 
 def test_a_later_answer_takes_the_place_of_an_earlier_one(path: str) -> None:
     asked = [COMMAND, FOLDER]
-    trust.decide(path, SITE, asked, approved=False, asked=asked)
-    trust.decide(path, SITE, [COMMAND], approved=True, asked=asked)
+    approvals.decide(path, SITE, asked, approved=False, asked=asked)
+    approvals.decide(path, SITE, [COMMAND], approved=True, asked=asked)
     assert answers(path) == [(SITE, FOLDER, False), (SITE, COMMAND, True)]
 
 
 def test_what_is_asked_no_more_is_forgotten_with_the_next_answer(path: str) -> None:
     approve(path, COMMAND, FOLDER)
     approve(path, COMMAND, project="/code/other")
-    trust.decide(path, SITE, [], approved=True, asked=[FOLDER])
+    approvals.decide(path, SITE, [], approved=True, asked=[FOLDER])
     assert answers(path) == [(SITE, FOLDER, True), ("/code/other", COMMAND, True)]
 
 
 def test_one_project_is_forgotten_and_the_others_are_not(path: str) -> None:
     approve(path, COMMAND, FOLDER)
     approve(path, MODEL, project="/code/other")
-    assert [each.permission for each in trust.forget(path, SITE)] == [COMMAND, FOLDER]
+    assert [each.permission for each in approvals.forget(path, SITE)] == [COMMAND, FOLDER]
     assert answers(path) == [("/code/other", MODEL, True)]
 
 
@@ -112,9 +112,9 @@ def test_a_broken_file_is_an_error_that_names_it_and_is_left_as_it_is(path: str,
     os.makedirs(os.path.dirname(path))
     Path(path).write_text(text, encoding="latin-1")
     for attempt in (
-        trust.decisions,
+        approvals.decisions,
         lambda path: approve(path, COMMAND),
-        lambda path: trust.forget(path, SITE),
+        lambda path: approvals.forget(path, SITE),
     ):
         with pytest.raises(ConfigError, match=r"trusted\.json") as caught:
             attempt(path)
@@ -130,7 +130,7 @@ def test_an_entry_changed_by_hand_approves_nothing(path: str, field: str) -> Non
     content["projects"][SITE][COMMAND.digest][field] = "path" if field == "kind" else "rm -rf /"
     Path(path).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ConfigError, match="not as it was written"):
-        trust.decisions(path)
+        approvals.decisions(path)
 
 
 def test_what_another_program_keeps_in_the_file_stays(path: str) -> None:
@@ -138,9 +138,9 @@ def test_what_another_program_keeps_in_the_file_stays(path: str) -> None:
     theirs = {"/code/site/.qmd/index.yml": {"hooks": "abc", "trustedAt": "2026-01-01T00:00:00Z"}}
     Path(path).write_text(json.dumps(theirs), encoding="utf-8")
     approve(path, COMMAND)
-    trust.forget(path, SITE)
+    approvals.forget(path, SITE)
     assert json.loads(Path(path).read_text(encoding="utf-8")) == {**theirs, "projects": {}}
-    assert trust.decisions(path) == []
+    assert approvals.decisions(path) == []
 
 
 def test_names_that_are_not_unicode_are_kept(path: str) -> None:
@@ -154,7 +154,7 @@ def test_answers_given_at_once_are_all_kept(path: str) -> None:
     with ProcessPoolExecutor(max_workers=4, mp_context=SPAWN) as pool:
         list(pool.map(_approve_twenty, [path] * 4, projects))
     kept: dict[str, list[Decision]] = {}
-    for each in trust.decisions(path):
+    for each in approvals.decisions(path):
         kept.setdefault(each.project, []).append(each)
     assert {project: len(found) for project, found in kept.items()} == dict.fromkeys(projects, 20)
 
@@ -162,4 +162,4 @@ def test_answers_given_at_once_are_all_kept(path: str) -> None:
 def _approve_twenty(path: str, project: str) -> None:
     asked = [Permission("path", f"/data/{number}") for number in range(20)]
     for each in asked:
-        trust.decide(path, project, [each], approved=True, asked=asked)
+        approvals.decide(path, project, [each], approved=True, asked=asked)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from qmd.text.authorship import author_key, author_of, authors_of, date_of
 from qmd.text.markdown import properties
-from qmd.text.origin import author_key, author_of, authors_of, date_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmd.text.marking import Marker
+from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
 from qmd.text.snippet import snippet
 
@@ -10,8 +10,8 @@ FRONT = "---\ntitle: Backups\ntags: [ops]\n---\n"
 BODY = "# Keeping copies\n\nBackups run at two.\n"
 
 
-def marker(query: str) -> Marker:
-    return Marker(parse(query).terms)
+def marker(query: str) -> Highlighter:
+    return Highlighter(parse(query).terms)
 
 
 def test_front_matter_is_not_shown_where_the_body_matches() -> None:

@@ -24,7 +24,7 @@ from qmd.cli.terminal import (
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Document, Hit
 
 _NO_RESULTS = "No results found.\n"
@@ -121,7 +121,7 @@ def linked(text: str, item: Hit | Document, line: int, view: View) -> str:
 
 
 def _item(item: Page | Skipped, view: View) -> str:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     rule = "=" * min(60, view.width)
     line = 1 if isinstance(item, Skipped) else item.first_line

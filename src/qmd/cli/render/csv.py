@@ -11,7 +11,7 @@ from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Document, Hit
 
 _SPECIAL = frozenset(',"\n\r')
@@ -29,7 +29,7 @@ def hits(found: Sequence[Hit], view: View) -> str:
 
 
 def pages(items: Sequence[Page | Skipped], view: View) -> str:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     rows = ["docid,file,title,context,skipped,body\n"]
     for item in items:
@@ -50,7 +50,7 @@ def files_of_hits(found: Sequence[Hit], view: View) -> str:
 
 
 def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     rows = []
     for item in items:

@@ -11,7 +11,7 @@ from qmd.cli.terminal import clean
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Hit
 
 #: Format to (module, function for hits, function for pages, function for listings).

@@ -10,7 +10,7 @@ from qmd.cli.render.view import View, skipped_because
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Hit
 
 
@@ -52,7 +52,7 @@ def _hit(hit: Hit, view: View) -> dict[str, Any]:
 
 
 def _item(item: Page | Skipped, view: View) -> dict[str, Any]:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     document = item.document
     names = {"file": view.address(document), "docid": view.docid(document), "title": document.title}

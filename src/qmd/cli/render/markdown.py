@@ -11,7 +11,7 @@ from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Document, Hit
 
 
@@ -42,7 +42,7 @@ def _cell(text: str) -> str:
 
 
 def _item(item: Page | Skipped, view: View) -> str:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     document: Document = item.document
     if isinstance(item, Skipped):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Document, Hit
 
 #: What is encoded in an address: escapes that are none, and whatever ends a line to some program.

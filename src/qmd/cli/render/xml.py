@@ -11,7 +11,7 @@ from qmd.cli.render.view import View, skipped_because
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.documents import Page, Skipped
+    from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Hit
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -64,7 +64,7 @@ def _value(name: str, value: Any, key: str | None = None) -> str:
 
 
 def _item(item: Page | Skipped, view: View) -> str:
-    from qmd.engine.documents import Skipped
+    from qmd.engine.documents.library import Skipped
 
     document = item.document
     names = {"docid": view.docid(document), "name": view.address(document), "title": document.title}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qmd.config.names import nfc, require_file_name, require_unicode
+from qmd.config.validate import nfc, require_file_name, require_unicode
+from qmd.engine.archive.cache import TextCache
 from qmd.engine.archive.folder import Entry, Folder, find_name
 from qmd.engine.archive.matching import Needle, Window, decode
 from qmd.engine.archive.posts import Post, Section, in_sections, read_name
-from qmd.engine.archive.shelf import Shelf
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.problems import OnProblem, in_words
@@ -65,7 +65,7 @@ class Archive:
     def __init__(self, path: str, on_problem: OnProblem = lambda path, reason: None) -> None:
         require_file_name(path)
         self._folder = Folder(path, on_problem)
-        self._shelf = Shelf(on_problem)
+        self._shelf = TextCache(on_problem)
 
     def authors(self) -> list[str]:
         """The authors' names, in order. Raises `NotFoundError` where the folder does not exist."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qmd.config.names import nfc
+from qmd.config.validate import nfc
 from qmd.engine.archive.posts import SUFFIX
 from qmd.errors import NotFoundError, SourceError
 from qmd.sources.problems import OnProblem, in_words, printable

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qmd.config.names import nfc, require_unicode
+from qmd.config.validate import nfc, require_unicode
 
 #: Lines before and after a match.
 CONTEXT = 3

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
+from qmd.text.authorship import MOTIONS
 from qmd.text.dates import stamped
-from qmd.text.origin import MOTIONS
 
 SUFFIX = ".md"
 

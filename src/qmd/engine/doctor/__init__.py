@@ -12,8 +12,8 @@ from qmd.config.paths import Locations, cache_dir, locate
 from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, Level, failed
 from qmd.engine.index import beside_foreign
-from qmd.engine.roles import Roles
-from qmd.engine.stores import address, at
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.opening import address, at
 from qmd.errors import QmdError
 from qmd.store.base import OnStep
 
@@ -60,7 +60,7 @@ def examine(
         settings = (yield from configuration.settings(config, environ)) if config else None
         if written and config and settings:
             cache = cache_dir(environ)
-            roles = Roles(settings, cache)
+            roles = ModelProvider(settings, cache)
             embeds = yield from models.installed(settings, cache, roles, on_step)
             if store is not None and whole:
                 yield from index_file.scans(store, config)

@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterator, Mapping
 from qmd.config.index_yml import parse, read_bytes
 from qmd.config.paths import Locations
 from qmd.config.settings import Settings, resolve
+from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
-from qmd.engine.trusting import Trust
 from qmd.errors import ConfigError, QmdError
 from qmd.sources.walk import walk
 from qmd.store.base import OnStep

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
-from qmd.engine.roles import Roles
-from qmd.engine.upkeep import clean
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.upkeep.cleanup import clean
 from qmd.errors import QmdError, StoreError
 from qmd.store.base import OnStep, Store
 from qmd.store.opening import open_store
@@ -79,7 +79,7 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
 
 
-def spare(store: Store, written: Config, roles: Roles, cache_dir: str) -> Iterator[Finding]:
+def spare(store: Store, written: Config, roles: ModelProvider, cache_dir: str) -> Iterator[Finding]:
     """What a cleanup would free, where that is worth the while."""
     try:
         report = clean(store, written, roles, cache_dir, dry_run=True)

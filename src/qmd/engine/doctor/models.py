@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 
 from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
-from qmd.engine.models import ModelUse, models
-from qmd.engine.roles import Roles
-from qmd.engine.sending import kept, sendable
-from qmd.engine.sets import in_order, percent, share
+from qmd.engine.embedding.active_vectors import in_order, percent, share
+from qmd.engine.models.egress import kept, sendable
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
 from qmd.store.base import OnStep, Scope, Store
 from qmd.types import Config
@@ -19,7 +19,7 @@ _SAMPLES, _SAME = 5, 0.99
 
 
 def installed(
-    settings: Settings, cache_dir: str, roles: Roles, on_step: OnStep
+    settings: Settings, cache_dir: str, roles: ModelProvider, on_step: OnStep
 ) -> Generator[Finding, None, bool]:
     """Whether each role's model is here, unharmed, and works; returns whether the embedder does."""
     on_step("Checking the models")
@@ -30,7 +30,9 @@ def installed(
     return use.condition in ("ready", "remote") and finding.level != "problem"
 
 
-def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: OnStep) -> Iterator[Finding]:
+def vectors(
+    store: Store, config: Config, roles: ModelProvider, embeds: bool, on_step: OnStep
+) -> Iterator[Finding]:
     """Whether every text has vectors, by the embedder in use, as it would make them now.
 
     `embeds`: it can be asked without preparing anything.
@@ -50,7 +52,7 @@ def vectors(store: Store, config: Config, roles: Roles, embeds: bool, on_step: O
         yield failed("vectors", error)
 
 
-def _others(store: Store, config: Config, roles: Roles) -> Iterator[Finding]:
+def _others(store: Store, config: Config, roles: ModelProvider) -> Iterator[Finding]:
     """The sets of vectors that are not the configured model's: one that answers meanwhile, and the rest."""
     fingerprint, chunks = roles.fingerprint, store.chunk_counts()
     for at, each in enumerate(in_order(store, config, fingerprint)):
@@ -69,7 +71,7 @@ def _others(store: Store, config: Config, roles: Roles) -> Iterator[Finding]:
             )
 
 
-def _model(use: ModelUse, roles: Roles) -> Finding:
+def _model(use: ModelUse, roles: ModelProvider) -> Finding:
     check, here = f"model {use.role}", use.installation
     if here is None:
         return ok(check, f"{use.role}: no model is set, and none is needed")
@@ -84,7 +86,7 @@ def _model(use: ModelUse, roles: Roles) -> Finding:
     return problem(check, said, here.hint)
 
 
-def _loaded(check: str, use: ModelUse, roles: Roles) -> Finding:
+def _loaded(check: str, use: ModelUse, roles: ModelProvider) -> Finding:
     try:
         match use.role:
             case "embed":
@@ -98,7 +100,7 @@ def _loaded(check: str, use: ModelUse, roles: Roles) -> Finding:
     return ok(check, f"{use.role}: {use.name} works")
 
 
-def _sampled(store: Store, fingerprint: str, roles: Roles, on_step: OnStep) -> Finding:
+def _sampled(store: Store, fingerprint: str, roles: ModelProvider, on_step: OnStep) -> Finding:
     """Some vectors, made again."""
     on_step("Embedding samples again")
     samples = store.sample(fingerprint, _SAMPLES)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.evaluation.corpora import indexed
 from qmd.engine.evaluation.fixtures import Fixture, read_benchmark, read_judgements
-from qmd.engine.evaluation.ways import (
+from qmd.engine.evaluation.modes import (
     Evaluation,
     Evaluator,
+    Mode,
     OnProgress,
-    Way,
     absent,
     by_path,
     chosen_ways,
@@ -64,7 +64,7 @@ def _unheard(what: str, done: int, total: int) -> None:
     """Progress that nobody wants to hear of."""
 
 
-def _of_file(index: Index, benchmark: Benchmark, ways: Sequence[Way], on_progress: OnProgress) -> Evaluation:
+def _of_file(index: Index, benchmark: Benchmark, ways: Sequence[Mode], on_progress: OnProgress) -> Evaluation:
     if benchmark.work is not None:
         raise UsageError(
             "this fixture is asked of your own index: only a BEIR folder's own index can be kept"
@@ -90,7 +90,7 @@ def _of_folder(
     index: Index,
     environ: Mapping[str, str],
     benchmark: Benchmark,
-    ways: Sequence[Way],
+    ways: Sequence[Mode],
     on_progress: OnProgress,
 ) -> Evaluation:
     if benchmark.setting.collections:

@@ -11,11 +11,11 @@ from hashlib import file_digest
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from qmd.config.files import replace_file
+from qmd.config.atomic import replace_file
 from qmd.config.settings import Settings
-from qmd.engine.embedding import EmbedProgress
+from qmd.engine.embedding.batches import EmbedProgress
 from qmd.engine.evaluation.fixtures import corpus_file, read_corpus
-from qmd.engine.evaluation.ways import OnProgress
+from qmd.engine.evaluation.modes import OnProgress
 from qmd.errors import ModelError, SourceError
 from qmd.types import Hit
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from qmd.mcp.arguments import Arguments, Name, Query
+from qmd.api.arguments import Arguments, Name, Query
 
 
 class ListAuthorsArguments(Arguments):

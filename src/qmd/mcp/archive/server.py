@@ -10,13 +10,12 @@ from anyio import to_thread
 from mcp.server.lowlevel import Server
 
 from qmd._version import __version__
+from qmd.api import results
+from qmd.api.results import Result
 from qmd.engine.archive.archive import Archive
 from qmd.errors import QmdError
-from qmd.mcp import results
 from qmd.mcp.archive.tools import TOOLS
-from qmd.mcp.results import Result
-from qmd.mcp.tool import Tool
-from qmd.mcp.wire import (
+from qmd.mcp.sdk_compat import (
     COMPLETE,
     UNCHANGING,
     Context,
@@ -27,6 +26,7 @@ from qmd.mcp.wire import (
     send_as_is,
     tool_result,
 )
+from qmd.mcp.tool import Tool
 
 NAME = "AfdianToMarkdown"
 

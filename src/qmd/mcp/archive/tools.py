@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qmd.engine.archive import wording
+from qmd.api.results import Result, failure, text
+from qmd.engine.archive import rendering
 from qmd.engine.archive.archive import Archive, PostText
 from qmd.mcp.archive.arguments import (
     ListAuthorsArguments,
@@ -10,29 +11,28 @@ from qmd.mcp.archive.arguments import (
     ReadPostArguments,
     SearchArguments,
 )
-from qmd.mcp.results import Result, failure, text
 from qmd.mcp.tool import Tool
 from qmd.models.base import Cancelled
 
 
 def list_authors(archive: Archive, given: ListAuthorsArguments, cancelled: Cancelled) -> Result:
-    return _answer(wording.authors(archive.authors()))
+    return _answer(rendering.authors(archive.authors()))
 
 
 def list_posts(archive: Archive, given: ListPostsArguments, cancelled: Cancelled) -> Result:
     found = archive.posts(given.author)
-    told = wording.posts(found)
+    told = rendering.posts(found)
     return _answer(told) if found.sections else failure(told)
 
 
 def read_post(archive: Archive, given: ReadPostArguments, cancelled: Cancelled) -> Result:
     found = archive.read_or_find(given.path, given.author, given.title)
-    return _answer(wording.post(found) if isinstance(found, PostText) else wording.posts(found))
+    return _answer(rendering.post(found) if isinstance(found, PostText) else rendering.posts(found))
 
 
 def search(archive: Archive, given: SearchArguments, cancelled: Cancelled) -> Result:
     found = archive.search(given.query, given.author, cancelled=cancelled)
-    told = wording.matches(found)
+    told = rendering.matches(found)
     return _answer(told) if found.total else failure(told)
 
 

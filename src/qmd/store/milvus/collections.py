@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.milvus.client import HEAVY, quoted
+from qmd.store.milvus.garbage import Removal
 from qmd.store.milvus.ids import number
-from qmd.store.milvus.removal import Removal
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, MAX_TEXT
 from qmd.store.records import (
     CACHE_ROWS,

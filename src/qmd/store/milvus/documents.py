@@ -17,13 +17,13 @@ from typing import Any
 
 from qmd.errors import StoreError
 from qmd.store.base import Applied, Changed, Scope
+from qmd.store.milvus.chunks import Placing
 from qmd.store.milvus.client import HEAVY, Reading, Row, literal, quoted
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.part import UNCOUNTED
-from qmd.store.milvus.placing import Placing
 from qmd.store.milvus.schema import CHUNK, DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, vectors
 from qmd.store.milvus.weights import Weighted, weigh
-from qmd.text.origin import author_key
+from qmd.text.authorship import author_key
 from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint
 

@@ -13,7 +13,7 @@ from qmd.store.base import Scope, VectorSet
 from qmd.store.milvus.client import Client, Reading, literal, quoted
 from qmd.store.milvus.schema import MAX_TEXT, STATE
 from qmd.store.records import now
-from qmd.text.origin import author_key
+from qmd.text.authorship import author_key
 
 _COLLECTION = "collection:"
 _EMBEDDER = "embedder:"

@@ -117,7 +117,7 @@ def table(name: str, dimension: int = 0) -> Table:
         return _TABLES[name]
     if name.startswith("qmd_tokens_"):
         return Table(
-            {"id": "int", "token": "int", "lane": "int", "chunks": "int", "filler": "vector"},
+            {"id": "int", "token": "int", "shard": "int", "chunks": "int", "filler": "vector"},
             "id",
             ("token",),
         )
@@ -135,7 +135,7 @@ def table(name: str, dimension: int = 0) -> Table:
             "end": "int",
             "first_line": "int",
             "last_line": "int",
-            "lane": "int",
+            "shard": "int",
             "tokens": "ints",
             "vector": "vector",
         },
@@ -156,7 +156,7 @@ def vectors(embedder: str) -> str:
 
 
 def tokens(embedder: str) -> str:
-    """The collection of an embedder's token frequencies, by lane; token −1 counts all chunks."""
+    """The collection of an embedder's token frequencies, by shard; token −1 counts all chunks."""
     return f"qmd_tokens_{_short(embedder)}"
 
 

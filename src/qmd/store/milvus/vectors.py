@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
+from qmd.store.milvus.chunks import chunk_of
 from qmd.store.milvus.client import HEAVY, MOST, Row
-from qmd.store.milvus.counting import Counting
 from qmd.store.milvus.documents import DocumentsPart
 from qmd.store.milvus.ids import content_id
-from qmd.store.milvus.placing import chunk_of
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, tokens, vectors
+from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.records import new_chunks, other_dimension
 from qmd.types import Chunk
 
@@ -29,7 +29,7 @@ _DEPTH_FACTOR, _DEPTH = 3, 50
 _PLACE = ("seq", "start", "end", "first_line", "last_line")
 
 
-class VectorsPart(DocumentsPart, Counting):
+class VectorsPart(DocumentsPart, TokenStats):
     """Vectors of chunks, by embedder fingerprint."""
 
     #: What `pending` found when it was last asked from the beginning: (embedder, scope, texts).
@@ -147,17 +147,17 @@ class VectorsPart(DocumentsPart, Counting):
         new = [item for item in left if item is not None]
         if not new:
             return
-        lane = self._begin_counting(embedder)
+        shard = self._begin_counting(embedder)
         self._put_chunks(
             embedder,
             [
                 chunk_of(document, each)
                 for item in new
-                for each in _chunks(item, lane)
+                for each in _chunks(item, shard)
                 for document in homes[item.content]
             ],
         )
-        self._end_counting(embedder, lane, new)
+        self._end_counting(embedder, shard, new)
         self._free(embedder, [item.content for item in new if item.chunks[0].seq == 0])
 
     def vectors_of(
@@ -263,7 +263,7 @@ class VectorsPart(DocumentsPart, Counting):
         known = self._embedders("strong").get(copied.fingerprint)
         if known is not None:
             self._replace_counts(copied.fingerprint, counts, chunks)
-            # Copying leases no texts, so nobody lets go of its lane.
+            # Copying leases no texts, so nobody lets go of its shard.
             self.release(self._writer)
             self._put_embedder(copied, int(known["dimension"]))
 
@@ -337,12 +337,12 @@ class VectorsPart(DocumentsPart, Counting):
             self._put_embedder(made, dimension)
 
 
-def _chunks(item: Embedded, lane: int) -> Iterable[dict[str, Any]]:
+def _chunks(item: Embedded, shard: int) -> Iterable[dict[str, Any]]:
     for chunk, vector, ids in zip(item.chunks, item.vectors, item.tokens, strict=True):
         yield {
             **{field: getattr(chunk, field) for field in _PLACE},
             "content": item.content,
-            "lane": lane,
+            "shard": shard,
             "tokens": sorted(set(map(int, ids)))[:MAX_ARRAY],
             "vector": [float(value) for value in vector],
         }

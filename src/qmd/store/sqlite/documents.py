@@ -11,8 +11,8 @@ from qmd.store.base import Applied, Changed
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scopes import ranges
-from qmd.text.origin import author_key
+from qmd.store.sqlite.scope_filter import ranges
+from qmd.text.authorship import author_key
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 

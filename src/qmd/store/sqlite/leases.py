@@ -10,7 +10,7 @@ import apsw
 from qmd.store.base import Pending, Scope
 from qmd.store.records import LONGEST
 from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scopes import condition
+from qmd.store.sqlite.scope_filter import condition
 from qmd.store.sqlite.vectors import PENDING, UNEMBEDDED
 
 #: Before every text.

@@ -22,7 +22,7 @@ import apsw
 from qmd.ranking import bm25
 from qmd.store.base import LexicalMatch, LexicalMatches
 from qmd.store.sqlite.database import state_of
-from qmd.store.sqlite.scopes import Within, ranges, row_condition
+from qmd.store.sqlite.scope_filter import Within, ranges, row_condition
 from qmd.text.query import LexicalQuery, Term, longer_words
 
 #: A term in more than this share of the documents is common, in an index of at least this many documents.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmd.errors import CollectionNotFoundError
 from qmd.store.base import Scope
 from qmd.store.sqlite.database import Database
-from qmd.store.sqlite.scopes import Within, within
+from qmd.store.sqlite.scope_filter import Within, within
 
 
 class Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from qmd.store.sqlite.scopes import ranges
+from qmd.store.sqlite.scope_filter import ranges
 
 
 def drop_documents(db: apsw.Connection, collection_id: int) -> int:

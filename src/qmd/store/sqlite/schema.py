@@ -162,11 +162,11 @@ def _origins(db: apsw.Connection) -> None:
 
 def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
     """(author, as it is compared, date, id) of a collection's documents, from what the index has of them."""
-    from qmd.text import origin
+    from qmd.text import authorship
     from qmd.text.markdown import Properties, properties
 
     paths = db.execute("SELECT path FROM documents WHERE collection_id = ?", (collection,))
-    authors = origin.authors_of(path for (path,) in paths)
+    authors = authorship.authors_of(path for (path,) in paths)
     # Texts without front matter, which are most, stay where they are.
     rows = db.execute(
         "SELECT d.id, d.path, d.mtime_ns, CASE WHEN substr(t.text, 1, 3) = '---' THEN t.text END "
@@ -175,8 +175,8 @@ def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str
     )
     for identity, path, mtime_ns, text in rows:
         said = properties(text, path) if text else Properties()
-        author = origin.author_of(path, said.author, authors)
-        yield author, origin.author_key(author), origin.date_of(path, said.date, mtime_ns), identity
+        author = authorship.author_of(path, said.author, authors)
+        yield author, authorship.author_key(author), authorship.date_of(path, said.date, mtime_ns), identity
 
 
 _LEASES = """

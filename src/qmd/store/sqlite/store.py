@@ -13,9 +13,9 @@ from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import DocumentsPart
 from qmd.store.sqlite.leases import LeasesPart
 from qmd.store.sqlite.lexical import Lexical
-from qmd.store.sqlite.scopes import narrowed
-from qmd.store.sqlite.sets import SetsPart
+from qmd.store.sqlite.scope_filter import narrowed
 from qmd.store.sqlite.upkeep import UpkeepPart
+from qmd.store.sqlite.vector_sets import SetsPart
 from qmd.text.query import LexicalQuery
 
 

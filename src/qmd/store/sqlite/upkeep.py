@@ -13,7 +13,7 @@ from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.documents import drop_unused_texts
 from qmd.store.sqlite.part import Part
 from qmd.store.sqlite.removal import drop_documents
-from qmd.store.sqlite.sets import drop_other_embedders, others
+from qmd.store.sqlite.vector_sets import drop_other_embedders, others
 
 #: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
@@ -66,13 +66,13 @@ class UpkeepPart(Part):
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         """What is wrong in the index. Reads all of it, and changes nothing."""
-        from qmd.store.sqlite import faults
+        from qmd.store.sqlite import integrity
 
         with self._database.snapshot() as db:
             # Without it SQLite would not hear Ctrl-C before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)
             try:
-                return list(faults.found(db, on_step))
+                return list(integrity.found(db, on_step))
             finally:
                 db.set_progress_handler(None)
 

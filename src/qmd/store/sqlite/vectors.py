@@ -15,7 +15,7 @@ from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append
 from qmd.store.sqlite.database import state_of
 from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scopes import Within, condition, passing
+from qmd.store.sqlite.scope_filter import Within, condition, passing
 from qmd.types import Chunk
 
 if TYPE_CHECKING:

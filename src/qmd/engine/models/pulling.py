@@ -1,0 +1,94 @@
+"""Fetching models, when a user asks for it, and never else (E46)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from qmd.config.settings import Settings
+from qmd.config.validate import require_file_name, require_unicode
+from qmd.errors import ModelError
+from qmd.models import bundle as bundles
+from qmd.models import registry
+from qmd.models.bundle import BundledModel, ImportedModel
+from qmd.models.catalog import CARDS, ModelCard, Role, find_card
+from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download
+from qmd.models.model_files import parse_source
+
+#: As the user knows the roles, to the name the configuration has for them.
+_ROLES: Mapping[str, Role] = {
+    "embed": "embed",
+    "rerank": "rerank",
+    "expand": "generate",
+    "generate": "generate",
+}
+
+
+def wanted(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
+    """The models to fetch: of all roles where none is named, else of roles, or by their own names.
+
+    Those that come inside a package, lie in a file of the user's or are on a server are left out. Raises
+    `ModelError` for a name that is neither a role nor a model.
+    """
+    require_unicode(*names)
+    found: dict[str, ModelCard] = {}
+    for name in names or ("embed", "rerank", "expand"):
+        role = _ROLES.get(name.casefold())
+        card = _named(name) if role is None else registry.resolve(_setting(settings, role), role)
+        if card is not None and card.source.startswith("hf:"):
+            found[card.source] = card
+    return list(found.values())
+
+
+def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Download:
+    """Download a model's file if it is missing. `HF_ENDPOINT` names a mirror."""
+    endpoint = environ.get("HF_ENDPOINT", "").strip() or DEFAULT_ENDPOINT
+    hub = Hub(endpoint, environ.get("HF_TOKEN", "").strip() or None)
+    return download(card.source, Path(cache_dir), hub, on_bytes)
+
+
+def export(
+    settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
+) -> list[BundledModel]:
+    """Put fetched models into a bundle; see `bundle.export`. They are named as for `wanted`.
+
+    Raises `ModelError` where none of them is one that is fetched.
+    """
+    require_file_name(bundle)
+    cards = wanted(settings, names)
+    if not cards:
+        raise ModelError(
+            "nothing to export: these models come with the program, are your own files, or on a server",
+            "Name a model that was fetched.",
+        )
+    return bundles.export(cards, Path(bundle).absolute(), Path(cache_dir), on_bytes)
+
+
+def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[ImportedModel]:
+    """Have the models of a bundle on this machine; see `bundle.import_`."""
+    require_file_name(bundle)
+    return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
+
+
+def _named(name: str) -> ModelCard:
+    if name.startswith("hf:"):
+        parse_source(name)
+    for role in get_args(Role):
+        card = find_card(name, role)
+        if card is not None:
+            return card
+    if name.startswith("hf:"):
+        return ModelCard(name.rpartition("/")[2], "embed", "llama", name)
+    known = ", ".join(card.name for card in CARDS if card.source.startswith("hf:"))
+    raise ModelError(f"Unknown model '{name}'", f"Known: {known}; or write hf:owner/repository/file.gguf")
+
+
+def _setting(settings: Settings, role: Role) -> str | None:
+    match role:
+        case "embed":
+            return settings.embed_model
+        case "rerank":
+            return settings.rerank_model
+        case "generate":
+            return settings.generate_model

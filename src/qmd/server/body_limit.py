@@ -1,0 +1,101 @@
+"""The bodies of requests: how large they may be (H8), and what becomes of a request whose client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+import anyio
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from qmd.server.host_check import headers_of, refuse
+
+#: The answer to a request whose body is said to be something else than JSON.
+NOT_JSON = "the body must be JSON, and the header content-type: application/json must say so"
+#: A request's body is at most this large, in bytes.
+MAX_BODY = 10_000_000
+
+
+class BodyLimit:
+    """Reads a request's body before it is answered; refuses what is too large, cancels what a client left."""
+
+    def __init__(self, app: ASGIApp, largest: int = MAX_BODY) -> None:
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = headers_of(scope).get("content-length", "0")
+        try:
+            if declared.isdigit() and int(declared[:20]) > self._largest:
+                raise _TooLargeError(receive)
+            body = await self._body(receive)
+        except _TooLargeError as error:
+            detail = f"The body is larger than {self._largest:,} bytes"
+            await refuse(scope, error.rest, send, 413, detail, (b"connection", b"close"))
+            return
+        if body is None:
+            return
+        try:
+            await self._while_connected(scope, body, receive, send)
+        except asyncio.CancelledError:
+            # The server ends, and waits no longer. An answer that has begun stays cut off.
+            with suppress(RuntimeError):
+                await refuse(scope, _nothing, send, 503, "The server is ending")
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the request's body, or None if the client left before all of it had arrived."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._largest:
+                raise _TooLargeError(receive if message.get("more_body") else _nothing)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    async def _while_connected(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Have the request answered, unless its client goes away before it is."""
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if not sent:
+                sent = True
+                return {"type": "http.request", "body": body, "more_body": False}
+            return await receive()
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await self._app(scope, replay, send)
+            tasks.cancel_scope.cancel()
+
+
+class _TooLargeError(Exception):
+    """The body of a request is larger than allowed; `rest` receives what is left of it."""
+
+    def __init__(self, rest: Receive) -> None:
+        super().__init__()
+        self.rest = rest
+
+
+async def _nothing() -> Message:
+    """Receive nothing more: the whole body has arrived."""
+    return {"type": "http.disconnect"}
+
+
+def says_json(headers: Mapping[str, str]) -> bool:
+    """Whether the header `content-type` names JSON, whatever its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
