@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
 #: The value of `editor_uri` that means: no links.
 _NO_EDITOR = "none"
+#: The schemes of addresses that open a file in an editor or a viewer. Others, such as `javascript:`, could do
+#: anything when a result is clicked.
+EDITOR_SCHEMES = frozenset(
+    (
+        *("file", "vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm"),
+        *("webstorm", "jetbrains", "subl", "sublime", "txmt", "mvim", "nvim", "emacs", "org-protocol"),
+        *("atom", "nova", "bbedit", "x-bbedit", "obsidian", "logseq", "http", "https"),
+    )
+)
 
 
 def view_for(session: Session, stream: IO[str], query: str | None, options: Mapping[str, Any]) -> View:
@@ -31,6 +40,9 @@ def view_for(session: Session, stream: IO[str], query: str | None, options: Mapp
     terminal, colours = is_terminal(stream), has_colours(stream)
     template = index.settings.editor_uri or DEFAULT_EDITOR
     links = colours and template != _NO_EDITOR
+    if links and template.partition(":")[0].lower() not in EDITOR_SCHEMES:
+        session.note(f"editor_uri '{template}' is ignored: its scheme is not one of an editor's")
+        links = False
     disk = _disk(index) if links or options["full_path"] else None
     return View(
         full=bool(options.get("full")),
@@ -84,7 +96,7 @@ def editor_address(template: str, path: str, line: int) -> str:
 
 def _highlights(query: str) -> Highlights:
     """What finds a query's words in a text; of a query document, those of all its lines."""
-    from qmd.text.marking import Marker
+    from qmd.text.highlight import Highlighter
     from qmd.text.query import parse, parse_document
 
     try:
@@ -93,4 +105,4 @@ def _highlights(query: str) -> Highlights:
     except QueryError:
         # Text to `search`, where nothing is malformed.
         texts = [query]
-    return Marker([term for text in texts for term in parse(text).terms]).highlights
+    return Highlighter([term for text in texts for term in parse(text).terms]).highlights

@@ -89,12 +89,28 @@ def test_the_editor_can_be_chosen_and_links_can_be_left_out(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     config = user.home / "config" / "qmd" / "index.yml"
     config.write_text(
-        config.read_text(encoding="utf-8") + 'editor_uri: "x://{path}?{line}"\n', encoding="utf-8"
+        config.read_text(encoding="utf-8") + 'editor_uri: "zed://{path}?{line}"\n', encoding="utf-8"
     )
-    assert links(on_terminal(user, "search", "rollback")) == [f"x://{user.notes}/deploy.md?5"]
+    assert links(on_terminal(user, "search", "rollback")) == [f"zed://{user.notes}/deploy.md?5"]
     seen = on_terminal(user, "search", "rollback", QMD_EDITOR_URI="emacs://{path}#{column}")
     assert links(seen) == [f"emacs://{user.notes}/deploy.md#1"]
     assert links(on_terminal(user, "search", "rollback", QMD_EDITOR_URI="none")) == []
+
+
+def test_editor_of_a_project_and_an_unknown_scheme_make_no_link(user: User, tmp_path: Path) -> None:
+    config = user.notes / ".qmd" / "index.yml"
+    config.parent.mkdir()
+    config.write_text(
+        f"editor_uri: 'javascript://x{{path}}'\ncollections: {{notes: {{path: '{user.notes}'}}}}\n"
+    )
+    user.run("update", cwd=user.notes)
+    seen = on_terminal(user, "search", "rollback", cwd=user.notes)
+    assert links(seen) == [f"vscode://file{user.notes}/deploy.md:5:1"]
+    seen = on_terminal(
+        user, "search", "rollback", cwd=user.notes, QMD_EDITOR_URI="javascript:alert(1)//{path}"
+    )
+    assert links(seen) == []
+    assert "editor_uri 'javascript:alert(1)//{path}' is ignored" in seen
 
 
 def test_no_colour_is_used_where_none_is_wanted(reader: User) -> None:
