@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 
 from qmd.text import tokens
 from qmd.text.query import Term
 
 #: (start, end, term, weight)
 Match = tuple[int, int, str, float]
+#: After these, no word begins.
+_WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+#: Characters, times what is looked for, that can be counted in no time; and places that can be looked at.
+_COUNTED, _FEW = 8_000_000, 1_000
+#: So many terms of a query, the rarest, are looked for in a text's `promise`.
+_MOST_CUES = 16
 
 
 class Highlighter:
@@ -41,6 +47,7 @@ class Highlighter:
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._pairs = _pairs(unspaced) if unspaced else None
+        self._cues: list[tuple[float, tuple[str, ...], tuple[str, ...]]] | None = None
 
     def find(self, text: str) -> list[Match]:
         """Matches in a text, in order."""
@@ -59,6 +66,35 @@ class Highlighter:
             found += [(at, at + 1, symbol, self.weight(symbol)) for at in _places(text, symbol)]
         found.sort()
         return found
+
+    def is_cheap(self, text: str) -> bool:
+        """Whether finding everything in a text takes little: it has few places where a term may be."""
+        if not text.isascii() or len(text) * len(self._needles) > _COUNTED:
+            return False
+        lowered = text.lower()
+        return sum(map(lowered.count, self._needles)) <= _FEW
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether it looks for words of letters, in any case."""
+        return bool(self._spaced)
+
+    def promise(self, text: str, *, accents: bool) -> float:
+        """About how much of the query a text has: a quick look, which takes some parts of words for words.
+
+        `accents`: letters with and without them are different, which saves most of the time.
+        """
+        if self._cues is None:
+            terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))[:_MOST_CUES]
+            self._cues = [(self.weight(term), *_cues(term)) for term in terms]
+        folded = text
+        if self._spaced:
+            folded = text.casefold() if accents or text.isascii() else tokens.without_accents(text)
+        return sum(
+            weight if any(form in folded for form in sure) else weight / 2
+            for weight, forms, sure in self._cues
+            if any(form in folded for form in forms)
+        )
 
     def weight(self, term: str) -> float:
         """What a term is worth; 0 where the query does not have it."""
@@ -111,6 +147,8 @@ class Highlighter:
         starts: set[tuple[int, str]] = set()
         for needle in self._needles:
             for at in _places(lowered, needle):
+                if at and lowered[at - 1] in _WITHIN:
+                    continue
                 word = tokens.word_at(text, at)
                 if word:
                     starts.add((at, word))
@@ -140,6 +178,15 @@ class Highlighter:
             if matches:
                 starts.update((at, word) for at in _places(text, word) if tokens.word_at(text, at) == word)
         return starts
+
+
+def _cues(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How a text without accents and capitals has a term, perhaps within a word, and for sure."""
+    if tokens.is_unspaced(term):
+        forms = tuple(map("".join, product(*map(tokens.written, term))))
+        return forms, forms
+    forms = tokens.beginnings(term)
+    return forms, tuple(before + form for form in forms for before in " \n")
 
 
 def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from qmd.text.highlight import Highlighter, Match
 from qmd.types import Snippet
 
 #: About this many characters are shown.
 WIDTH = 300
+#: A text longer than `_WHOLE`, and dense, is searched in windows of so many characters, the best first.
+_WHOLE, _WINDOW = 16_384, 2_048
+#: Characters that are searched in all, as dense ones take a microsecond each; more where nothing is found.
+_SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
+#: Windows whose promise is looked at, which costs more where there are other letters than ASCII.
+_SURVEYED, _OTHER_LETTERS = 2_048, 6
+#: So many of those are looked at without regard to accents.
+_WITHOUT_ACCENTS = 32
+#: How far from the edge of a window a word may end or begin.
+_WORD = 64
+_SPACE = re.compile(r"\s")
 
 
 def snippet(
@@ -23,10 +35,9 @@ def snippet(
     body = min(_front_matter_end(text), end) if start == 0 else start
     # Front matter is shown only where nothing else matches.
     for low, high in ((body, end), (start, body)):
-        found = marker.find(text[low:high])
-        if found:
-            begin, stop, first = (low + offset for offset in _best(found, width))
-            return _around(text, begin, stop, first, width, floor=body if low == body else 0)
+        best = _best_of_windows(text, marker, (low, high), width)
+        if best is not None:
+            return _around(text, *best, width, floor=body if low == body else 0)
     first = _opening(text, body, end) if start else _skip_blank(text, body, end)
     return _numbered(text, first, _line_end(text, first, min(first + width, end)), first)
 
@@ -39,13 +50,61 @@ def window(text: str, marker: Highlighter, span: tuple[int, int], width: int) ->
     found = marker.find(text[start:end])
     if not found:
         return start, _word_end(text, start + width, start)
-    low, high, _ = _best(found, width)
+    _, (low, high, _) = _best(found, width)
     begin = max(start, min(start + low - (width - (high - low)) // 2, end - width))
     return _word_start(text, begin, start + low) if begin > start else start, min(end, begin + width)
 
 
-def _best(found: Sequence[Match], width: int) -> tuple[int, int, int]:
-    """(start, end, first match) of the window with the most weight."""
+def _best_of_windows(
+    text: str, marker: Marker, span: tuple[int, int], width: int
+) -> tuple[int, int, int] | None:
+    """(start, end, first match) of the best place in a span; None without a match in what is searched."""
+    most = searched = 0.0
+    best: tuple[int, int, int] | None = None
+    for low, high in _windows(text, marker, span, width):
+        found = marker.find(text[low:high])
+        if found:
+            weight, (start, end, first) = _best(found, width)
+            place = (low + start, low + end, low + first)
+            if best is None or weight > most + 1e-9 or (weight > most - 1e-9 and place < best):
+                most, best = weight, place
+        searched += high - low
+        if searched >= (_SEARCHED if best else _SEARCHED_IN_VAIN):
+            break
+    return best
+
+
+def _windows(text: str, marker: Marker, span: tuple[int, int], width: int) -> Iterator[tuple[int, int]]:
+    """The parts of a span to search for a snippet, those that seem to have most of the query first."""
+    low, high = span
+    if high - low <= _WHOLE or marker.is_cheap(text[low:high]):
+        yield span
+        return
+    windows: list[tuple[float, int, int]] = []
+    work = folded = 0
+    for at in range(low, high, _WINDOW):
+        start = at if at == low else _after_word(text, at)
+        end = min(high, _after_word(text, at + _WINDOW + width))
+        window = text[start:end]
+        other = marker.has_letters and not window.isascii()
+        work += _OTHER_LETTERS if other else 1
+        folded += other
+        promise = marker.promise(window, accents=folded > _WITHOUT_ACCENTS)
+        windows.append((-promise, start, end))
+        if work >= _SURVEYED:
+            break
+    for _, start, end in sorted(windows):
+        yield start, end
+
+
+def _after_word(text: str, position: int) -> int:
+    """A place near a position that cuts no word."""
+    space = _SPACE.search(text, position, position + _WORD)
+    return space.end() if space else position
+
+
+def _best(found: Sequence[Match], width: int) -> tuple[float, tuple[int, int, int]]:
+    """(weight, (start, end, first match)) of the place with the most weight, no wider than `width`."""
     best_weight, best = -1.0, (0, 0)
     counts: dict[str, int] = {}
     weight = 0.0
@@ -62,7 +121,9 @@ def _best(found: Sequence[Match], width: int) -> tuple[int, int, int]:
         if weight > best_weight + 1e-9:
             best_weight, best = weight, (left, right)
     left, right = best
-    return found[left][0], found[right][1], found[left][0]
+    start = found[left][0]
+    # A match itself may be wider: a word of thousands of characters.
+    return best_weight, (start, min(found[right][1], start + width), start)
 
 
 def _around(text: str, low: int, high: int, first: int, width: int, floor: int) -> Snippet:

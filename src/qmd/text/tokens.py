@@ -193,6 +193,11 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")[:MAX_TERM]
 
 
+def without_accents(text: str) -> str:
+    """A text without accents and capitals, for a quick look; its characters are not where they were."""
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", _many_marks().sub(r"\1", text).casefold()))
+
+
 def stem(word: str) -> str:
     """The term of a folded word: its English stem where it is plain ASCII, else itself."""
     if not word.isascii():
@@ -267,19 +272,15 @@ def _changed() -> re.Pattern[str]:
 
 def word_at(text: str, start: int) -> str:
     """The word, as `words` gives it, that begins at a place; empty where none does."""
+    before = text[start - 1] if start else " "
+    # First, as a word may be long, and all its letters asked for.
+    if is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
+        return ""
     match = _pattern(text).match(text, start)
     if match is None:
         return ""
-    if start:
-        before = text[start - 1]
-        if is_unspaced(text[start]):
-            inside = is_unspaced(before)
-        elif before in "'’":
-            inside = _CONTRACTED.fullmatch(match.group()) is not None and _is_in_word(text, start - 2)
-        else:
-            inside = _is_in_word(text, start - 1)
-        if inside:
-            return ""
+    if before in "'’" and _CONTRACTED.fullmatch(match.group()) and _is_in_word(text, start - 2):
+        return ""
     return match.group()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qmd.text.highlight import Highlighter
+import pytest
+
+from qmd.text.highlight import Highlighter, Match
 from qmd.text.query import parse
 from qmd.text.snippet import snippet
 
@@ -43,3 +45,78 @@ def test_a_long_line_is_cut_between_words() -> None:
     text = "word " * 200
     shown = snippet(text, marker("zebra"))
     assert set(shown.text.split()) == {"word"}
+
+
+class Counting(Highlighter):
+    """A marker that counts the work done with it: characters searched, and characters glanced at."""
+
+    searched = glanced = 0
+
+    def find(self, text: str) -> list[Match]:
+        self.searched += len(text)
+        return super().find(text)
+
+    def promise(self, text: str, *, accents: bool) -> float:
+        self.glanced += len(text) * (1 if accents or text.isascii() else 10)
+        return super().promise(text, accents=accents)
+
+
+FILLERS = {
+    "ascii": "data about a rocket, ",
+    "umlauts": "Größe der rocket data über Zürich, ",
+    "han": "数据库的备份，在凌晨两点！",
+    "word": "data" * 50,
+}
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+@pytest.mark.parametrize("megabytes", [1, 16])
+def test_the_work_for_a_dense_text_does_not_grow_with_its_length(filler: str, megabytes: int) -> None:
+    text = FILLERS[filler] * (megabytes * 1_000_000 // len(FILLERS[filler]))
+    counting = Counting(parse("rocket data* 数据库").terms)
+    shown = snippet(text, counting)
+    assert FILLERS[filler].strip()[:20] in shown.text
+    assert counting.searched <= 12_000
+    assert counting.glanced <= 5_200_000
+
+
+@pytest.mark.parametrize(
+    ("filler", "query", "end"),
+    [
+        ("data about reports, ", "data zebra", "the last data zebra"),
+        ("partial apartments ", "art", "the art of it"),
+        ("data about reports, ", "réunion data", "the réunion data"),
+        ("数据库的数据，", "数据库 恢复", "恢复数据库"),
+        ("data about symbols, ", "data 📅", "the 📅 data"),
+    ],
+)
+def test_the_rare_word_at_the_end_of_a_dense_text_is_shown(filler: str, query: str, end: str) -> None:
+    text = filler * (400_000 // len(filler)) + f"\n{end}\n"
+    counting = Counting(parse(query).terms)
+    shown = snippet(text, counting)
+    assert end in shown.text
+    assert counting.searched <= 70_000
+
+
+def test_a_long_text_with_few_matches_is_shown_as_a_short_one_is() -> None:
+    text = (
+        "lorem ipsum dolor sit amet, " * 30_000
+        + "\n\n# Rockets\n\nthe launch pad\n\n"
+        + "ipsum dolor " * 9_000
+    )
+    shown = snippet(text, marker("rocket launch"))
+    assert shown.text.startswith("# Rockets\n\nthe launch pad")
+    assert shown.line == 3
+
+
+def test_a_word_as_long_as_a_text_is_cut() -> None:
+    shown = snippet("before " + "y" * 500_000 + " after", marker("y" * 128))
+    assert len(shown.text) <= 2 * 300
+    assert "before yyy" in shown.text
+
+
+@pytest.mark.parametrize("edge", range(2040, 2060))
+def test_the_edge_of_a_window_makes_no_words_of_parts(edge: int) -> None:
+    text = "x" * (edge - 10) + " dataset " + "datasets " * 4_000
+    assert snippet(text, marker("set")).line == 1
+    assert "dataset" in snippet(text, marker("dataset")).text
