@@ -122,14 +122,14 @@ def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
     assert len(embedded(writer)) == TEXTS
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
 def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
     make_user: MakeUser, how: signal.Signals
 ) -> None:
     user = make_user(f"long-{how.name}")
     folder = user.home / "mixed"
     folder.mkdir()
-    days = (f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(250))
+    days = (f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(190))
     (folder / "0-long.md").write_text("# Log\n\n" + "\n\n".join(days), encoding="utf-8")
     for number in range(10):
         (folder / f"{number}.md").write_text(f"# Note {number}\n\nThe heron {number}.\n", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
     status = json.loads(user.ok("status", "--json"))
     assert status["needs_embedding"] == 1
     assert "mixed/0-long.md" in user.ok("vsearch", "how far the tide rose", "--json")
-    assert "no problem" in user.ok("doctor").lower()
+    assert "is whole" in user.ok("doctor")
 
     said = user.ok("embed", "-q")
     found = re.search(r"Embedded 1 text \((\d+) chunks\)", said)
@@ -162,9 +162,6 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
     total = sum(chunks for _, chunks in embedded(user))
     assert kept + int(found[1]) == total
     assert asked(user, "SELECT chunks FROM embedders") == [(total,)]
-    resumed = (embedded(user), frequencies(user))
-    user.ok("embed", "--force", "-q")
-    assert resumed == (embedded(user), frequencies(user))
 
 
 def _workers(pid: int) -> list[int]:
