@@ -15,6 +15,8 @@ import pytest
 import qmd
 from tests.conftest import Notes
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 10
 
 INDEXING = """

@@ -134,6 +134,7 @@ def test_embedding_again_with_force_gives_the_same_answers(library: qmd.Index) -
     assert [(hit.path, round(hit.score, 3)) for hit in library.vsearch("baking at home").hits] == before
 
 
+@pytest.mark.slow
 def test_a_long_document_is_found_by_a_passage_deep_inside(index: qmd.Index, notes: Notes) -> None:
     filler = "".join(f"Paragraph {n} speaks about accounting rules and invoices.\n\n" for n in range(200))
     text = f"# Handbook\n\n{filler}## Pets\n\nDogs may come to the office on Fridays.\n\n{filler}"

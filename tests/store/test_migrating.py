@@ -14,8 +14,17 @@ from qmd.store.milvus.schema import DOCUMENTS, FORMER
 from qmd.store.milvus.store import MilvusStore
 from qmd.text import tokens
 from qmd.text.query import parse
-from tests.store.conftest import Opens
-from tests.store.material import EMBEDDER, config, dense_rows, embed, everything, fill, lexical_rows, vector
+from tests.store.material import (
+    EMBEDDER,
+    Opens,
+    config,
+    dense_rows,
+    embed,
+    everything,
+    fill,
+    lexical_rows,
+    vector,
+)
 
 LONG = "a" + "pelican" * 40
 TEXTS = {

@@ -13,6 +13,8 @@ from tests.loopback import Server, as_json, serving
 from tests.models import tiny_reranker
 from tests.users import FILES, MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def embedded(make_user: MakeUser) -> User:

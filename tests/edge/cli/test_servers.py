@@ -12,6 +12,8 @@ import pytest
 from tests.loopback import Reply, Server, as_json, embedding, serving
 from tests.users import FILES, MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-very-secret-0123456789"
 
 

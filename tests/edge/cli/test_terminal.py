@@ -21,6 +21,8 @@ from qmd.cli.sizes import counted, duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
 from tests.users import FILES, User
 
+pytestmark = pytest.mark.slow
+
 #: One of each kind that a terminal must not get: C0, C1, a line separator, an override and an isolate.
 EVIL = "\x1b\x07\x9b\x7f\u2028\u202e\u2066"
 

@@ -141,9 +141,10 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        while sum(chunks for _, chunks in embedded(user)) < 2 * BATCH_CHUNKS:
-            assert process.poll() is None
-            os.sched_yield()
+        until(
+            lambda: sum(chunks for _, chunks in embedded(user)) >= 2 * BATCH_CHUNKS,
+            alive=lambda: process.poll() is None,
+        )
         process.send_signal(how)
         process.wait()
     assert process.returncode == (-how if how == signal.SIGKILL else 130)

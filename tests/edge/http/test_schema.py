@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from tests.clients import Server, server_of
 from tests.users import User
+
+pytestmark = pytest.mark.slow
 
 #: About half a minute.
 _EXAMPLES = "25"

@@ -14,6 +14,8 @@ from tests.agents import INITIALIZE, Agent, Site, site_of
 from tests.users import User
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
@@ -116,7 +118,7 @@ def test_messages_are_posted(site: Site, method: str) -> None:
     detail(body, 405)
 
 
-@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/search", "/docs", "/mcp%00"])
+@pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/vsearch", "/docs", "/mcp%00"])
 def test_there_is_nothing_else(site: Site, path: str) -> None:
     status, _, body = site.request(path=path, body=PING)
     assert status == 404

@@ -15,6 +15,8 @@ from mcp.client.stdio import StdioServerParameters
 from tests.agents import Site
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 Talk = Callable[[Client], Awaitable[None]]
 
 
