@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis import HealthCheck, settings
 
 import qmd
 from tests import milvus
@@ -87,6 +88,9 @@ def served(milvus_port: int) -> str:
 
 
 def pytest_configure() -> None:
+    # Properties hold however busy the machine is.
+    settings.register_profile("qmd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("qmd")
     # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # How long an example takes depends on what else the machine does.
