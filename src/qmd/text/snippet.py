@@ -56,7 +56,7 @@ def window(text: str, marker: Highlighter, span: tuple[int, int], width: int) ->
 
 
 def _best_of_windows(
-    text: str, marker: Marker, span: tuple[int, int], width: int
+    text: str, marker: Highlighter, span: tuple[int, int], width: int
 ) -> tuple[int, int, int] | None:
     """(start, end, first match) of the best place in a span; None without a match in what is searched."""
     most = searched = 0.0
@@ -74,7 +74,7 @@ def _best_of_windows(
     return best
 
 
-def _windows(text: str, marker: Marker, span: tuple[int, int], width: int) -> Iterator[tuple[int, int]]:
+def _windows(text: str, marker: Highlighter, span: tuple[int, int], width: int) -> Iterator[tuple[int, int]]:
     """The parts of a span to search for a snippet, those that seem to have most of the query first."""
     low, high = span
     if high - low <= _WHOLE or marker.is_cheap(text[low:high]):
