@@ -113,7 +113,7 @@ def embed_leased(store: Store, worker: str, limit: int = 5, seconds: float = 600
         store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(found))
         done += len(found)
     store.release(worker)
-    store.settle(EMBEDDER, everything())
+    store.activate_vectors(EMBEDDER, everything())
     return done
 
 

@@ -84,9 +84,9 @@ def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store)
             [each.file for each in store.ending_with("a/ops/deploy.md")],
             [each.file for each in store.ending_with("ploy.md")],
             [each.file for each in store.ending_with("100%.md")],
-            [each.file for each in store.holding("_")],
-            [each.file for each in store.holding("笔记")],
-            [each.file for each in store.with_hash(deploy.hash[:6])],
+            [each.file for each in store.path_contains("_")],
+            [each.file for each in store.path_contains("笔记")],
+            [each.file for each in store.by_hash(deploy.hash[:6])],
             [each.file for each in store.listing()],
             [each.file for each in store.listing("b")],
             [each.file for each in store.listing("a", "ops")],
@@ -421,7 +421,7 @@ def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store
     # What is embedded is found, and nothing of it twice.
     last = vector(long.text[whole.chunks[-1].start :])
     assert dense_rows(store, last, everything(), 5)[0][1] == "a/long.md"
-    assert store.settle(EMBEDDER, everything()) is None
+    assert store.activate_vectors(EMBEDDER, everything()) is None
     assert store.faults(lambda _: None) == []
 
     # It stays the worker's until it is complete; then it is resumed from there, by whoever.
@@ -441,7 +441,7 @@ def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store
     first = vector(long.text[:40])
     assert {row[1] for row in dense_rows(store, first, everything(), 2)} == {"a/long.md", "b/copy.md"}
     assert store.token_frequencies(EMBEDDER, [])[0] == chunks + 1
-    assert store.settle(EMBEDDER, everything()) == []
+    assert store.activate_vectors(EMBEDDER, everything()) == []
     assert store.faults(lambda _: None) == []
 
 
@@ -528,11 +528,11 @@ def test_a_set_that_has_every_text_takes_the_place_of_the_others(store: Store, o
     first, *rest = store.pending("new", everything(), 0, 100)
     chunk = [Chunk(0, 0, 1, 1, 1)]
     store.add_vectors(made, [Embedded(first.content, chunk, vector("x")[None], [[1]])])
-    assert store.settle("new", everything()) is None
-    assert store.settle("unknown", everything()) is None
+    assert store.activate_vectors("new", everything()) is None
+    assert store.activate_vectors("unknown", everything()) is None
     assert {each.fingerprint for each in store.vector_sets()} == {EMBEDDER, "new"}
     store.add_vectors(made, [Embedded(each.content, chunk, vector("y")[None], [[1]]) for each in rest])
-    assert store.settle("new", everything()) == ["model"]
+    assert store.activate_vectors("new", everything()) == ["model"]
     assert opens().vector_sets() == [replace(made, complete=True)]
     assert store.has_vectors("new", everything())
     assert not store.has_vectors(EMBEDDER, everything())
@@ -553,10 +553,14 @@ def test_a_sample_has_first_chunks_as_they_were_embedded(store: Store) -> None:
 
 
 def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> None:
-    store.remember({"k1": "v1", "鍵": '{"a": "b\\n"}'})
-    assert (opens().cached("k1"), store.cached("鍵"), store.cached("k2")) == ("v1", '{"a": "b\\n"}', None)
+    store.cache_put({"k1": "v1", "鍵": '{"a": "b\\n"}'})
+    assert (opens().cache_get("k1"), store.cache_get("鍵"), store.cache_get("k2")) == (
+        "v1",
+        '{"a": "b\\n"}',
+        None,
+    )
     store.clear(Keep(None, None, datetime.now(UTC) + timedelta(days=1)), lambda _: None)
-    assert store.cached("k1") is None
+    assert store.cache_get("k1") is None
 
 
 def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> None:
@@ -566,7 +570,7 @@ def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> N
         each.apply("b", [changed("own.md", "only in b")], [])
         embed(each)
         embed(each, "other")
-        each.remember({"k": "v"})
+        each.cache_put({"k": "v"})
         each.apply("a", [], ["ops/deploy.md"])
         keep = Keep(("a",), (EMBEDDER,), datetime.now(UTC) + timedelta(days=1))
         found = {waste.kind: waste.count for waste in each.waste(keep)}
@@ -588,7 +592,7 @@ def test_what_only_reads_finds_an_empty_index_where_there_is_none(store: Store) 
     assert store.similarities(EMBEDDER, vector("x"), [1]) == {}
     assert store.pending(EMBEDDER, everything(), 0, 5) == []
     assert store.pending_count(EMBEDDER, everything()) == 0
-    assert (store.prune(), list(store.listing()), store.cached("k")) == (0, [], None)
+    assert (store.prune(), list(store.listing()), store.cache_get("k")) == (0, [], None)
     assert store.waste(Keep(None, None, datetime.now(UTC))) == []
     assert store.faults(lambda _: None) == []
     assert (store.chunk_counts(), store.vector_sets()) == ({}, [])
@@ -639,8 +643,8 @@ def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store,
     for each in (store, oracle):
         fill(each)
         embed(each)
-        each.remember({"k": "v", "l": "w"})
-    assert sorted(store.answers()) == [("k", "v"), ("l", "w")]
+        each.cache_put({"k": "v", "l": "w"})
+    assert sorted(store.cache_items()) == [("k", "v"), ("l", "w")]
     assert store.all_token_frequencies(EMBEDDER) == oracle.all_token_frequencies(EMBEDDER)
     assert store.all_token_frequencies("other") == (0, {})
     hashes = [document.hash for document in store.listing()]
@@ -649,7 +653,7 @@ def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store,
     for each in hashes:
         assert got[each][0] == wanted[each][0]
         assert np.allclose(got[each][1], wanted[each][1], atol=1e-3)
-    store.take_over(VectorSet(EMBEDDER, "copied", complete=True), 7, {3: 2, 5: 1})
+    store.import_statistics(VectorSet(EMBEDDER, "copied", complete=True), 7, {3: 2, 5: 1})
     assert [each.complete for each in store.vector_sets()] == [True]
     assert store.all_token_frequencies(EMBEDDER) == (7, {3: 2, 5: 1})
     assert store.token_frequencies(EMBEDDER, [3, ord("e")]) == (7, [2, 0])

@@ -26,7 +26,7 @@ def filled(tmp_path: Path) -> Iterator[Store]:
         store.apply("b", [changed("copy.md", TEXTS["ops/deploy.md"], author="Ann", date="2024-05-01")], [])
         embed(store)
         store.apply("b", [changed("new.md", "no vectors yet")], [])
-        store.remember({"key": "answer", "鍵": "值"})
+        store.cache_put({"key": "answer", "鍵": "值"})
         yield store
 
 
@@ -47,7 +47,7 @@ def told(store: Store) -> dict[str, object]:
         "frequencies": store.all_token_frequencies(made.fingerprint),
         "pending": [item.text for item in store.pending(made.fingerprint, everything(), 0, 100)],
         "similar": sorted((files[m.document], m.chunk, round(m.similarity, 3)) for m in similar),
-        "answers": sorted(store.answers()),
+        "answers": sorted(store.cache_items()),
     }
 
 

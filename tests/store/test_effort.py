@@ -64,7 +64,7 @@ def find(store: Store) -> None:
     document = store.find("a", "7.md")
     assert document is not None
     store.texts([document.id])
-    store.with_hash(document.hash[:8])
+    store.by_hash(document.hash[:8])
 
 
 @pytest.mark.parametrize("work", [edit, remove, move, lease_and_embed, find])

@@ -104,22 +104,22 @@ def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: 
     chunks = [Chunk(0, 0, 5, 1, 1), Chunk(1, 5, 9, 2, 3)]
     vectors = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
     store.add_vectors(MODEL, [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
-    store.remember({"key": "answer"})
+    store.cache_put({"key": "answer"})
     found = store.vectors_of("model", [items[0].hash, items[1].hash, "unknown"])
     assert list(found) == [items[0].hash]
     assert found[items[0].hash][0] == chunks
     np.testing.assert_allclose(found[items[0].hash][1], vectors, atol=1e-3)
     assert store.all_token_frequencies("model") == (2, {1: 1, 2: 2})
     assert store.all_token_frequencies("other") == (0, {})
-    assert dict(store.answers()) == {"key": "answer"}
+    assert dict(store.cache_items()) == {"key": "answer"}
 
     other = SqliteStore(str(tmp_path / "other.sqlite"))
     fill(other, 1)
     item = other.pending("model", NOTES, 0, 10)[0]
-    other.take_over(MODEL, 7, {5: 3})
+    other.import_statistics(MODEL, 7, {5: 3})
     assert other.all_token_frequencies("model") == (0, {})
     other.add_vectors(MODEL, [Embedded(item.content, chunks, vectors, [[9], []])])
-    other.take_over(MODEL, 7, {5: 3})
+    other.import_statistics(MODEL, 7, {5: 3})
     assert other.all_token_frequencies("model") == (7, {5: 3})
     assert other.token_frequencies("model", [5, 9]) == (7, [3, 0])
     other.close()

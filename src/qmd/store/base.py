@@ -247,11 +247,11 @@ class Store(Protocol):
         """Documents whose display path ends with `suffix` at a `/`."""
         ...
 
-    def holding(self, text: str) -> Iterator[Document]:
+    def path_contains(self, text: str) -> Iterator[Document]:
         """Documents whose path holds `text`."""
         ...
 
-    def with_hash(self, prefix: str) -> list[Document]:
+    def by_hash(self, prefix: str) -> list[Document]:
         """Documents whose hash begins with `prefix`."""
         ...
 
@@ -313,7 +313,7 @@ class Store(Protocol):
         """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
         ...
 
-    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+    def activate_vectors(self, embedder: str, scope: Scope) -> list[str] | None:
         """Where an embedder has every text of a scope, its set is complete, and all others are forgotten.
 
         Returns their names; None where texts are lacking, or there are none: then nothing has changed.
@@ -353,11 +353,11 @@ class Store(Protocol):
         """(chunks embedded, token → in how many of them it occurs)."""
         ...
 
-    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
         """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         ...
 
-    def answers(self) -> Iterator[tuple[str, str]]:
+    def cache_items(self) -> Iterator[tuple[str, str]]:
         """What `remember` keeps: keys and answers."""
         ...
 
@@ -382,5 +382,5 @@ class Store(Protocol):
         ...
 
     # cache
-    def cached(self, key: str) -> str | None: ...
-    def remember(self, answers: Mapping[str, str]) -> None: ...
+    def cache_get(self, key: str) -> str | None: ...
+    def cache_put(self, answers: Mapping[str, str]) -> None: ...

@@ -188,7 +188,7 @@ class Library:
                 return inside
         docid = _DOCID.fullmatch(reference)
         if docid:
-            found = self._visible(self._store.with_hash(docid[2].lower()))[:_CANDIDATES]
+            found = self._visible(self._store.by_hash(docid[2].lower()))[:_CANDIDATES]
             if len({document.hash for document in found}) > 1:
                 raise _ambiguous(reference, [f"#{document.hash[:12]} {document.file}" for document in found])
             if found:
@@ -299,7 +299,8 @@ class Library:
     def _most_pieces(self) -> int:
         """Into how many pieces a comma-separated list can cut one name."""
         return 1 + max(
-            (document.path.count(",") for document in self._visible(self._store.holding(","))), default=0
+            (document.path.count(",") for document in self._visible(self._store.path_contains(","))),
+            default=0,
         )
 
     def _try(self, reference: str) -> Document | None:

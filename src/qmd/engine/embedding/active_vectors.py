@@ -102,7 +102,7 @@ def finish(
     """
     fingerprint = roles.fingerprint
     everything = Scope(sendable(config.collections, kept(config, roles, "embed")))
-    replaced = store.settle(fingerprint, everything)
+    replaced = store.activate_vectors(fingerprint, everything)
     if replaced is not None:
         roles.forget_earlier()
         # Vectors are only replaced when every text has new ones, those that the caller may not see included.

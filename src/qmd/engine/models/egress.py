@@ -30,14 +30,14 @@ def announce(store: Store, roles: ModelProvider, role: Role) -> None:
     if server is None:
         return
     key = f"said:{role}:{roles.setting(role)}"
-    if store.cached(key) is not None:
+    if store.cache_get(key) is not None:
         return
     roles.report(
         f"from now on {_WHAT[role]} are sent to {server}; "
         "'models: {remote: deny}' on a collection keeps its text here"
     )
     with suppress(QmdError):
-        store.remember({key: server})
+        store.cache_put({key: server})
 
 
 def kept(config: Config, roles: ModelProvider, role: Role) -> frozenset[str]:

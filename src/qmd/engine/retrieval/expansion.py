@@ -52,7 +52,7 @@ def expand(
         return []
     asked = ["expand", expander.name, request.query, request.intent]
     key = json.dumps(asked if population is None else [*asked, population], ensure_ascii=False)
-    known = store.cached(key)
+    known = store.cache_get(key)
     if known is not None:
         legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(known)]
@@ -67,7 +67,7 @@ def expand(
 def _remember(store: Store, legs: Retrieval, key: str, variants: list[Variant]) -> None:
     """Keep the variants; an index that cannot be written answers all the same, and says so."""
     try:
-        store.remember({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
+        store.cache_put({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
     except QmdError as error:
         legs.stages.append(Stage("cache", "failed", error.in_one_line()))
 

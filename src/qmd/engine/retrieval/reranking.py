@@ -210,13 +210,13 @@ def _cached(
         document: _key(reranker, candidates.judged_by, passage, candidates.population)
         for document, passage in passages.items()
     }
-    found = {document: store.cached(key) for document, key in keys.items()}
+    found = {document: store.cache_get(key) for document, key in keys.items()}
     return {document: float(value) for document, value in found.items() if value is not None}, keys
 
 
 def _remember(store: Store, legs: Retrieval, scores: Mapping[str, float]) -> None:
     """Keep the scores; an index that cannot be written answers all the same, and says so."""
     try:
-        store.remember({key: repr(score) for key, score in scores.items()})
+        store.cache_put({key: repr(score) for key, score in scores.items()})
     except QmdError as error:
         legs.stages.append(Stage("cache", "failed", error.in_one_line()))

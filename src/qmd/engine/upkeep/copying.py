@@ -95,8 +95,8 @@ def copy(
     chunks = 0
     for each in source.vector_sets():
         chunks += _copy_vectors(source, target, each, scope, on_progress)
-    for batch in _batches(source.answers(), _ANSWERS):
-        target.remember(dict(batch))
+    for batch in _batches(source.cache_items(), _ANSWERS):
+        target.cache_put(dict(batch))
     return _verified(source, target, names, CopyReport(documents, removed, chunks, 0, 0))
 
 
@@ -154,7 +154,7 @@ def _copy_vectors(
             target.add_vectors(replace(copied, complete=False), batch)
         added += sum(len(item.chunks) for item in batch)
         on_progress(f"vectors of {copied.name}", done + added, total)
-    target.take_over(copied, *source.all_token_frequencies(embedder))
+    target.import_statistics(copied, *source.all_token_frequencies(embedder))
     return added
 
 

@@ -220,7 +220,7 @@ class Client:
             self._known.discard(name)
             self._call(lambda client, options: client.drop_collection(name, timeout=_CALL_SECONDS))
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Have an embedded Milvus sort what was written, so that searches need not; servers do so anyway."""
         if self.embedded and self._wrote:
             for name in self.names():

@@ -122,17 +122,17 @@ class CollectionsPart(Removal):
         roots = [each.get("root") for each in self._collections().values() if each["name"] == collection]
         return next(iter(roots), None)
 
-    def cached(self, key: str) -> str | None:
+    def cache_get(self, key: str) -> str | None:
         """What was remembered under a key."""
         rows = self._client.query(ANSWERS, f"key == {quoted(key)}", ["value"])
         return str(rows[0]["value"]) if rows else None
 
-    def answers(self) -> Iterator[tuple[str, str]]:
+    def cache_items(self) -> Iterator[tuple[str, str]]:
         """Everything that is remembered: (key, answer)."""
         for row in self._client.all(ANSWERS, "", ["key", "value"], page=HEAVY):
             yield str(row["key"]), str(row["value"])
 
-    def remember(self, answers: Mapping[str, str]) -> None:
+    def cache_put(self, answers: Mapping[str, str]) -> None:
         """Keep answers of models; the oldest make room. An answer that is too long for Milvus is not kept."""
         moment = now()
         rows = [{"key": key, "value": value, "at": moment} for key, value in answers.items()]

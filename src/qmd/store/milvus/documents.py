@@ -108,7 +108,7 @@ class DocumentsPart(Placing):
         )
         if marks:
             self._forget_state(*(UNCOUNTED + mark for mark in marks))
-        self._client.settle()
+        self._client.flush()
 
     def documents(self, ids: Sequence[int]) -> dict[int, Document]:
         """Documents by id; ids that are gone are left out."""
@@ -137,12 +137,12 @@ class DocumentsPart(Placing):
         found = self._select(f"path like {_pattern('%', name, '')}")
         return [each for each in found if f"/{each.file}".endswith(tail)]
 
-    def holding(self, text: str) -> Iterator[Document]:
+    def path_contains(self, text: str) -> Iterator[Document]:
         """Documents whose path holds `text`."""
         found = self._select(f"path like {_pattern('%', text, '%')}")
         return (each for each in found if text in each.path)
 
-    def with_hash(self, prefix: str) -> list[Document]:
+    def by_hash(self, prefix: str) -> list[Document]:
         """Documents whose hash begins with `prefix`, in order of path."""
         return self._select(f"hash >= {quoted(prefix)} and hash < {quoted(prefix + 'g')}")
 

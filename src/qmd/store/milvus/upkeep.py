@@ -63,7 +63,7 @@ class UpkeepPart(VectorsPart):
             self._drop_embedders([each for each in self._embedders("strong") if each not in keep.embedders])
         on_step("Dropping texts")
         self._drop(self._loose())
-        self._client.settle()
+        self._client.flush()
 
     def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
         """Raises `StoreError`: what is in Milvus is backed up with Milvus' own tools."""

@@ -194,7 +194,7 @@ class VectorsPart(DocumentsPart, TokenStats):
             self._drop_embedder(embedder)
         return dropped
 
-    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+    def activate_vectors(self, embedder: str, scope: Scope) -> list[str] | None:
         """Where an embedder has every text of a scope, its set is complete, and all others are forgotten.
 
         The set is marked first: what is cut short after that answers by the new vectors, and is done again by
@@ -214,7 +214,7 @@ class VectorsPart(DocumentsPart, TokenStats):
     def _drop_embedders(self, embedders: Iterable[str]) -> None:
         for each in embedders:
             self._drop_embedder(each)
-        self._client.settle()
+        self._client.flush()
 
     def _drop_embedder(self, embedder: str) -> None:
         self._client.drop(vectors(embedder))
@@ -258,7 +258,7 @@ class VectorsPart(DocumentsPart, TokenStats):
             if int(row["content"]) in texts and int(row["document"]) in titles
         ]
 
-    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
         """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         known = self._embedders("strong").get(copied.fingerprint)
         if known is not None:

@@ -135,7 +135,7 @@ class CollectionsPart(Part):
             )
         return str(row[0]) if row and row[0] is not None else None
 
-    def cached(self, key: str) -> str | None:
+    def cache_get(self, key: str) -> str | None:
         """What was remembered under a key."""
         with self._database.errors():
             row = (
@@ -145,14 +145,14 @@ class CollectionsPart(Part):
             )
         return str(row[0]) if row else None
 
-    def answers(self) -> Iterator[tuple[str, str]]:
+    def cache_items(self) -> Iterator[tuple[str, str]]:
         """Everything that is remembered: (key, answer)."""
         with self._database.errors():
             rows = self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")
             for key, value in rows:
                 yield str(key), str(value)
 
-    def remember(self, answers: Mapping[str, str]) -> None:
+    def cache_put(self, answers: Mapping[str, str]) -> None:
         """Keep answers of models; the oldest make room."""
         with self._database.transaction() as db:
             moment = now()

@@ -56,7 +56,7 @@ class CopyingPart(Part):
             )
             return int(row[1]), dict(counts)
 
-    def take_over(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
         """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
         with self._database.transaction() as db:
             found = db.execute(

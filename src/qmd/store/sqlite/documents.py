@@ -106,11 +106,11 @@ class DocumentsPart(Part):
         where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
         return list(self._select(where, (tail,)))
 
-    def holding(self, text: str) -> Iterator[Document]:
+    def path_contains(self, text: str) -> Iterator[Document]:
         """Documents whose path holds `text`."""
         return self._select("instr(d.path, ?)", (text,))
 
-    def with_hash(self, prefix: str) -> list[Document]:
+    def by_hash(self, prefix: str) -> list[Document]:
         """Documents whose hash begins with `prefix`, in order of path."""
         return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g")))
 

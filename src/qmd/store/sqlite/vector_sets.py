@@ -46,7 +46,7 @@ class SetsPart(VectorsPart):
             _forget_empty_sets(db)
             return int(dropped)
 
-    def settle(self, embedder: str, scope: Scope) -> list[str] | None:
+    def activate_vectors(self, embedder: str, scope: Scope) -> list[str] | None:
         """Where an embedder has every text of a scope, its set is complete, and all others are forgotten."""
         with self._database.transaction() as db:
             if not self.has_vectors(embedder, scope) or self.pending_count(embedder, scope):
