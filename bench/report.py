@@ -212,7 +212,29 @@ def embedding() -> str:
     if not result:
         return ""
     share = f"{result['ours / raw']:.2f}"
-    return f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
+    text = f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
+    busy = _load("embedding-busy.json")
+    if not busy:
+        return text
+    rows = [
+        [
+            name,
+            f"{busy[f'{place}: sleeping / spinning']:.2f}",
+            *(
+                f"{busy[f'{place}, {way}: processor seconds a chunk']:.2f}"
+                for way in ("sleeping", "spinning")
+            ),
+        ]
+        for place, name in (
+            ("alone", "no processes of ours beside it"),
+            ("busy", "two busy processes beside it"),
+        )
+    ]
+    heads = ["", "chunks a second, sleeping / spinning", "processor seconds a chunk, sleeping", "spinning"]
+    return (
+        f"{text}\n\nWaiting threads sleep. Compared with threads that spin, onnxruntime's default, "
+        f"on a machine with\nother work on it in both rows:\n\n{table(heads, rows)}"
+    )
 
 
 def faults() -> str:
