@@ -1,0 +1,117 @@
+"""Record the commands of the README on a real terminal: `python tools/make_terminal_svg.py`.
+
+The picture is docs/terminal.svg. Run it again after a change of the output of `search` or `query`. It indexes
+`examples/notes` in a temporary folder; nothing else is written.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).parent.parent
+PICTURE = ROOT / "docs" / "terminal.svg"
+COLUMNS = 88
+#: A session that fits on one screen: the commands of the README, each with the lines of its output to show.
+SESSION = (
+    ("qmd collection add notes", 2),
+    ("qmd embed", 1),
+    ('qmd search "restore backup" -n 1', 9),
+    ('qmd query "数据丢了怎么恢复" -n 1', 9),
+)
+#: The template of rich without its web font: a picture must not load anything.
+TEMPLATE = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+    <style>
+    .{unique_id}-matrix {{
+        font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+        font-size: {char_height}px;
+        line-height: {line_height}px;
+        font-variant-east-asian: full-width;
+    }}
+    .{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+    {styles}
+    </style>
+    <defs>
+    <clipPath id="{unique_id}-clip-terminal">
+      <rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+    </clipPath>
+    {lines}
+    </defs>
+    {chrome}
+    <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+    {backgrounds}
+    <g class="{unique_id}-matrix">
+    {matrix}
+    </g>
+    </g>
+</svg>
+"""
+
+
+def main() -> None:
+    """Run the session and write the picture."""
+    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), color_system="truecolor")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "examples" / "notes", Path(folder) / "notes")
+        environ = os.environ | {
+            "HOME": folder,
+            "QMD_CONFIG_DIR": folder,
+            "QMD_INDEX_PATH": str(Path(folder) / "index.sqlite"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "TERM": "xterm-256color",
+        }
+        environ.pop("NO_COLOR", None)
+        # The first embedding prepares the model and says so; the session shows an installation in use.
+        subprocess.run(["qmd", "status"], cwd=folder, env=environ, check=True, capture_output=True)
+        for command, lines in SESSION:
+            console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+            output = run(command, folder, environ)
+            if not output.strip():
+                sys.exit(f"{command} printed nothing")
+            for line in output.splitlines()[:lines]:
+                console.print(Text.from_ansi(line.replace(folder, "~")), soft_wrap=True)
+            console.print()
+    PICTURE.write_text(
+        console.export_svg(title="qmd", code_format=TEMPLATE, unique_id="qmd"), encoding="utf-8"
+    )
+
+
+def run(command: str, folder: str, environ: dict[str, str]) -> str:
+    """Run a command whose standard output is a terminal; return its output with its escape sequences."""
+    reader, terminal = pty.openpty()
+    ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    process = subprocess.Popen(
+        shlex.split(command), cwd=folder, env=environ, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE
+    )
+    os.close(terminal)
+    output = b""
+    while True:
+        try:
+            data = os.read(reader, 65_536)
+        except OSError:  # Linux ends a terminal that nothing writes to any more with EIO.
+            break
+        if not data:
+            break
+        output += data
+    os.close(reader)
+    _, errors = process.communicate()
+    if process.returncode:
+        sys.exit(f"{command} failed: {errors.decode()}")
+    return output.decode()
+
+
+if __name__ == "__main__":
+    main()
