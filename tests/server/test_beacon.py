@@ -15,8 +15,8 @@ from qmd.server import discovery
 #: Lights a beacon, says so, and is killed.
 _SERVER = """
 import os, sys
-from qmd.server import beacon
-with beacon.lit(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
+from qmd.server import discovery
+with discovery.lit(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
     print("lit", flush=True)
     sys.stdin.read()
 """
