@@ -6,6 +6,7 @@ The picture is docs/terminal.svg. Run it again after a change of the output of `
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import shlex
@@ -63,7 +64,7 @@ TEMPLATE = """\
 
 def main() -> None:
     """Run the session and write the picture."""
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), color_system="truecolor")
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "examples" / "notes", Path(folder) / "notes")
         environ = os.environ | {
