@@ -323,6 +323,10 @@ def test_an_index_from_before_there_were_sets_answers_as_before(owner: User) -> 
     with sqlite3.connect(index_of(owner)) as db:
         for column in ("model", "source", "complete"):
             db.execute(f"ALTER TABLE embedders DROP COLUMN {column}")
+        # What later versions added.
+        db.execute("ALTER TABLE collections DROP COLUMN root")
+        db.execute("ALTER TABLE content_vectors DROP COLUMN tokens")
+        db.execute("DROP INDEX contents_bytes")
         db.execute("PRAGMA user_version=3")
     assert owner.ok(*ask) == before
     assert status(owner)["vectors"][0]["current"] is True

@@ -360,7 +360,7 @@ def test_vectors_by_other_models_go_once_the_one_in_use_has_made_some(embedded: 
         embedded,
         "INSERT INTO embedders (fingerprint, name, dimension) VALUES ('f00', 'older', 2)",
         "INSERT INTO content_vectors SELECT 1000 + id, (SELECT max(id) FROM embedders), content_id, seq, "
-        "start, end, first_line, last_line, x'00000000' FROM content_vectors",
+        "start, end, first_line, last_line, x'00000000', NULL FROM content_vectors",
     )
     assert "older, made for other settings: not used" in embedded.ok("status")
     assert kinds(cleaned(embedded)) == {"vectors": len(FILES)}
