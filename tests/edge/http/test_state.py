@@ -60,6 +60,7 @@ def test_an_index_that_is_not_there_yet_has_a_status(bare: Client) -> None:
     assert (found["total_documents"], found["collections"]) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
     assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False}
     server.post("/embed", texts=["a text"])

@@ -370,6 +370,7 @@ def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> N
         assert "\n" not in error.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

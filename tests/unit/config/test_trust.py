@@ -149,6 +149,7 @@ def test_names_that_are_not_unicode_are_kept(path: str) -> None:
     assert answers(path) == [(SITE, folder, True)]
 
 
+@pytest.mark.slow
 def test_answers_given_at_once_are_all_kept(path: str) -> None:
     projects = [f"/code/{number}" for number in range(4)]
     with ProcessPoolExecutor(max_workers=4, mp_context=SPAWN) as pool:

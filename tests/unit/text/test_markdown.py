@@ -73,6 +73,7 @@ def test_a_front_matter_without_a_usable_title_is_ignored(block: str) -> None:
     assert extract_title(f"---\n{block}\n---\n\n# Heading\n", "a.md") == "Heading"
 
 
+@pytest.mark.slow
 def test_a_deeply_nested_front_matter_is_ignored() -> None:
     assert extract_title("---\ntitle:\n  a: " + "[" * 5000 + "\n---\n# Heading\n", "a.md") == "Heading"
 
@@ -218,6 +219,7 @@ def test_blocks_are_in_order_and_apart(text: str) -> None:
         position = block.end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["#", "-", "`", "~", "=", "_ ", "#\n", "> a\n-\n", "```\n~~~\n", "*a [`"])
 def test_hostile_texts_of_a_million_characters_are_read(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
