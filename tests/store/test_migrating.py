@@ -10,8 +10,9 @@ import pytest
 
 from qmd.store.base import Store
 from qmd.store.milvus import weights
-from qmd.store.milvus.schema import DOCUMENTS, FORMER
+from qmd.store.milvus.schema import FORMER
 from qmd.store.milvus.store import MilvusStore
+from qmd.store.sqlite import schema
 from qmd.text import tokens
 from qmd.text.query import parse
 from tests.store.material import (
@@ -41,30 +42,32 @@ def former_terms(text: str) -> str:
     return " ".join(tokens.index_form(word) if len(word) < 100 else f"{word}uncut" for word in words)
 
 
-def as_it_was(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make an index one of the version before."""
-    if isinstance(store, MilvusStore):
-        with monkeypatch.context() as patched:
-            patched.setattr(weights, "index_form", former_terms)
-            fill(store, TEXTS)
-        rows = store._client.all(DOCUMENTS, "live == true", ["*"])
-        store._client.put(DOCUMENTS, [dict(row) for row in rows])
-        store._set_states({"format": FORMER})
-        return
-    fill(store, TEXTS)
-    connection = apsw.Connection(str(folder / "index.sqlite"))
-    rows = list(
-        connection.execute(
-            "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
-        )
+def former_file(path: Path) -> None:
+    """Make a SQLite index one of the version before."""
+    former = schema.MIGRATIONS.index(schema._symbols)
+    path.rename(path.with_suffix(".new"))
+    connection = apsw.Connection(str(path))
+    connection.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+    for step in schema.MIGRATIONS[:former]:
+        step(connection)
+    connection.execute("ATTACH ? AS new", (str(path.with_suffix(".new")),))
+    tables = connection.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall()
+    for (table,) in tables:
+        if table.startswith(("documents_", "sqlite_")):
+            continue
+        held = "SELECT name FROM pragma_table_info(?, ?)"
+        columns = connection.execute(f"{held} INTERSECT {held}", (table, "main", table, "new")).fetchall()
+        names = ", ".join(name for (name,) in columns)
+        connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM new.{table}")
+    rows = connection.execute(
+        "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
     )
-    for identity, *fields in rows:
-        connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+    for identity, *fields in rows.fetchall():
         connection.execute(
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
             (identity, *map(former_terms, map(str, fields))),
         )
-    connection.execute("PRAGMA user_version=4")
+    connection.execute(f"PRAGMA user_version={former}")
     connection.close()
 
 
@@ -76,12 +79,17 @@ def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
     opens: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = opens()
-    as_it_was(store, tmp_path, monkeypatch)
+    with monkeypatch.context() as patched:
+        patched.setattr(weights, "index_form", former_terms)
+        fill(store, TEXTS)
     embed(store)
     by_vector = dense_rows(store, vector("meeting"), everything(), 10)
     if isinstance(store, MilvusStore):
+        store._set_states({"format": FORMER})
         assert found(store, "📅") == []  # read as it is
     store.close()
+    if not isinstance(store, MilvusStore):
+        former_file(tmp_path / "index.sqlite")
 
     opened = opens()
     opened.sync(config("a", "b"))
