@@ -58,12 +58,12 @@ def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
     user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
     made = user.run("--store", store, "backup")
     assert (made.returncode, made.stdout) == (1, "")
-    assert "qmd store copy . FILE" in made.stderr
+    assert f"qmd --store {store} store copy . FILE" in made.stderr
     user.ok("collection", "show", "notes")
     user.ok("store", "copy", store, str(user.home / "copy.sqlite"))
     restored = user.run("--store", store, "restore", str(user.home / "copy.sqlite"))
     assert (restored.returncode, restored.stdout) == (1, "")
-    assert f"qmd store copy FILE {store}" in restored.stderr
+    assert f"store copy FILE {store}" in restored.stderr
 
 
 @pytest.mark.milvus

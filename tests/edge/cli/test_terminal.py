@@ -213,9 +213,9 @@ def test_a_pipe_gets_the_bytes_of_documents(user: User) -> None:
 
 
 def test_a_configuration_cannot_steer_the_terminal(reader: User) -> None:
-    seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="x://\x1b]0;title\x07\n{path}")
+    seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="zed://\x1b]0;title\x07\n{path}")
     assert not set(plain(seen)) & set("\x1b\x07")
-    assert links(seen)[0].startswith("x://\\u001b]0;title\\u0007\\u000a/")
+    assert links(seen)[0].startswith("zed://\\u001b]0;title\\u0007\\u000a/")
 
 
 def test_new_texts_are_hinted_at_on_a_terminal_only(user: User) -> None:
