@@ -119,7 +119,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_is_left_as_it_is(path: str,
         with pytest.raises(ConfigError, match=r"trusted\.json") as caught:
             attempt(path)
         assert caught.value.hint is not None
-        assert "nothing is approved" in caught.value.hint
+        assert "Nothing is approved" in caught.value.hint
     assert Path(path).read_text(encoding="latin-1") == text
 
 
