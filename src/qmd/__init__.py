@@ -1,4 +1,4 @@
-"""qmd: local search for folders of Markdown.
+"""qmd: local search in folders of Markdown.
 
     import qmd
 
@@ -8,14 +8,14 @@
         for hit in index.query("how do I deploy the service").hits:
             print(hit.score, hit.file, hit.title)
 
-Names are imported when they are first used: `import qmd` alone costs nothing.
+Names are imported when they are first used, so `import qmd` is fast.
 """
 
 from __future__ import annotations
 
 from qmd._version import __version__
 
-# As in `typing`, whose import would double the time of `qmd --version`.
+# Type checkers know this name. Importing it from `typing` would double the time of `qmd --version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         TypedSearch,
     )
 
-_HOMES = {
+_EXPORTS = {
     "qmd.engine.archive.archive": ("Archive", "AuthorPosts", "Match", "Matches", "PostText"),
     "qmd.engine.archive.opening": ("open_archive",),
     "qmd.engine.archive.posts": ("Post", "Section"),
@@ -115,11 +115,11 @@ _HOMES = {
         "TypedSearch",
     ),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    module = _HOME_OF.get(name)
+    module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'qmd' has no attribute {name!r}")
     from importlib import import_module
@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME_OF])
+    return sorted([*globals(), *_MODULE_OF])
 
 
 __all__ = [

@@ -1,7 +1,6 @@
-"""The error tree. Every failure a user can meet is a `QmdError` with a way out.
+"""Exceptions. Every failure that a user can cause or see is a `QmdError` with a message and a hint.
 
-Each kind knows its exit code on the command line and its status over HTTP; edges translate, nothing else
-prints.
+Each class has an exit code for the command line and an HTTP status. Only the user interfaces print errors.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ from typing import ClassVar
 
 
 class QmdError(Exception):
-    """A failure to be shown to the user in one line.
+    """A failure with a message for the user.
 
-    `message` says what is wrong, `hint` what to do about it.
+    Args:
+        message: what happened, in one line.
+        hint: what the user can do about it, in one line.
     """
 
     exit_code: ClassVar[int] = 1
@@ -27,47 +28,47 @@ class QmdError(Exception):
         return self.message
 
     def in_one_line(self) -> str:
-        """Message and hint together."""
+        """Return the message and the hint in one line."""
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
 class UsageError(QmdError):
-    """The request itself is wrong: a bad number, an unknown option, a malformed query document."""
+    """The request is invalid: for example a number out of range or an unknown option."""
 
     exit_code = 2
     http_status = 400
 
 
 class TooManyError(UsageError):
-    """More was asked for at once than there may be."""
+    """The request has more items than the limit."""
 
     http_status = 413
 
 
 class QueryError(QmdError):
-    """A query that cannot be read; the message names the line."""
+    """A query cannot be parsed. The message names the line."""
 
     http_status = 400
 
 
 class ConfigError(QmdError):
-    """The configuration file is broken or contradicts itself."""
+    """The configuration is broken or contradicts itself."""
 
     http_status = 503
 
 
 class NotFoundError(QmdError):
-    """Something named by the user does not exist."""
+    """Something that the user named does not exist."""
 
     http_status = 404
 
 
 class CollectionNotFoundError(NotFoundError):
-    """No collection of that name."""
+    """There is no collection of this name."""
 
 
 class DocumentNotFoundError(NotFoundError):
-    """No document answers to the reference; `suggestions` are similar paths, best first."""
+    """No document matches the reference. `suggestions` are similar paths, best first."""
 
     def __init__(self, message: str, suggestions: tuple[str, ...] = (), hint: str | None = None) -> None:
         super().__init__(message, hint)
@@ -75,7 +76,7 @@ class DocumentNotFoundError(NotFoundError):
 
 
 class AmbiguousReferenceError(QmdError):
-    """A reference answers to several documents; `candidates` lists them."""
+    """Several documents match the reference. `candidates` lists their paths."""
 
     http_status = 400
 
@@ -85,19 +86,19 @@ class AmbiguousReferenceError(QmdError):
 
 
 class ConflictError(QmdError):
-    """A name or a path that is already taken."""
+    """A name or path is already in use."""
 
     http_status = 400
 
 
 class SourceError(QmdError):
-    """A folder or a file of a collection that cannot be read."""
+    """A folder or file of a collection cannot be read."""
 
     http_status = 400
 
 
 class ForbiddenError(QmdError):
-    """Something that whoever asks may not do."""
+    """The caller lacks a permission."""
 
     http_status = 403
 
@@ -109,17 +110,17 @@ class StoreError(QmdError):
 
 
 class ForeignIndexError(StoreError):
-    """The file was made by another program, or by a newer qmd; it is never touched."""
+    """The index file was made by another program or a newer version. It is never modified."""
 
 
 class ModelError(QmdError):
-    """A model that is missing, broken or of the wrong kind."""
+    """A model is missing, broken or of the wrong kind."""
 
     http_status = 503
 
 
 class VectorIndexMissingError(QmdError):
-    """Vector search was asked for and there are no vectors."""
+    """A vector search was requested, but the index has no vectors."""
 
     http_status = 503
 
@@ -128,13 +129,13 @@ class VectorIndexMissingError(QmdError):
 
 
 class TimedOutError(QmdError):
-    """Nothing that a search depends on was ready in time."""
+    """No part of a search finished before the deadline."""
 
     http_status = 503
 
 
 class BusyError(QmdError):
-    """Another process holds what is needed."""
+    """Another process holds a lock or lease that is needed."""
 
     http_status = 503
 

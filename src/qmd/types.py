@@ -1,4 +1,4 @@
-"""Frozen values that pass between the floors. No behaviour beyond what a value can say about itself."""
+"""Immutable values that are shared by all layers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,18 @@ SearchType = Literal["lex", "vec", "hyde"]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A folder of documents as the configuration defines it.
+    """A folder of documents, as defined in the configuration.
 
-    `context` maps a path inside the collection ("" or "/" for all of it) to a text. `encoding` names the
-    charset of files that are not UTF-8. `include_by_default` false: searched only when named. `remote` false:
-    its text goes to no model on another machine.
+    Attributes:
+        name: the name, unique in an index.
+        path: the folder.
+        pattern: a glob, or several separated by commas, that files must match.
+        ignore: globs of excluded files and folders.
+        context: descriptions of folders by path inside the collection; "" or "/" is the whole collection.
+        update: a shell command to run before the collection is scanned.
+        include_by_default: whether the collection is searched if the query names no collection.
+        encoding: the charset of files that are not UTF-8.
+        remote: whether the text may be sent to models on other machines.
     """
 
     name: str
@@ -36,10 +43,15 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What each role uses; None is the default that needs no download.
+    """The models by role, and their resources. None means the default.
 
-    `openai_api_key_file` holds the key for OpenAI-compatible servers. `threads` and `max_ram_mb` bound what
-    models take of this machine; None leaves it to them.
+    Attributes:
+        embed: the embedding model.
+        rerank: the reranking model.
+        generate: the model for query expansion.
+        openai_api_key_file: a file with the key for OpenAI-compatible servers.
+        threads: the number of threads for models.
+        max_ram_mb: the memory limit for models, in megabytes.
     """
 
     embed: str | None = None
@@ -52,7 +64,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """A key of `index.yml` that has no meaning there, its line, and the known key that is most like it."""
+    """An unknown key of `index.yml`, its line, and the most similar known key."""
 
     line: int
     key: str
@@ -61,10 +73,21 @@ class UnknownKey:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`index.yml`, read. `path` is the file (which may not exist yet), `digest` the SHA-256 of its bytes.
+    """The content of `index.yml`.
 
-    `store` is the address of a store that is no SQLite file. `restricted`: collections were left out because
-    the caller may not see them, so that answers must not depend on them in any way.
+    Attributes:
+        path: the file, which need not exist.
+        digest: the SHA-256 of the file's bytes.
+        collections: the collections by name.
+        global_context: a description of all documents.
+        editor_uri: a template for links to files.
+        models: the models by role.
+        ranking: the ranking of search results; None means the default.
+        archive: the folder of an archive of posts.
+        store: the address of a store other than SQLite.
+        unknown_keys: keys that qmd does not know.
+        restricted: whether collections are missing because the caller may not see them. Results must then not
+            depend on the missing collections, not even through statistics.
     """
 
     path: str
@@ -76,19 +99,19 @@ class Config:
     ranking: Ranking | None = None
     archive: str | None = None
     store: str | None = None
-    # An edit moves them to other lines, and is none of what the file says.
+    # Not compared: an edit changes their lines.
     unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)
     restricted: bool = False
 
     @property
     def population(self) -> tuple[str, ...] | None:
-        """The collections that statistics are taken from: `Scope.population`."""
+        """The collections that statistics are computed from, for `Scope.population`; None means all."""
         return tuple(self.collections) if self.restricted else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What tells a changed file from an unchanged one without reading it."""
+    """The metadata of a file. If it is unchanged, the file counts as unchanged."""
 
     size: int
     mtime_ns: int
@@ -97,7 +120,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that belongs to a collection. `path` is relative to the root, with forward slashes, NFC."""
+    """A file of a collection. `path` is relative to the collection, with forward slashes, in NFC."""
 
     path: str
     absolute: str
@@ -106,10 +129,15 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file, read: text without byte-order mark, lines ended by line feeds; the SHA-256 of that text.
+    """The decoded text of a file, and properties from its content.
 
-    `author` and `date` are what its front matter says, "" where it says nothing. `zeros` is how many NUL
-    characters of the file are spaces in the text.
+    Attributes:
+        text: the text without byte-order mark, with line feeds as line ends.
+        hash: the SHA-256 of the text, in hexadecimal.
+        title: the title of the document.
+        author: the author in the front matter, or "".
+        date: the date in the front matter, or "".
+        zeros: the number of NUL characters that were replaced by spaces.
     """
 
     text: str
@@ -122,7 +150,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document: characters [start, end), lines first_line..last_line (from 1, both included)."""
+    """A part of a document: characters [start, end), lines first_line to last_line, counted from 1."""
 
     seq: int
     start: int
@@ -133,9 +161,18 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of the index, without its text.
+    """A document in the index, without its text.
 
-    `author` is "" where nobody is known; `date` is `2024-03-07T10:00:00`, of no time zone.
+    Attributes:
+        id: the number of the document in the store.
+        collection: the name of the collection.
+        path: the path inside the collection.
+        title: the title.
+        hash: the SHA-256 of the text.
+        size: the size of the file, in bytes.
+        modified_ns: the modification time of the file, in nanoseconds since the epoch.
+        author: the author, or "" if unknown.
+        date: the date as `2024-03-07T10:00:00`, without time zone.
     """
 
     id: int
@@ -160,7 +197,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """An author: how many documents there are of them, and the dates of the first and of the last."""
+    """An author, the number of their documents, and the dates of the oldest and the newest one."""
 
     name: str
     documents: int
@@ -170,9 +207,14 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What became of one step of a search, so that nothing is left out silently.
+    """The outcome of one step of a search, so that the caller can see skipped and failed steps.
 
-    `expected`: left out because that was asked for, or because there was nothing for it to do.
+    Attributes:
+        stage: the name of the step.
+        status: how the step ended.
+        reason: why it was skipped or failed.
+        milliseconds: how long it took.
+        expected: whether it was skipped on request, or because there was nothing to do.
     """
 
     stage: str
@@ -184,9 +226,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The best passage for a query: text as in the file, and the file's own line numbers.
+    """The best passage of a document for a query.
 
-    `first_line` is the number of the snippet's first line, `line` that of the first line with a match.
+    Attributes:
+        text: the passage as in the file.
+        first_line: the line number of the passage's first line in the file.
+        line: the line number of the first line with a match.
     """
 
     text: str
@@ -196,7 +241,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document of a result, best first. `score` is 0..1 and falls with rank."""
+    """One document of a search result. `score` is between 0 and 1 and decreases with rank."""
 
     docid: str
     file: str
@@ -213,7 +258,7 @@ class Hit:
 
     @property
     def percent(self) -> int:
-        """The score in percent, rounded half up: 0.285 is 29, though its float is a little less."""
+        """The score in percent, rounded half up: 0.285 is 29, although its float is slightly less."""
         return math.floor(self.score * 100 + 0.5 + 1e-9)
 
 
@@ -227,7 +272,7 @@ class TypedSearch:
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """What every search answers: the hits, and what ran to find them."""
+    """The result of a search: the hits, best first, and the steps that ran."""
 
     query: str
     hits: tuple[Hit, ...]
@@ -235,4 +280,5 @@ class SearchResponse:
     ranking: str | None = None
 
     def stage(self, name: str) -> Stage | None:
+        """Return the step of this name; None if it was not part of the search."""
         return next((stage for stage in self.stages if stage.stage == name), None)

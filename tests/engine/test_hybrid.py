@@ -163,9 +163,9 @@ def test_a_query_document_searches_what_its_lines_say(library: qmd.Index) -> Non
         ("lex: a\nintent: x\nintent: y", "line 3"),
         ("lex: a\nexpand: b", "line 2"),
         ("vec:", "line 1"),
-        ("lex: a\n" * 51, "51 lines; it may have 50"),
-        ("lex: a\nvec: -foo bar", "vec: cannot leave out '-foo'"),
-        ('hyde: a list of "words" -"and phrases"', "hyde: cannot leave out"),
+        ("lex: a\n" * 51, "51 lines; the maximum is 50"),
+        ("lex: a\nvec: -foo bar", "vec: cannot exclude '-foo'"),
+        ('hyde: a list of "words" -"and phrases"', "hyde: cannot exclude"),
     ],
 )
 def test_a_malformed_query_document_names_the_line(library: qmd.Index, document: str, line: str) -> None:
@@ -176,7 +176,7 @@ def test_a_malformed_query_document_names_the_line(library: qmd.Index, document:
 def test_a_search_by_meaning_takes_hyphens_but_no_exclusions(library: qmd.Index) -> None:
     for kind in ("vec", "hyde"):
         assert library.query(f"{kind}: real-time well-being - and 5-6", rerank=False).hits
-        with pytest.raises(qmd.QueryError, match="cannot leave out '-bread'"):
+        with pytest.raises(qmd.QueryError, match="cannot exclude '-bread'"):
             library.query(searches=[TypedSearch(kind, "baking -bread")])
     assert library.query("lex: flour -tomatoes\n" * 50, rerank=False).hits
 

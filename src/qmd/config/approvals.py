@@ -1,11 +1,9 @@
-"""What the user said of the things that projects ask for: `trusted.json`, by project.
+"""The user's decisions about the permissions that projects request: `trusted.json`, by project.
 
-The file lies in the user's own configuration folder, never in a project. An answer is kept under the digest
-of exactly what was asked for, so that it holds for nothing else. Every function raises `ConfigError` for a
-file that is broken or cannot be used: then nothing is approved.
+The file is in the user's configuration folder, never in a project. A decision is stored under the digest of
+the permission, so a changed permission needs a new decision. Every public function raises `ConfigError` if
+the file is broken or cannot be read or written; nothing is approved then.
 """
-
-# os.path throughout, see `paths`.
 
 from __future__ import annotations
 
@@ -19,19 +17,21 @@ from qmd.errors import ConfigError
 
 Kind = Literal["update", "pull", "path", "model", "store", "context"]
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
-#: It holds what was approved in full, of every project.
+#: The file contains the full text of the approved permissions of all projects.
 _MAX_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Something that a project asks for.
+    """A permission that a project requests.
 
-    `update`: to run the command `value` in the folder `where`. `pull`: to pull with git in `value`.
-    `path`: to read the folder `value`. `model`: to use the model `value` in the role `where`. `store`: to
-    keep the index at the address `value`. `context`: to tell agents that connect `value`. `name` is the
-    collection, the role or the place that it is for; it is shown, and is no part of what is approved, so that
-    a collection may change its name.
+    Attributes:
+        kind: `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder
+            `value`; `path` reads the folder `value`; `model` uses the model `value` in the role `where`;
+            `store` keeps the index at the address `value`; `context` sends `value` to connected agents.
+        value: a command, folder, model, address or text, depending on the kind.
+        where: a folder or a role, depending on the kind.
+        name: the collection or role, for display. Not part of the digest, so a collection can be renamed.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Permission:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what is asked for, in hexadecimal."""
+        """The SHA-256 of kind, value and where, in hexadecimal."""
         import hashlib
         import json
 
@@ -50,7 +50,14 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The user's answer to a project, the folder that holds `.qmd`. `when` is ISO 8601 in UTC."""
+    """The user's decision about a permission.
+
+    Attributes:
+        project: the folder that contains `.qmd`.
+        permission: the permission requested by the project.
+        approved: whether the user approved it.
+        when: the time of the decision, ISO 8601 in UTC.
+    """
 
     project: str
     permission: Permission
@@ -59,7 +66,7 @@ class Decision:
 
 
 def decisions(path: str) -> list[Decision]:
-    """All answers in the file at `path`, oldest first within a project; none where there is no file."""
+    """Return all decisions in the file at `path`, oldest first by project; [] if there is no file."""
     return _decisions(_content(path), path)
 
 
@@ -71,23 +78,31 @@ def decide(
     approved: bool,
     asked: Iterable[Permission],
 ) -> None:
-    """Keep an answer to some of what is `asked`; answers to what the project asks no more are dropped."""
-    when = _now()
-    given = {each: Decision(project, each, approved, when) for each in permissions}
-    others = set(asked) - set(given)
+    """Store a decision about some permissions of a project.
 
-    def change(known: list[Decision]) -> list[Decision]:
-        kept = [each for each in known if each.project != project or each.permission in others]
-        return [*kept, *given.values()]
+    Args:
+        path: the file of decisions.
+        project: the folder that contains `.qmd`.
+        permissions: the permissions that the user decided about.
+        approved: the decision.
+        asked: all permissions that the project requests now. Decisions about others are removed.
+    """
+    when = _now()
+    new = {permission: Decision(project, permission, approved, when) for permission in permissions}
+    unchanged = set(asked) - set(new)
+
+    def change(existing: list[Decision]) -> list[Decision]:
+        remaining = [item for item in existing if item.project != project or item.permission in unchanged]
+        return [*remaining, *new.values()]
 
     _change(path, change)
 
 
 def forget(path: str, project: str) -> list[Decision]:
-    """Forget the answers to a project; returns them."""
-    gone = [each for each in decisions(path) if each.project == project]
-    _change(path, lambda known: [each for each in known if each.project != project])
-    return gone
+    """Remove the decisions about a project and return them."""
+    removed = [decision for decision in decisions(path) if decision.project == project]
+    _change(path, lambda existing: [decision for decision in existing if decision.project != project])
+    return removed
 
 
 def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> None:
@@ -98,16 +113,17 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
     with locked(path) as target:
         content = _content(path)
         projects: dict[str, dict[str, Any]] = {}
-        for each in change(_decisions(content, path)):
-            projects.setdefault(each.project, {})[each.permission.digest] = {
-                "kind": each.permission.kind,
-                "value": each.permission.value,
-                "where": each.permission.where,
-                "name": each.permission.name,
-                "approved": each.approved,
-                "when": each.when,
+        for decision in change(_decisions(content, path)):
+            permission = decision.permission
+            projects.setdefault(decision.project, {})[permission.digest] = {
+                "kind": permission.kind,
+                "value": permission.value,
+                "where": permission.where,
+                "name": permission.name,
+                "approved": decision.approved,
+                "when": decision.when,
             }
-        # What else the file holds is another program's.
+        # Other keys of the file may belong to another program, so they stay.
         replace_file(target, json.dumps({**content, "projects": projects}, indent=2).encode() + b"\n")
 
 
@@ -118,7 +134,7 @@ def _content(path: str) -> dict[str, Any]:
     try:
         content = json.loads(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise _broken(path, f"not readable as JSON: {error}") from error
+        raise _broken(path, f"not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise _broken(path, "not a JSON object")
     return content
@@ -126,7 +142,7 @@ def _content(path: str) -> dict[str, Any]:
 
 def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
     projects = content.get("projects", {})
-    if not isinstance(projects, dict) or not all(isinstance(each, dict) for each in projects.values()):
+    if not isinstance(projects, dict) or not all(isinstance(item, dict) for item in projects.values()):
         raise _broken(path, "'projects' is not an object of objects")
     return [
         _decision(project, digest, entry, path)
@@ -146,16 +162,16 @@ def _decision(project: str, digest: str, entry: object, path: str) -> Decision:
             "when": str(when),
         }:
             permission = Permission(kind, value, where, name)
-            # Where they differ, what is shown would not be what is approved.
+            # If they differ, the permission displayed to the user is not the approved one.
             if permission.digest == digest:
                 return Decision(project, permission, approved, when)
-    raise _broken(path, f"the entry {digest[:12]} of {project} is not as it was written")
+    raise _broken(path, f"the entry {digest[:12]} of {project} has been modified")
 
 
 def _broken(path: str, reason: str) -> ConfigError:
     return ConfigError(
         f"{path}: {reason}.",
-        "Mend the file or remove it, then see 'qmd trust'; until then nothing is approved.",
+        "Nothing is approved while the file is broken. Correct or remove it, then run: qmd trust",
     )
 
 

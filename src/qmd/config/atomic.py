@@ -1,6 +1,6 @@
-"""Changing a file that other processes read and change: a lock beside it, and replacement in one step."""
+"""Atomic replacement and locking of files that several processes read and write."""
 
-# os.path throughout, see `paths`.
+# os.path instead of pathlib, see `paths`.
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ LOCK_TIMEOUT_S = 30.0
 
 @contextmanager
 def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
-    """Hold the lock of the file at `path`, and yield the file to write: where `path` is a link, its target.
+    """Hold the lock `<file>.lock` and yield the path to write.
 
-    The folder is made if it is missing. `timeout` is in seconds. Raises `BusyError` when another process
-    holds the lock for longer, `ConfigError` when the folder cannot be written.
+    Args:
+        path: the file; if it is a link, its target is locked and yielded. A missing folder is created.
+        timeout: how long to wait for the lock, in seconds.
+
+    Raises:
+        BusyError: if another process holds the lock for longer than `timeout`.
+        ConfigError: if the folder cannot be written.
     """
-    # Imported on use: reading commands take no lock.
+    # Imported on use, because commands that only read take no lock.
     from filelock import FileLock, Timeout
 
-    # Two links to one file must meet at one lock.
+    # Two links to one file must use the same lock.
     target = os.path.realpath(path)
     lock = FileLock(target + ".lock")
     try:
@@ -33,7 +38,7 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
         lock.acquire(timeout=timeout)
     except Timeout as error:
         raise BusyError(
-            f"{path} is being changed by another process.", "Try again when the other command has ended."
+            f"{path} is being changed by another process.", "Try again after the other command has finished."
         ) from error
     except (OSError, NotImplementedError) as error:
         raise _cannot_write(path, error) from error
@@ -44,10 +49,15 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
 
 
 def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
-    """Put `data` in the place of the file at `path`: a reader sees the old bytes or the new, never a part.
+    """Replace the file at `path` atomically: a reader sees the old bytes or the new bytes, never a part.
 
-    The permissions stay as they are; `private`: only the user may read it. Raises `ConfigError`, with the old
-    file intact, when it cannot be done.
+    Args:
+        path: the file, which need not exist.
+        data: the new content.
+        private: whether only the user may read the file; otherwise the permissions stay.
+
+    Raises:
+        ConfigError: if the file cannot be replaced; the old file stays.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
@@ -64,17 +74,23 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
 
 
 def abandoned(path: str, before: float) -> list[str]:
-    """What a `replace_file` that was killed before a time (seconds of the epoch) left beside `path`."""
+    """Return the temporary files of killed `replace_file` calls for `path` that are older than `before`.
+
+    Args:
+        path: the file that was to be replaced.
+        before: a time, in seconds since the epoch.
+    """
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         return []
     temporary = re.compile(re.escape(name) + r"\.[0-9]+\.tmp")
-    found = [os.path.join(folder, each) for each in sorted(os.listdir(folder)) if temporary.fullmatch(each)]
-    return [each for each in found if os.stat(each).st_mtime < before]
+    names = sorted(filter(temporary.fullmatch, os.listdir(folder)))
+    paths = [os.path.join(folder, name) for name in names]
+    return [path for path in paths if os.stat(path).st_mtime < before]
 
 
 def _write(path: str, data: bytes, mode: int | None) -> None:
-    # 0o666 lets the umask decide about a new file, as for any file the user makes.
+    # 0o666 lets the umask set the permissions of a new file.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666 if mode is None else 0o600)
     with open(descriptor, "wb") as file:
         if mode is not None:
@@ -92,7 +108,7 @@ def _mode_of(path: str) -> int | None:
 
 
 def _sync_folder(path: str) -> None:
-    # The change is made by now; a file system that cannot sync a folder is no failure.
+    # Not an error: the file is already replaced, and some file systems cannot sync a folder.
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -103,4 +119,4 @@ def _sync_folder(path: str) -> None:
 
 def _cannot_write(path: str, error: Exception) -> ConfigError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return ConfigError(f"{path}: cannot be written: {reason}.", "The file is as it was; nothing was changed.")
+    return ConfigError(f"{path}: cannot be written: {reason}.", "The file was not changed.")

@@ -1,12 +1,14 @@
-"""Writing `index.yml`: each change keeps the user's comments, order, quotes and indentation.
+"""Edit `index.yml` and keep the user's comments, order, quotes and indentation.
 
-A change reads, checks, edits and replaces the file under its lock, so that changes made at once are all
-kept. Every function returns the configuration as it then is. Besides what it names, each raises `ConfigError`
-for a file that is broken, cannot be written or cannot be edited, `BusyError` when another process holds the
-lock for long, and `UsageError` for text that is not Unicode.
+An edit reads, checks, changes and replaces the file under a lock, so concurrent edits do not overwrite each
+other. Every public function returns the new configuration. In addition to its own exceptions it raises:
+
+- `ConfigError` if the file is broken, cannot be written or cannot be edited;
+- `BusyError` if another process holds the lock for too long;
+- `UsageError` if a text is not valid Unicode.
 """
 
-# os.path throughout, see `paths`.
+# os.path instead of pathlib, see `paths`.
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import decode, parse, read_bytes
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.validate import nfc, require_unicode, validate_collection_name, validate_encoding
-from qmd.config.yaml_text import Keys, Value, YamlText
+from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.types import Collection, Config
 
-# From the file as it is: the new text, and the configuration it must read as.
+# Takes the current configuration and text; returns the new text and the configuration it must parse to.
 _Change: TypeAlias = Callable[[Config, YamlText], tuple[str, Config]]
 
 _NEW_PROJECT = """\
@@ -39,15 +41,17 @@ _NEW_PROJECT = """\
 
 
 def create_project(path: str, collection: Collection) -> Config:
-    """Make the file of a project, with one collection.
+    """Create the configuration file of a project, with one collection.
 
-    Raises `UsageError` as `add_collection` does, `ConflictError` where there is a file already.
+    Raises:
+        UsageError: as in `add_collection`.
+        ConflictError: if the file already exists.
     """
-    added, entry = _new(collection, path)
+    added, entry = _prepare(collection, path)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
         if os.path.lexists(path):
-            raise ConflictError(f"{path} exists already.", "Add folders to it with: qmd collection add PATH")
+            raise ConflictError(f"{path} already exists.", "Add folders to it with: qmd collection add PATH")
         edited = YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry)
         return edited, replace(config, collections={added.name: added})
 
@@ -55,36 +59,42 @@ def create_project(path: str, collection: Collection) -> Config:
 
 
 def add_collection(path: str, collection: Collection) -> Config:
-    """Add `collection` at the end.
+    """Append a collection to the configuration file at `path`.
 
-    Raises `UsageError` for a name, a path, a pattern or an encoding that cannot be one, `ConflictError` where
-    the name, or the folder with the same pattern, is taken.
+    Raises:
+        UsageError: if the name, path, pattern or encoding is invalid.
+        ConflictError: if the name exists, or another collection has the same folder and pattern.
     """
-    added, entry = _new(collection, path)
+    added, entry = _prepare(collection, path)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
         if added.name in config.collections:
             raise ConflictError(
-                f"Collection {added.name!r} already exists.", "Choose another name, or remove that one first."
+                f"Collection {added.name!r} already exists.",
+                "Choose another name, or remove the existing collection first.",
             )
         for other in config.collections.values():
-            if _place(other) == _place(added):
+            if _folder_and_pattern(other) == _folder_and_pattern(added):
                 raise ConflictError(
-                    f"Collection {other.name!r} already has {added.path} with {added.pattern}.",
-                    "Rename that collection, or choose another pattern.",
+                    f"Collection {other.name!r} already indexes {added.path} with {added.pattern}.",
+                    f"Rename collection {other.name!r}, or choose another pattern.",
                 )
         edited = file.put(("collections", added.name), entry)
-        return edited, _with(config, added)
+        return edited, _with_collection(config, added)
 
     return _edit(path, change)
 
 
 def remove_collection(path: str, name: str) -> Config:
-    """Remove a collection; raises `CollectionNotFoundError`."""
+    """Remove a collection.
+
+    Raises:
+        CollectionNotFoundError: if there is no collection of this name.
+    """
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _known(config, name)
-        edited = file.delete(_place_of(file, collection.name))
+        collection = _existing(config, name)
+        edited = file.delete(_key_path_of(file, collection.name))
         others = {key: value for key, value in config.collections.items() if key != collection.name}
         return edited, replace(config, collections=others)
 
@@ -92,55 +102,71 @@ def remove_collection(path: str, name: str) -> Config:
 
 
 def rename_collection(path: str, old: str, new: str) -> Config:
-    """Give a collection another name; it keeps its place and its comments.
+    """Rename a collection in place, with its comments.
 
-    Raises `UsageError` for a name that cannot be one, `CollectionNotFoundError`, and `ConflictError` where
-    the new name is taken.
+    Raises:
+        UsageError: if the new name is invalid.
+        CollectionNotFoundError: if there is no collection named `old`.
+        ConflictError: if the new name exists.
     """
     new = nfc(new)
     validate_collection_name(new)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _known(config, old)
+        collection = _existing(config, old)
         if new in config.collections:
             raise ConflictError(f"Collection {new!r} already exists.", "Choose another name.")
-        edited = file.rename(_place_of(file, collection.name), new)
-        values = [
-            replace(each, name=new) if each is collection else each for each in config.collections.values()
+        edited = file.rename(_key_path_of(file, collection.name), new)
+        renamed = [
+            replace(other, name=new) if other is collection else other
+            for other in config.collections.values()
         ]
-        return edited, replace(config, collections={each.name: each for each in values})
+        return edited, replace(config, collections={item.name: item for item in renamed})
 
     return _edit(path, change)
 
 
 def set_context(path: str, collection: str | None, prefix: str, text: str) -> Config:
-    """Set the text for a folder of a collection, or for everything where `collection` is None.
+    """Set the context of a folder in a collection.
 
-    Raises `UsageError` for a blank text, `CollectionNotFoundError`.
+    Args:
+        path: the configuration file.
+        collection: the name of the collection; None sets the global context.
+        prefix: the folder inside the collection; "" for the whole collection.
+        text: a description of the documents.
+
+    Raises:
+        UsageError: if the text is blank.
+        CollectionNotFoundError: if there is no collection of this name.
     """
     if not text.strip():
-        raise UsageError("The context is empty.", "Say in a sentence what the documents are about.")
+        raise UsageError("The context is empty.", "Describe the documents in one sentence.")
     prefix = normalise_prefix(prefix)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
         if collection is None:
             return file.put(("global_context",), text), replace(config, global_context=text)
-        found = _known(config, collection)
-        place = (*_place_of(file, found.name), "context")
-        keys = {normalise_prefix(key): key for key in file.keys(place)}
-        context = {**found.context, prefix: text}
+        existing = _existing(config, collection)
+        key_path = (*_key_path_of(file, existing.name), "context")
+        keys = {normalise_prefix(key): key for key in file.keys(key_path)}
+        context = {**existing.context, prefix: text}
         if keys:
-            edited = file.put((*place, keys.get(prefix, "/" + prefix)), text)
+            edited = file.put((*key_path, keys.get(prefix, "/" + prefix)), text)
         else:
-            # A single text for the whole collection, or nothing yet: from now on a mapping.
-            edited = file.put(place, {"/" + key: value for key, value in context.items()})
-        return edited, _with(config, replace(found, context=context))
+            # The collection has no context yet, or a single text, which becomes an entry of a mapping.
+            edited = file.put(key_path, {"/" + key: value for key, value in context.items()})
+        return edited, _with_collection(config, replace(existing, context=context))
 
     return _edit(path, change)
 
 
 def remove_context(path: str, collection: str | None, prefix: str) -> Config:
-    """Remove a text; raises `CollectionNotFoundError`, and `NotFoundError` where there is no such context."""
+    """Remove a context. Arguments as in `set_context`.
+
+    Raises:
+        CollectionNotFoundError: if there is no collection of this name.
+        NotFoundError: if the folder has no context.
+    """
     prefix = normalise_prefix(prefix)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
@@ -148,53 +174,58 @@ def remove_context(path: str, collection: str | None, prefix: str) -> Config:
             if config.global_context is None:
                 raise _no_context(None, "")
             return file.delete(("global_context",)), replace(config, global_context=None)
-        found = _known(config, collection)
-        if prefix not in found.context:
-            raise _no_context(found.name, prefix)
-        place = (*_place_of(file, found.name), "context")
-        keys = {normalise_prefix(key): key for key in file.keys(place)}
-        edited = file.delete((*place, keys[prefix]) if len(keys) > 1 else place)
-        context = {key: value for key, value in found.context.items() if key != prefix}
-        return edited, _with(config, replace(found, context=context))
+        existing = _existing(config, collection)
+        if prefix not in existing.context:
+            raise _no_context(existing.name, prefix)
+        key_path = (*_key_path_of(file, existing.name), "context")
+        keys = {normalise_prefix(key): key for key in file.keys(key_path)}
+        edited = file.delete((*key_path, keys[prefix]) if len(keys) > 1 else key_path)
+        context = {key: value for key, value in existing.context.items() if key != prefix}
+        return edited, _with_collection(config, replace(existing, context=context))
 
     return _edit(path, change)
 
 
 def set_include(path: str, name: str, include: bool) -> Config:
-    """Say whether a collection is searched when none is named; raises `CollectionNotFoundError`."""
+    """Include a collection in searches that name no collection, or exclude it.
+
+    Raises:
+        CollectionNotFoundError: if there is no collection of this name.
+    """
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _known(config, name)
+        collection = _existing(config, name)
         if collection.include_by_default == include:
             return str(file), config
-        edited = file.put((*_place_of(file, collection.name), "includeByDefault"), include)
-        return edited, _with(config, replace(collection, include_by_default=include))
+        edited = file.put((*_key_path_of(file, collection.name), "includeByDefault"), include)
+        return edited, _with_collection(config, replace(collection, include_by_default=include))
 
     return _edit(path, change)
 
 
 def set_update_command(path: str, name: str, command: str | None) -> Config:
-    """Set the shell command that runs before a collection is scanned; None or a blank one removes it.
+    """Set the shell command that runs before a collection is scanned; None or "" removes it.
 
-    Raises `CollectionNotFoundError`.
+    Raises:
+        CollectionNotFoundError: if there is no collection of this name.
     """
     command = command if command and command.strip() else None
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _known(config, name)
+        collection = _existing(config, name)
         if collection.update == command:
             return str(file), config
-        place = (*_place_of(file, collection.name), "update")
-        edited = file.delete(place) if command is None else file.put(place, command)
-        return edited, _with(config, replace(collection, update=command))
+        key_path = (*_key_path_of(file, collection.name), "update")
+        edited = file.delete(key_path) if command is None else file.put(key_path, command)
+        return edited, _with_collection(config, replace(collection, update=command))
 
     return _edit(path, change)
 
 
-def _new(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
-    """A collection as the file at `path` will say it: read back, and as it is to be written.
+def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
+    """Return the collection as it will be parsed from the file at `path`, and its YAML entry.
 
-    Raises `UsageError` for what cannot be a collection.
+    Raises `UsageError` if a value is invalid.
     """
     name = nfc(collection.name)
     validate_collection_name(name)
@@ -221,7 +252,7 @@ def _edit(path: str, change: _Change) -> Config:
         try:
             edited = text.encode()
         except UnicodeEncodeError as error:
-            raise UsageError("What is to be written is not Unicode.", "Use UTF-8 names.") from error
+            raise UsageError("The configuration would not be valid UTF-8.", "Use UTF-8 names.") from error
         after = _read_back(edited, path, expected)
         if edited != data:
             replace_file(target, edited)
@@ -229,7 +260,7 @@ def _edit(path: str, change: _Change) -> Config:
 
 
 def _read_back(data: bytes, path: str, expected: Config) -> Config:
-    """Read the edited file: an edit that says anything else than was meant never replaces the old one."""
+    """Parse the edited file and fail unless it equals the expected configuration."""
     try:
         after = parse(data, path)
     except ConfigError as error:
@@ -242,42 +273,43 @@ def _read_back(data: bytes, path: str, expected: Config) -> Config:
 
 def _cannot_edit(path: str) -> ConfigError:
     return ConfigError(
-        f"{path}: the way this file is written does not allow the change to be made by the program.",
-        "Make the change in the file by hand; nothing was changed.",
+        f"{path}: qmd cannot make this change because of the layout of the file.",
+        "The file was not changed. Edit it by hand.",
     )
 
 
-def _known(config: Config, name: str) -> Collection:
+def _existing(config: Config, name: str) -> Collection:
     require_unicode(name)
     collection = config.collections.get(nfc(name))
     if collection is None:
         names = ", ".join(config.collections)
         hint = f"Known collections: {names}" if names else "Add one with: qmd collection add PATH"
-        raise CollectionNotFoundError(f"Collection not found: {name}", hint)
+        raise CollectionNotFoundError(f"Collection not existing: {name}", hint)
     return collection
 
 
-def _place_of(text: YamlText, name: str) -> Keys:
-    """The keys of a collection as the file spells them."""
+def _key_path_of(text: YamlText, name: str) -> KeyPath:
+    """Return the keys of a collection as the file spells them."""
     return ("collections", next(key for key in text.keys(("collections",)) if nfc(key) == name))
 
 
-def _with(config: Config, collection: Collection) -> Config:
+def _with_collection(config: Config, collection: Collection) -> Config:
     return replace(config, collections={**config.collections, collection.name: collection})
 
 
 def _no_context(collection: str | None, prefix: str) -> NotFoundError:
-    return NotFoundError(f"No context for {context_uri(collection, prefix)}", "See: qmd context list")
+    uri = context_uri(collection, prefix)
+    return NotFoundError(f"No context for {uri}", "List the contexts with: qmd context list")
 
 
-def _place(collection: Collection) -> tuple[str, str]:
+def _folder_and_pattern(collection: Collection) -> tuple[str, str]:
     return os.path.realpath(collection.path), collection.pattern
 
 
 def _written_path(folder: str, path: str) -> str:
-    """A collection's folder as the file at `path` has it: absolute, or as given where it begins with `~`.
+    """Return a folder as it is written to the file at `path`: absolute, or unchanged if it starts with `~`.
 
-    Within a project it is relative to the project, so that the file holds for everyone who checks it out.
+    A folder inside a project is written relative to the project, because other people check the file out too.
     """
     if folder.startswith("~"):
         return folder

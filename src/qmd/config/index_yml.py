@@ -1,6 +1,6 @@
-"""Reading `index.yml`. Bytes and digest cost little; parser and schema are loaded only to parse."""
+"""Read `index.yml`. Parser and schema are imported only to parse, because bytes and digest need neither."""
 
-# os.path throughout, see `paths`.
+# os.path instead of pathlib, see `paths`.
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def load(path: str) -> Config:
-    """The configuration in the file at `path`; a missing file is an empty one. Errors as in `parse`."""
+    """Return the configuration in the file at `path`. A missing file counts as empty.
+
+    Raises:
+        ConfigError: as in `read_bytes` and `parse`.
+    """
     return parse(read_bytes(path), path)
 
 
-def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
-    """The file's bytes, empty where there is no file, so that `digest` can be compared before parsing.
+def read_bytes(path: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the bytes of the file, b"" if it does not exist.
 
-    Of a file larger than `most`, one byte more.
+    Of a file larger than `max_bytes`, return the first `max_bytes` + 1 bytes, which `decode` rejects.
 
-    Raises `ConfigError` for a file that is there and cannot be read, or is no regular file; a link to nothing
-    is such a file.
+    Raises:
+        ConfigError: if the path is a broken link, no regular file or not readable.
     """
     try:
-        # Without blocking: a pipe would be waited for.
+        # Non-blocking, because opening a pipe would wait for a writer.
         with open(os.open(path, _OPEN), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError(f"{path}: not a regular file.", "Put a file in its place.")
-            return file.read(most + 1)
+                raise ConfigError(f"{path}: not a regular file.", "Replace it with a file.")
+            return file.read(max_bytes + 1)
     except FileNotFoundError as error:
         if os.path.islink(path):
             raise ConfigError(
-                f"{path}: the file it links to is missing.", "Mend or remove the link."
+                f"{path}: the file it links to is missing.", "Correct or remove the link."
             ) from error
         return b""
     except OSError as error:
@@ -48,19 +52,22 @@ def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of the file's bytes, in hexadecimal."""
+    """Return the SHA-256 of the bytes, in hexadecimal."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
 
 
 def decode(data: bytes, path: str) -> str:
-    """The file's text, a byte-order mark included.
+    """Return the text of the file, including a byte-order mark.
 
-    Raises `ConfigError` for what is not UTF-8 or larger than `MAX_BYTES`.
+    Raises:
+        ConfigError: if the file is not UTF-8 or larger than `MAX_BYTES`.
     """
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: larger than {MAX_BYTES // 1_000_000} MB.", "Is this the right file?")
+        raise ConfigError(
+            f"{path}: larger than {MAX_BYTES // 1_000_000} MB.", "Check that this is the right file."
+        )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -70,12 +77,14 @@ def decode(data: bytes, path: str) -> str:
 
 
 def parse(data: bytes, path: str) -> Config:
-    """The configuration in `data`, the bytes of the file at `path`.
+    """Parse `data`, the bytes of the file at `path`.
 
-    Unknown keys are left alone. A collection's folder is absolute: `~` is expanded, a relative one begins
-    at the file's folder, or at the project's where the file is `.qmd/index.yml`.
+    Unknown keys are ignored and listed in `Config.unknown_keys`. The folders of collections become absolute:
+    `~` is expanded, and a relative path starts at the folder of the file, or at the project's folder if the
+    file is `.qmd/index.yml`.
 
-    Raises `ConfigError` with `path:line: reason` for broken YAML and for a known key with a wrong value.
+    Raises:
+        ConfigError: with `path:line: reason`, if the YAML is broken or a known key has an invalid value.
     """
     from qmd.config.schema import read_config
     from qmd.config.yaml_nodes import compose

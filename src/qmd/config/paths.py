@@ -1,6 +1,6 @@
-"""Where the configuration, the index and the collections live. On the start-up path of every command."""
+"""Paths of the configuration, the index and projects. Imported at the start of every command."""
 
-# os.path throughout: importing pathlib would cost each command some milliseconds.
+# os.path, because importing pathlib would cost every command some milliseconds.
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from qmd.errors import ConfigError
 
 DEFAULT_INDEX = "index"
 PROJECT_FOLDER = ".qmd"
-# Of a project; where both are there, the first is used.
+# If a project has both, the first is used.
 _PROJECT_FILES = ("index.yaml", "index.yml")
 
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The two files of an index.
+    """The locations of an index.
 
-    `is_default_index` is true where the program chose the name of the index file itself, false where the
-    user did (`--index NAME` or a path in the environment). `project` is the folder that holds `.qmd`. `store`
-    is the address of the store where the user names one, which then is used instead of the file.
+    Attributes:
+        index: the index file.
+        config: the configuration file.
+        is_default_index: false if the user named the index, by `--index NAME` or an environment variable.
+        project: the folder that contains `.qmd`, if a project is used.
+        store: the address of a store to use in place of the index file, from `QMD_STORE`.
     """
 
     index: str
@@ -34,13 +37,19 @@ class Locations:
 
 
 def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:
-    """The files that a command run in `cwd` with `--index index_name` uses.
+    """Return the locations that a command uses.
 
-    Without a name, the nearest `.qmd/index.yml` (or `index.yaml`) above `cwd` decides. `QMD_INDEX_PATH` and
-    `INDEX_PATH` name another index file in every case, `QMD_STORE` a store that is no file.
+    Without an index name, the nearest project in or above `cwd` is used. `QMD_INDEX_PATH` and `INDEX_PATH`
+    override the index file, with and without a project. `QMD_STORE` sets a store.
 
-    Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known, and as
-    `check_project`.
+    Args:
+        index_name: the value of `--index`, if given.
+        environ: the environment variables.
+        cwd: the current folder.
+
+    Raises:
+        UsageError: if the index name is invalid.
+        ConfigError: if there is no home folder, or as in `check_project`.
     """
     if index_name is not None:
         validate_index_name(index_name)
@@ -48,50 +57,40 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
     project = project_folder(environ, cwd) if index_name is None else None
     if project is not None:
         check_project(project)
-    found = project_file(project) if project is not None else None
-    config = found or os.path.join(config_dir(environ), f"{name}.yml")
+    project_config = project_file(project) if project is not None else None
+    config = project_config or os.path.join(config_dir(environ), f"{name}.yml")
 
-    given = environ.get("QMD_INDEX_PATH") or environ.get("INDEX_PATH")
-    if given:
-        index = os.path.abspath(os.path.join(cwd, _expand(given, environ)))
+    override = environ.get("QMD_INDEX_PATH") or environ.get("INDEX_PATH")
+    if override:
+        index = os.path.abspath(os.path.join(cwd, _expand(override, environ)))
     elif project is not None:
         index = os.path.join(project, PROJECT_FOLDER, "index.sqlite")
     else:
         index = os.path.join(cache_dir(environ), f"{name}.sqlite")
     store = environ.get("QMD_STORE", "").strip() or None
-    return Locations(index, config, not given and name == DEFAULT_INDEX, project, store)
-
-
-def config_path(index_name: str | None, environ: Mapping[str, str], cwd: str) -> str:
-    """The `index.yml` in use; errors as in `locate`."""
-    return locate(index_name, environ, cwd).config
-
-
-def index_path(index_name: str | None, environ: Mapping[str, str], cwd: str) -> str:
-    """The index file in use; errors as in `locate`."""
-    return locate(index_name, environ, cwd).index
+    return Locations(index, config, not override and name == DEFAULT_INDEX, project, store)
 
 
 def config_dir(environ: Mapping[str, str]) -> str:
-    """The folder of `index.yml`; raises `ConfigError` where no home folder is known."""
-    given = environ.get("QMD_CONFIG_DIR")
-    if given:
-        return os.path.abspath(_expand(given, environ))
+    """Return the folder of `index.yml`. Raises `ConfigError` if there is no home folder."""
+    override = environ.get("QMD_CONFIG_DIR")
+    if override:
+        return os.path.abspath(_expand(override, environ))
     return _xdg(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def trust_path(environ: Mapping[str, str]) -> str:
-    """The file of what projects may do; raises `ConfigError` where no home folder is known."""
+    """Return the file of decisions about projects. Raises `ConfigError` if there is no home folder."""
     return os.path.join(config_dir(environ), "trusted.json")
 
 
 def cache_dir(environ: Mapping[str, str]) -> str:
-    """The folder of indexes and models; raises `ConfigError` where no home folder is known."""
+    """Return the folder of indexes and models. Raises `ConfigError` if there is no home folder."""
     return _xdg(environ, "XDG_CACHE_HOME", ".cache")
 
 
 def project_folder(environ: Mapping[str, str], cwd: str) -> str | None:
-    """The nearest folder from `cwd` upwards with a `project_file`, below the home folder or outside it."""
+    """Return the nearest project: `cwd` or a parent folder, but not the home folder or folders above it."""
     folder = os.path.abspath(cwd)
     while not is_home(environ, folder):
         if project_file(folder) is not None:
@@ -104,7 +103,7 @@ def project_folder(environ: Mapping[str, str], cwd: str) -> str | None:
 
 
 def project_file(folder: str) -> str | None:
-    """The file that makes `folder` a project, where there is one."""
+    """Return the configuration file of the project in `folder`; None if it is no project."""
     for name in _PROJECT_FILES:
         path = os.path.join(folder, PROJECT_FOLDER, name)
         if os.path.isfile(path):
@@ -113,48 +112,51 @@ def project_file(folder: str) -> str | None:
 
 
 def check_project(project: str) -> None:
-    """Raise `ConfigError` if something in `.qmd` is not a file or folder of the project's own.
+    """Check that `.qmd` contains only regular files and folders, and links that stay inside the project.
 
-    `.qmd` comes with a checkout. A link in it could have the user's own index written in place of the
-    project's, or a file made anywhere; a pipe would be waited for.
+    `.qmd` may come from someone else's repository. A link in it could make qmd overwrite any file of the
+    user, and opening a pipe would block.
+
+    Raises:
+        ConfigError: if the check fails, or the folder cannot be listed.
     """
     folder, root = os.path.join(project, PROJECT_FOLDER), os.path.realpath(project)
     try:
         with os.scandir(folder) as entries:
-            odd = [
+            suspects = [
                 entry.path
                 for entry in entries
                 if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
             ]
     except FileNotFoundError:
-        odd = []
+        suspects = []
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be listed: {error.strerror or error}.") from error
     if os.path.islink(folder):
-        odd.append(folder)
-    for path in odd:
+        suspects.append(folder)
+    for path in suspects:
         real = os.path.realpath(path)
         if not real.startswith(os.path.join(root, "")) or ".git" in real[len(root) :].split(os.sep):
-            reason = "leads out of the project"
+            reason = "points out of the project"
         elif os.path.exists(real) and not (os.path.isfile(real) or os.path.isdir(real)):
             reason = "is not a regular file"
         else:
             continue
         raise ConfigError(
-            f"{path} {reason}, and is not used.",
-            "Remove it, or use your own index instead with --index NAME.",
+            f"{path} {reason}, so qmd does not use it.",
+            "Remove it, or use your own index with --index NAME.",
         )
 
 
 def is_home(environ: Mapping[str, str], folder: str) -> bool:
-    """Whether an absolute folder is the home folder."""
+    """Return whether an absolute folder is the home folder."""
     home = environ.get("HOME") or os.path.expanduser("~")
-    # Both spellings: the working folder is reported with links resolved, HOME is not.
+    # Both spellings, because links are resolved in the working folder but not in HOME.
     return folder in (os.path.abspath(home), os.path.realpath(home))
 
 
 def resolve_folder(folder: str, path: str) -> str:
-    """The absolute folder that `folder` means in the configuration file at `path`."""
+    """Return the absolute path of a folder that is named in the configuration file at `path`."""
     base = os.path.dirname(os.path.abspath(path))
     if os.path.basename(base) == PROJECT_FOLDER:
         base = os.path.dirname(base)
@@ -162,7 +164,7 @@ def resolve_folder(folder: str, path: str) -> str:
 
 
 def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
-    # The XDG specification tells programs to ignore a relative path here.
+    # The XDG Base Directory specification requires programs to ignore a relative path.
     base = environ.get(variable, "")
     if not os.path.isabs(base):
         base = os.path.join(_home(environ), default)
@@ -172,7 +174,7 @@ def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
 def _home(environ: Mapping[str, str]) -> str:
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise ConfigError("No home folder is known.", "Set HOME, or XDG_CONFIG_HOME and XDG_CACHE_HOME.")
+        raise ConfigError("There is no home folder.", "Set HOME, or XDG_CONFIG_HOME and XDG_CACHE_HOME.")
     return home
 
 

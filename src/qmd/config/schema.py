@@ -1,4 +1,4 @@
-"""What `index.yml` may say: tobi/qmd's keys, and our own, `ranking`, `encoding`, `archive`, `store`."""
+"""The schema of `index.yml`: tobi/qmd's keys and additional ones, such as `ranking`, `encoding`, `store`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from qmd.config.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, broken
 from qmd.errors import UsageError
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking, UnknownKey
 
-#: tobi/qmd reads all of them; the first that is there counts.
+#: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
 
-#: tobi/qmd writes these into every file by itself: they are nobody's choice, and stand for the default.
+#: Defaults that tobi/qmd writes into every file. They are not the user's choice, so they count as unset.
 WRITTEN_BY_TOBI = frozenset(
     {
         "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
@@ -28,15 +28,21 @@ WRITTEN_BY_TOBI = frozenset(
 
 
 def read_config(root: Node | None, path: str, digest: str) -> Config:
-    """The configuration that the document `root` of the file at `path` holds.
+    """Convert a parsed document to a configuration.
 
-    Raises `ConfigError` with `path:line: reason` for a known key with a wrong value.
+    Args:
+        root: the top node of the document; None if it is empty.
+        path: the file, for error messages and relative folders.
+        digest: the SHA-256 of the file.
+
+    Raises:
+        ConfigError: with `path:line: reason`, if a known key has an invalid value.
     """
     return _Reader(path).config(root, digest)
 
 
 class _Fields:
-    """The values of a mapping by their keys; it knows which keys were asked for, and so have a meaning."""
+    """The values of a mapping by key. A key is known if the reader has asked for it."""
 
     def __init__(self, entries: tuple[Entry, ...], prefix: str) -> None:
         self._entries = {entry.key.text: entry for entry in entries}
@@ -61,17 +67,17 @@ class _Fields:
 
 
 class _Reader:
-    """Reads the tree, and knows the file for its messages."""
+    """Reads a configuration from a tree of nodes."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        #: All mappings whose keys have a meaning.
+        #: The mappings read so far, except those whose keys the user chooses.
         self._read: list[_Fields] = []
 
     def config(self, root: Node | None, file_digest: str) -> Config:
         config = self._config(root, file_digest)
-        unknown = (each for fields in self._read for each in fields.unknown())
-        return replace(config, unknown_keys=tuple(sorted(unknown, key=lambda each: each.line)))
+        unknown = (key for fields in self._read for key in fields.unknown())
+        return replace(config, unknown_keys=tuple(sorted(unknown, key=lambda key: key.line)))
 
     def _config(self, root: Node | None, file_digest: str) -> Config:
         top = self._mapping(root, "the file", prefix="")
@@ -113,79 +119,80 @@ class _Reader:
         return collections
 
     def _collection(self, name: str, key: Scalar, node: Node) -> Collection:
-        where = f"collections.{name}"
+        key_path = f"collections.{name}"
         if not isinstance(node, Mapping):
-            self._fail(key, f"{where} must be a mapping with a path")
-        fields = self._mapping(node, where)
-        folder = self._text(fields.get("path"), f"{where}.path")
+            self._fail(key, f"{key_path} must be a mapping with a path")
+        fields = self._mapping(node, key_path)
+        folder = self._text(fields.get("path"), f"{key_path}.path")
         if folder is None:
-            self._fail(fields.get("path") or key, f"{where}.path is required")
+            self._fail(fields.get("path") or key, f"{key_path}.path is required")
         if "\0" in folder:
-            self._fail(fields.get("path") or key, f"{where}.path must not hold a NUL character")
+            self._fail(fields.get("path") or key, f"{key_path}.path must not contain a NUL character")
         return Collection(
             name=name,
             path=resolve_folder(folder, self._path),
-            pattern=self._text(fields.get("pattern"), f"{where}.pattern") or DEFAULT_PATTERN,
-            ignore=self._ignore(fields.get("ignore"), f"{where}.ignore"),
-            context=self._context(fields.get("context"), f"{where}.context"),
-            update=self._text(fields.get("update"), f"{where}.update"),
-            include_by_default=self._flag(fields.get("includeByDefault"), f"{where}.includeByDefault"),
-            encoding=self._encoding(fields.get("encoding"), f"{where}.encoding"),
-            remote=self._remote(fields.get("models"), f"{where}.models"),
+            pattern=self._text(fields.get("pattern"), f"{key_path}.pattern") or DEFAULT_PATTERN,
+            ignore=self._ignore(fields.get("ignore"), f"{key_path}.ignore"),
+            context=self._context(fields.get("context"), f"{key_path}.context"),
+            update=self._text(fields.get("update"), f"{key_path}.update"),
+            include_by_default=self._flag(fields.get("includeByDefault"), f"{key_path}.includeByDefault"),
+            encoding=self._encoding(fields.get("encoding"), f"{key_path}.encoding"),
+            remote=self._remote(fields.get("models"), f"{key_path}.models"),
         )
 
-    def _model(self, node: Node | None, where: str) -> str | None:
-        model = self._text(node, where)
+    def _model(self, node: Node | None, key_path: str) -> str | None:
+        model = self._text(node, key_path)
         return None if model in WRITTEN_BY_TOBI else model
 
     def _key_file(self, node: Node | None) -> str | None:
         text = self._text(node, "models.openai_api_key_file")
         return None if text is None else resolve_folder(text, self._path)
 
-    def _remote(self, node: Node | None, where: str) -> bool:
-        """Whether a collection's text may go to a model on another machine: `remote: allow`, or `deny`."""
-        fields = self._mapping(node, where)
+    def _remote(self, node: Node | None, key_path: str) -> bool:
+        """Return whether a collection's text may be sent to remote models: `remote: allow` or `deny`."""
+        fields = self._mapping(node, key_path)
         for key in fields:
             if key != "remote":
-                # What is meant to keep text at home must not be misspelt.
-                self._fail(fields.get(key), f"{where}: unknown key {key!r}; it has 'remote' alone")
-        text = self._text(fields.get("remote"), f"{where}.remote") or "allow"
+                # An error, because a misspelt `remote: deny` would send the text.
+                self._fail(fields.get(key), f"{key_path}: unknown key {key!r}; the only key is 'remote'")
+        text = self._text(fields.get("remote"), f"{key_path}.remote") or "allow"
         if text not in ("allow", "deny"):
-            self._fail(fields.get("remote"), f"{where}.remote must be allow or deny")
+            self._fail(fields.get("remote"), f"{key_path}.remote must be allow or deny")
         return text == "allow"
 
-    def _number(self, node: Node | None, where: str, most: int) -> int | None:
+    def _number(self, node: Node | None, key_path: str, highest: int) -> int | None:
         if node is None or _is_null(node):
             return None
         text = node.text if isinstance(node, Scalar) else ""
-        # 10 digits are more than `most` ever has.
-        if not (text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= most):
-            self._fail(node, f"{where} must be a whole number from 1 to {most}")
+        # No limit has more than 10 digits.
+        if not (text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= highest):
+            self._fail(node, f"{key_path} must be a whole number from 1 to {highest}")
         return int(text)
 
-    def _ignore(self, node: Node | None, where: str) -> tuple[str, ...]:
+    def _ignore(self, node: Node | None, key_path: str) -> tuple[str, ...]:
         if isinstance(node, Sequence):
             return tuple(
-                self._text(item, f"{where}[{number}]") or self._fail(item, f"{where}[{number}] is empty")
+                self._text(item, f"{key_path}[{number}]")
+                or self._fail(item, f"{key_path}[{number}] is empty")
                 for number, item in enumerate(node.items)
             )
         if isinstance(node, Mapping):
-            self._fail(node, f"{where} must be a list of texts, or one text")
-        text = self._text(node, where)
+            self._fail(node, f"{key_path} must be a list of texts, or one text")
+        text = self._text(node, key_path)
         return () if text is None else (text,)
 
-    def _context(self, node: Node | None, where: str) -> dict[str, str]:
+    def _context(self, node: Node | None, key_path: str) -> dict[str, str]:
         if isinstance(node, Sequence):
-            self._fail(node, f"{where} must be a mapping of folders to texts, or one text")
+            self._fail(node, f"{key_path} must be a mapping of folders to texts, or one text")
         if not isinstance(node, Mapping):
-            text = self._text(node, where)
+            text = self._text(node, key_path)
             return {} if text is None else {"": text}
         context: dict[str, str] = {}
         for entry in node.entries:
             prefix = normalise_prefix(entry.key.text)
             if prefix in context:
-                self._fail(entry.key, f"{where} has two texts for {'/' + prefix!r}")
-            text = self._text(entry.value, f"{where}[{entry.key.text!r}]")
+                self._fail(entry.key, f"{key_path} has two texts for {'/' + prefix!r}")
+            text = self._text(entry.value, f"{key_path}[{entry.key.text!r}]")
             if text is not None:
                 context[prefix] = text
         return context
@@ -204,39 +211,39 @@ class _Reader:
         folder = self._text(node, "archive")
         return None if folder is None else resolve_folder(folder, self._path)
 
-    def _encoding(self, node: Node | None, where: str) -> str | None:
-        name = self._text(node, where)
+    def _encoding(self, node: Node | None, key_path: str) -> str | None:
+        name = self._text(node, key_path)
         if node is not None and name is not None:
             try:
                 validate_encoding(name)
             except UsageError as error:
-                raise broken(self._path, node.line, f"{where}: {error.message}") from error
+                raise broken(self._path, node.line, f"{key_path}: {error.message}") from error
         return name
 
-    def _flag(self, node: Node | None, where: str) -> bool:
+    def _flag(self, node: Node | None, key_path: str) -> bool:
         if node is None or _is_null(node):
             return True
         if not isinstance(node, Scalar) or node.kind != "bool":
-            self._fail(node, f"{where} must be true or false")
+            self._fail(node, f"{key_path} must be true or false")
         return node.text.lower() == "true"
 
-    def _text(self, node: Node | None, where: str) -> str | None:
-        """The text of an optional value; None where it is absent, null or blank."""
+    def _text(self, node: Node | None, key_path: str) -> str | None:
+        """Return the text of an optional value; None if it is absent, null or blank."""
         if node is None or _is_null(node):
             return None
         if not isinstance(node, Scalar):
-            self._fail(node, f"{where} must be text")
+            self._fail(node, f"{key_path} must be text")
         if node.kind != "text":
-            self._fail(node, f"{where} must be text; put it in quotes")
+            self._fail(node, f"{key_path} must be text; put it in quotes")
         return node.text if node.text.strip() else None
 
-    def _mapping(self, node: Node | None, where: str, *, prefix: str | None = None) -> _Fields:
+    def _mapping(self, node: Node | None, key_path: str, *, prefix: str | None = None) -> _Fields:
         entries: tuple[Entry, ...] = ()
         if isinstance(node, Mapping):
             entries = node.entries
         elif node is not None and not _is_null(node):
-            self._fail(node, f"{where} must be a mapping")
-        fields = _Fields(entries, f"{where}." if prefix is None else prefix)
+            self._fail(node, f"{key_path} must be a mapping")
+        fields = _Fields(entries, f"{key_path}." if prefix is None else prefix)
         self._read.append(fields)
         return fields
 
@@ -245,8 +252,8 @@ class _Reader:
 
 
 def _nearest(key: str, known: Iterable[str]) -> str | None:
-    """The known key that is most like a key; None if none is."""
-    # Imported on use: most files have no unknown keys.
+    """Return the known key most similar to `key`; None if none is similar."""
+    # Imported on use, because most files have no unknown keys.
     from difflib import get_close_matches
 
     close = get_close_matches(key[:100], list(known), n=1)

@@ -1,4 +1,4 @@
-"""Settings: an environment variable wins over the configuration file, the file over the default."""
+"""Settings from environment variables, the configuration file and defaults, in this order of precedence."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from qmd.types import Config, Ranking
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
-# What SQLite keeps the busy timeout in.
+# SQLite stores the busy timeout in a signed 32-bit integer.
 MAX_BUSY_TIMEOUT_MS = 2**31 - 1
 MAX_THREADS = 4096
 MAX_RAM_MB = 2**31 - 1
-#: Seconds that a model on a server may take for one answer.
+#: How long to wait for one response of a model server, in seconds.
 DEFAULT_SERVER_TIMEOUT = 60
 MAX_SERVER_TIMEOUT = 86_400
-#: Seconds that a request to this server may make no progress, and that a connection stays open without one.
+#: How long a request to this server may make no progress, and how long an idle connection stays open, in
+#: seconds.
 DEFAULT_REQUEST_TIMEOUT, DEFAULT_KEEP_ALIVE = 15, 75
 MAX_CONNECTION_SECONDS = 86_400
 
@@ -27,11 +28,14 @@ _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is in force. None leaves the choice to the engine.
+    """The settings in effect. None lets the engine choose.
 
-    `busy_timeout_ms` is how long a writer waits for another, in milliseconds; `server_timeout` how long a
-    model's server may take for an answer, in seconds. The key of such servers is `openai_api_key`, or the
-    content of the file `openai_api_key_file`.
+    Attributes:
+        busy_timeout_ms: how long a writer waits for another writer, in milliseconds.
+        embed_lease_seconds: how long a worker keeps the documents that it embeds to itself, in seconds.
+        openai_api_key: the key for OpenAI-compatible model servers.
+        openai_api_key_file: a file with this key.
+        server_timeout: how long to wait for one response of a model server, in seconds.
     """
 
     ranking: Ranking | None = None
@@ -49,9 +53,10 @@ class Settings:
 
 
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
-    """The settings in force; a variable that is empty counts as not set.
+    """Return the settings in effect. An empty environment variable counts as unset.
 
-    Raises `ConfigError` naming the variable that holds a bad value.
+    Raises:
+        ConfigError: if a variable has an invalid value; the message names the variable.
     """
     return Settings(
         ranking=_ranking(environ) or config.ranking,
@@ -72,15 +77,15 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
 
 
 def busy_timeout_ms(environ: Mapping[str, str]) -> int:
-    """How long a writer waits for its turn, in milliseconds; needed before the configuration is read."""
+    """Return how long a writer waits for another, in milliseconds. Used before the configuration is read."""
     timeout = _whole_number(environ, "QMD_SQLITE_BUSY_TIMEOUT", 0, MAX_BUSY_TIMEOUT_MS)
     return DEFAULT_BUSY_TIMEOUT_MS if timeout is None else timeout
 
 
 def request_timeout(environ: Mapping[str, str]) -> int:
     """Return how long a request to this server may make no progress, in seconds."""
-    given = _whole_number(environ, "QMD_REQUEST_TIMEOUT", 1, MAX_CONNECTION_SECONDS)
-    return given or DEFAULT_REQUEST_TIMEOUT
+    timeout = _whole_number(environ, "QMD_REQUEST_TIMEOUT", 1, MAX_CONNECTION_SECONDS)
+    return timeout or DEFAULT_REQUEST_TIMEOUT
 
 
 def keep_alive(environ: Mapping[str, str]) -> int:
@@ -88,10 +93,10 @@ def keep_alive(environ: Mapping[str, str]) -> int:
     return _whole_number(environ, "QMD_KEEP_ALIVE", 1, MAX_CONNECTION_SECONDS) or DEFAULT_KEEP_ALIVE
 
 
-def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The variables that are set, as (name, value) sorted by name; a value with a secret is not shown.
+def environment_settings(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the environment variables that are set, as (name, value) sorted by name, with secrets hidden.
 
-    All of `QMD_*` is listed, whether known or not: a misspelt name is what the list helps to find.
+    Unknown variables that start with `QMD_` are included, so that the user can find misspelt names.
     """
     return [
         (name, "(set)" if _is_secret(name, value) else value)
@@ -101,7 +106,7 @@ def in_force(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    # An address with a password in it is refused elsewhere, and shown nowhere.
+    # An address with a password is rejected elsewhere, but must not be displayed.
     return any(word in name for word in _SECRET_WORDS) or (name == "QMD_STORE" and "@" in value)
 
 
@@ -122,14 +127,14 @@ def _ranking(environ: Mapping[str, str]) -> Ranking | None:
     )
 
 
-def _whole_number(environ: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+def _whole_number(environ: Mapping[str, str], name: str, lowest: int, highest: int) -> int | None:
     value = _text(environ, name)
     if value is None:
         return None
-    # isascii: int() would also take digits of other scripts; 10 digits are more than `most` ever has.
-    if not (value.isascii() and value.isdigit() and len(value) <= 10 and least <= int(value) <= most):
+    # isascii, because int() accepts digits of other scripts. No limit has more than 10 digits.
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and lowest <= int(value) <= highest):
         raise ConfigError(
-            f"{name} must be a whole number from {least} to {most}, not {value!r}.",
+            f"{name} must be a whole number from {lowest} to {highest}, not {value!r}.",
             f"Correct or unset {name}.",
         )
     return int(value)

@@ -1,6 +1,6 @@
-"""A YAML document as a tree that knows where everything stands in the text.
+"""A YAML document as a tree of nodes with their positions in the text.
 
-The tree serves reading (an error names its line) and editing (a change touches only its own span).
+Reading needs the positions to name the line of an error, editing needs them to change one entry only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from qmd.errors import ConfigError
 
-# Aliases share nodes; what they may repeat is bounded, so that a few lines cannot unfold into gigabytes.
+# Aliases repeat nodes. Without a limit, a few lines of nested aliases could expand to gigabytes.
 MAX_ALIASED_NODES = 10_000
-# The parser takes seconds for more: a configuration has a few levels, some thousand values and no anchors.
+# The parser takes seconds for larger documents; a configuration has a few levels and some thousand values.
 MAX_DEPTH = 50
 MAX_NODES = 20_000
 MAX_ANCHORS = 1_000
@@ -21,7 +21,7 @@ Kind = Literal["text", "null", "bool", "number", "other"]
 
 _KINDS: dict[str, Kind] = {
     "str": "text",
-    # A date is a text in YAML 1.2's core schema.
+    # The core schema of YAML 1.2 has no dates.
     "timestamp": "text",
     "value": "text",
     "null": "null",
@@ -33,9 +33,9 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Characters [start, end) of the text; `line` from 1, `column` from 0.
+    """A node at characters [start, end) of the text; `line` counts from 1, `column` from 0.
 
-    `alias` is true where the document says `*name`: the span is then the anchor's, not the alias's.
+    If the document has an alias (`*name`), `alias` is true and the position is that of the anchor.
     """
 
     start: int
@@ -73,19 +73,24 @@ class Entry:
 
 
 def compose(text: str, path: str) -> Node | None:
-    """The document in `text`, or None where it holds nothing; `path` is for messages only.
+    """Parse the YAML document in `text`; None if it is empty.
 
-    Raises `ConfigError` with `path:line: reason` for what is not YAML 1.2, for duplicate and merge keys, and
-    for documents that are nested too deeply or unfold too far.
+    Args:
+        text: the document, without a byte-order mark.
+        path: the file name for error messages.
+
+    Raises:
+        ConfigError: with `path:line: reason`, if the text is not YAML 1.2, has duplicate or merge keys, is
+            nested too deeply or expands too far.
     """
-    # Imported on use: nothing but reading and editing the file needs it.
+    # Imported on use, because most commands do not parse the file.
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import Composer
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
 
     class BoundedComposer(Composer):
-        """Gives up as soon as a document is larger than a configuration can be."""
+        """A composer that stops at the limits on depth, nodes and anchors."""
 
         depth = nodes = 0
 
@@ -93,45 +98,45 @@ def compose(text: str, path: str) -> Node | None:
             self.depth += 1
             self.nodes += 1
             line = self.parser.peek_event().start_mark.line + 1
-            for number, most, reason in (
+            for count, limit, reason in (
                 (self.depth, MAX_DEPTH, "nested too deeply"),
                 (self.nodes, MAX_NODES, "too many values"),
                 (len(self.anchors), MAX_ANCHORS, "too many anchors"),
             ):
-                if number > most:
-                    raise broken(path, line, f"{reason}, more than {most:,}")
+                if count > limit:
+                    raise broken(path, line, f"{reason}, more than {limit:,}")
             node = super().compose_node(parent, index)
             self.depth -= 1
             return node
 
     try:
-        # The pure parser always: the C one saves less than half a millisecond, and reads YAML 1.1.
+        # Never the C parser: it reads YAML 1.1 and saves less than half a millisecond.
         yaml = YAML(typ="safe", pure=True)
         yaml.Composer = BoundedComposer
-        # An anchor may be defined anew; the parser would print a warning about it.
+        # YAML allows an anchor to be redefined; do not print a warning.
         yaml.composer.warn_double_anchors = False
         root = yaml.compose(text)
         return None if root is None else _Converter(text, path).convert(root)
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise broken(path, line, "a character that YAML does not allow") from error
+        raise broken(path, line, "contains a character that YAML does not allow") from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if error.context_mark and mark.index >= len(text.rstrip()):
-            # What is wrong at the end of the file is something left open before.
+            # An error at the end of the file comes from a bracket or quote opened before.
             mark = error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         raise broken(path, mark.line + 1 if mark else 1, " ".join(reason.split())) from error
     except RecursionError as error:
         raise broken(path, 1, "nested too deeply") from error
     except (YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # The parser answers some malformed directives, tags and escapes with bare Python errors.
+        # The parser raises plain Python exceptions for some malformed directives, tags and escapes.
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise broken(path, 1, f"not readable as YAML: {reason}") from error
+        raise broken(path, 1, f"not valid YAML: {reason}") from error
 
 
 def broken(path: str, line: int, reason: str) -> ConfigError:
-    """The error for what is wrong at a line of the file."""
+    """Return the error for a line of the file."""
     return ConfigError(f"{path}:{line}: {reason}", "Correct the file, then run the command again.")
 
 
@@ -148,7 +153,7 @@ class _Converter:
         if alias or inside_alias:
             self._aliased += 1
             if self._aliased > MAX_ALIASED_NODES:
-                raise broken(self._path, node.start_mark.line + 1, "aliases repeat too much")
+                raise broken(self._path, node.start_mark.line + 1, "aliases repeat too many values")
         inside = alias or inside_alias
         start, end = node.start_mark.index, node.end_mark.index
         line, column = node.start_mark.line + 1, node.start_mark.column
@@ -177,13 +182,13 @@ class _Converter:
                 raise broken(self._path, key.line, f"duplicate key {key.text!r}, first on line {first}")
             value = self.convert(value_node, inside_alias)
             if isinstance(value, Scalar) and value.start == value.end:
-                # The parser puts a value that is not there where the next token begins.
+                # The parser places a missing value at the start of the next token.
                 value = replace(value, start=key.end, end=key.end, line=key.line)
             entries[key.text] = Entry(key, value)
         return tuple(entries.values())
 
     def _block_scalar_end(self, start: int, end: int) -> int:
-        # The parser's mark lies after the blank lines that follow; they count only where `+` keeps them.
+        # The parser's end includes the following blank lines; only `+` makes them part of the value.
         header = self._text[start:end].split("\n", 1)[0]
         if "+" in header.split("#", 1)[0]:
             return end

@@ -1,7 +1,8 @@
-"""A YAML text that is edited in place: a change touches its own lines, everything else stays byte for byte.
+"""Edit a YAML text in place: an edit changes the lines of one entry, all other bytes stay.
 
-A round trip through a YAML writer would set the user's indentation and spacing anew, and drop the comments
-that stand before whatever follows a removed key.
+A round trip through ruamel.yaml would lose comments. It attaches a comment to the value above it, so removing
+a collection also removes the heading comment of the next one. It drops all comments if the file has no
+entries yet, and commented-out examples below an empty key. It also replaces the user's indentation.
 """
 
 from __future__ import annotations
@@ -15,23 +16,22 @@ from typing import TypeAlias
 from qmd.config.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, broken, compose
 from qmd.errors import ConfigError
 
-Keys: TypeAlias = tuple[str, ...]
+KeyPath: TypeAlias = tuple[str, ...]
 Value: TypeAlias = "str | bool | MappingABC[str, Value] | SequenceABC[str]"
 
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 _BARE_PATH = re.compile(r"~?(/[A-Za-z0-9_.-]+)+")
 _WORDS_WITH_MEANING = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-# JSON leaves these as they are, YAML does not allow them or takes them for line ends.
+# JSON allows these unescaped; YAML forbids them or reads them as line ends.
 _TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _EMPTY_OR_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
 
 
 class YamlText:
-    """The text of one document and the changes that can be made to it; each change returns the new text.
+    """The text of one YAML document, with methods that return an edited text.
 
-    `path` is the file, for messages. A place is given by its keys from the top. Every change raises
-    `ConfigError` where the layout does not allow it; whether the result means what it should is for the
-    caller to check by reading it.
+    A `key_path` lists the keys from the top-level mapping down. An edit raises `ConfigError` if the layout
+    does not allow it. The caller must parse the result to check its meaning.
     """
 
     def __init__(self, text: str, path: str) -> None:
@@ -44,22 +44,22 @@ class YamlText:
     def __str__(self) -> str:
         return self._mark + self._text
 
-    def keys(self, place: Keys) -> list[str]:
-        """The keys of the mapping at `place`; none where there is no mapping."""
-        node = self._node(place)
+    def keys(self, key_path: KeyPath) -> list[str]:
+        """Return the keys of the mapping at `key_path`, or [] if it is no mapping."""
+        node = self._node(key_path)
         return [entry.key.text for entry in node.entries] if isinstance(node, Mapping) else []
 
-    def put(self, place: Keys, value: Value) -> str:
-        """Set the value at `place`, making the key and the mappings above it where they are missing."""
-        parent_place, key = place[:-1], place[-1]
-        parent = self._node(parent_place)
+    def put(self, key_path: KeyPath, value: Value) -> str:
+        """Set the value at `key_path`; create the key and its parent mappings if they are missing."""
+        parent_path, key = key_path[:-1], key_path[-1]
+        parent = self._node(parent_path)
         if not isinstance(parent, Mapping):
-            if parent_place:
-                return self.put(parent_place, {key: value})
+            if parent_path:
+                return self.put(parent_path, {key: value})
             return self._insert_lines(len(self._text), _block_entry(key, value, 0, self._step()))
         if not parent.entries:
-            if parent_place:
-                return self.put(parent_place, {key: value})
+            if parent_path:
+                return self.put(parent_path, {key: value})
             return self._splice(parent.start + 1, parent.start + 1, _flow_entry(key, value))
         entry = parent.get(key)
         if entry is not None:
@@ -67,26 +67,26 @@ class YamlText:
         if parent.flow:
             end = self._end(parent.entries[-1])
             return self._splice(end, end, ", " + _flow_entry(key, value))
-        return self._add_lines(parent, key, value, is_root=not parent_place)
+        return self._add_lines(parent, key, value, is_root=not parent_path)
 
-    def delete(self, place: Keys) -> str:
-        """Remove the key at `place` with its value; comments above it stay."""
-        parent, entry = self._entry(place)
+    def delete(self, key_path: KeyPath) -> str:
+        """Remove the key at `key_path` with its value; keep the comments above it."""
+        parent, entry = self._entry(key_path)
         if parent.flow:
             return self._delete_from_flow(parent, entry)
         start = self._text.rfind("\n", 0, entry.key.start) + 1
         if self._text[start : entry.key.start].strip():
-            raise self._too_hard(entry.key)
+            raise self._layout_error(entry.key)
         end = self._line_end(self._end(entry))
-        # One blank line, not two, where the entry stood between two of them.
+        # If the entry stood between two blank lines, leave one.
         blank = re.compile(r"[ \t]*\r?\n").match(self._text, end)
         if blank and (start == 0 or self._text[:start].endswith(("\n\n", "\n\r\n"))):
             end = blank.end()
         return self._splice(start, end, "")
 
-    def rename(self, place: Keys, new: str) -> str:
-        """Give the key at `place` another name; its place, value and comments stay."""
-        parent, entry = self._entry(place)
+    def rename(self, key_path: KeyPath, new: str) -> str:
+        """Rename the key at `key_path`; keep its position, value and comments."""
+        parent, entry = self._entry(key_path)
         return self._splice(entry.key.start, entry.key.end, _quoted(new) if parent.flow else _key(new))
 
     def _replace(self, entry: Entry, value: Value, parent: Mapping) -> str:
@@ -106,7 +106,7 @@ class YamlText:
         lines = _block_entry(key, value, parent.entries[0].key.column, self._step())
         at = self._line_end(self._end(parent.entries[-1]))
         if is_root and _EMPTY_OR_COMMENTS.fullmatch(self._text, at):
-            # Nothing but comments follows: they belong to what is above, or are a template to fill in.
+            # Only comments follow: they belong to the entries above, or are a template to fill in.
             at = len(self._text)
         elif len(parent.entries) > 1:
             gap = self._text[self._end(parent.entries[-2]) : parent.entries[-1].key.start]
@@ -131,26 +131,26 @@ class YamlText:
             text = re.sub(r"(?<!\r)\n", "\r\n", text)
         return self._mark + self._text[:start] + text + self._text[end:]
 
-    def _node(self, place: Keys) -> Node | None:
+    def _node(self, key_path: KeyPath) -> Node | None:
         node = self._root
-        for key in place:
+        for key in key_path:
             entry = node.get(key) if isinstance(node, Mapping) else None
             if entry is None:
                 return None
             if entry.value.alias:
-                raise self._too_hard(entry.key)
+                raise self._layout_error(entry.key)
             node = entry.value
         return node
 
-    def _entry(self, place: Keys) -> tuple[Mapping, Entry]:
-        parent = self._node(place[:-1])
-        entry = parent.get(place[-1]) if isinstance(parent, Mapping) else None
+    def _entry(self, key_path: KeyPath) -> tuple[Mapping, Entry]:
+        parent = self._node(key_path[:-1])
+        entry = parent.get(key_path[-1]) if isinstance(parent, Mapping) else None
         if not isinstance(parent, Mapping) or entry is None:
-            raise KeyError(place)
+            raise KeyError(key_path)
         return parent, entry
 
     def _step(self) -> int:
-        """By how many columns the file indents."""
+        """Return the number of columns by which the file indents."""
         if isinstance(self._root, Mapping):
             for entry in self._root.entries:
                 if isinstance(entry.value, Mapping) and entry.value.entries and not entry.value.flow:
@@ -158,7 +158,7 @@ class YamlText:
         return 2
 
     def _end(self, entry: Entry) -> int:
-        """Where the last character of an entry's value stands, plus one."""
+        """Return the end of an entry's value: the position after its last character."""
         node = entry.value
         if node.alias:
             return self._match_end(r"\s*\*[^\s,\[\]{}]+", entry)
@@ -174,7 +174,7 @@ class YamlText:
         last = node.items[-1]
         if isinstance(last, Scalar) and not last.alias and last.start < last.end:
             return last.end
-        # The parser's mark lies after the comments that follow.
+        # The parser's end includes the comments that follow.
         lines = self._text[: node.end].splitlines(keepends=True)
         while lines and _EMPTY_OR_COMMENTS.fullmatch(lines[-1]):
             lines.pop()
@@ -186,19 +186,19 @@ class YamlText:
     def _match_end(self, pattern: str, entry: Entry) -> int:
         match = re.compile(r"\s*:" + pattern).match(self._text, entry.key.end)
         if match is None:
-            raise self._too_hard(entry.key)
+            raise self._layout_error(entry.key)
         return match.end()
 
     def _line_end(self, position: int) -> int:
-        """The start of the next line; `position` itself where it is the start of one."""
+        """Return the start of the next line, or `position` if a line starts there."""
         if position and self._text[position - 1] == "\n":
             return position
         newline = self._text.find("\n", position)
         return len(self._text) if newline < 0 else newline + 1
 
-    def _too_hard(self, node: Node) -> ConfigError:
-        error = broken(self._path, node.line, "this layout cannot be edited by the program")
-        error.hint = "Make the change in the file by hand."
+    def _layout_error(self, node: Node) -> ConfigError:
+        error = broken(self._path, node.line, "qmd cannot edit this layout")
+        error.hint = "Edit the file by hand."
         return error
 
 
@@ -239,5 +239,5 @@ def _scalar(value: str | bool) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a double-quoted YAML scalar, but for the characters escaped here.
+    # A JSON string is a double-quoted YAML scalar, except for the characters escaped here.
     return _TO_ESCAPE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))

@@ -1,1 +1,1 @@
-"""Folders and files of a collection: which belong to it, and what they say."""
+"""Find and read the files of a collection."""

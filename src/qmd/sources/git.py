@@ -1,4 +1,4 @@
-"""`git pull` where a folder is in a clone, without running what the clone's own files ask git to run."""
+"""Run `git pull` for collections in a clone, without executing programs that files in the clone name."""
 
 from __future__ import annotations
 
@@ -11,65 +11,70 @@ from qmd.types import Collection
 if TYPE_CHECKING:
     import subprocess
 
-#: A `git pull` is given up after this many seconds.
+#: The time limit of a `git pull`, in seconds.
 PULL_TIMEOUT = 300
 
-# Files of a clone can be laid out as a bare repository, whose `config` names programs: git must not take a
-# folder for a repository because of them. Monitors and hooks are programs too.
+# A clone may contain a folder that looks like a bare repository, with a `config` that names programs. git
+# must not use it. File system monitors and hooks are programs too.
 _SAFE = (
     "safe.bareRepository=explicit",
     "core.fsmonitor=",
     f"core.hooksPath={os.devnull}",
     "protocol.ext.allow=never",
 )
-#: Set by git for programs that it starts, such as a hook that runs `qmd`: they name another repository.
+#: git sets these for programs that it starts, such as a hook that runs `qmd`. They name another repository.
 _INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 
 
 def work_tree(folder: str) -> str | None:
-    """The clone that `folder` is in: the nearest folder upwards with a `.git` of its own; None without one.
+    """Return the top folder of the clone that contains `folder`; None if it is in no clone.
 
-    git keeps `.git` out of commits, so unlike every other file it cannot come with a clone.
+    The top folder is the nearest one with a `.git`. git never commits `.git`, so a clone cannot contain a
+    forged one.
     """
-    place = os.path.realpath(folder)
-    while not _is_repository(os.path.join(place, ".git")):
-        parent = os.path.dirname(place)
-        if parent == place:
+    top = os.path.realpath(folder)
+    while not _is_repository(os.path.join(top, ".git")):
+        parent = os.path.dirname(top)
+        if parent == top:
             return None
-        place = parent
-    return place
+        top = parent
+    return top
 
 
 def pull(collection: Collection) -> str | None:
-    """Run `git pull --ff-only` if the collection is in a clone; returns what git said, else None.
+    """Run `git pull --ff-only` if the collection is in a clone.
 
-    Raises `SourceError` if git fails.
+    Returns:
+        The last line of git's output; None if the collection is in no clone.
+
+    Raises:
+        SourceError: if git fails.
     """
     top = work_tree(collection.path)
     if top is None:
         return None
     done = _git(top, "pull", "--ff-only")
     if done is None or done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
-        reason = said.splitlines()[-1] if said else "no reason given"
+        output = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
+        reason = output.splitlines()[-1] if output else "no reason given"
         raise SourceError(
             f"collection '{collection.name}': git pull failed: {reason}",
-            f"run 'git pull' in {top} to see why; the folder was indexed as it is",
+            f"run 'git pull' in {top} to see why; the folder was indexed without the pull",
         )
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "up to date"
 
 
 def _is_repository(path: str) -> bool:
-    """Whether git takes this `.git` for a repository; if it did not, it would look for another one."""
+    """Return whether git uses this `.git`. If git does not, it searches the parent folders."""
     if os.path.islink(path):
         return False
-    # A worktree's and a submodule's `.git` is a file that names the folder.
+    # In a worktree or submodule, `.git` is a file that names the folder.
     return os.path.isfile(path) or os.path.lexists(os.path.join(path, "HEAD"))
 
 
 def _git(top: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Run git in a clone without letting it ask anything; None if it is missing or takes too long."""
-    # Imported on use: it would cost every command in a project some milliseconds.
+    """Run git in a clone without prompts. Return None if git is missing or takes too long."""
+    # Imported on use, because it would cost every command in a project some milliseconds.
     import subprocess
 
     environ = {name: value for name, value in os.environ.items() if name not in _INHERITED}

@@ -1,4 +1,4 @@
-"""Globs: `**`, `*`, `?`, `[...]`, `{a,b}`, and comma lists of them."""
+"""Globs with `**`, `*`, `?`, `[...]` and `{a,b}`, and comma-separated lists of globs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from qmd.errors import UsageError
 from qmd.types import DEFAULT_PATTERN
 
 Matcher = Callable[[str], bool]
-"""Says whether a path with forward slashes, in NFC, matches."""
+"""Returns whether a path matches. The path has forward slashes and is in NFC."""
 
 _MAX_ALTERNATIVES = 1000
-_MAX_GLOBSTARS = 4  # each one more multiplies the time of a match by the depth of the path
+_MAX_GLOBSTARS = 4  # one more multiplies the time of a match by the depth of the path
 
 
 def compile_pattern(pattern: str) -> Matcher:
-    """A function that says whether a path matches `pattern`: any part of its comma list, any braces.
+    """Compile a comma-separated list of globs to a function that tests paths.
 
-    Case counts, except that a path ending in `.MD` or `.Md` counts as ending in `.md`. `*` stops at a slash,
-    names with a leading dot are names like any other. Raises UsageError for a pattern that cannot be read.
+    Matching is case-sensitive, except that the suffixes `.MD`, `.Md` and `.mD` also match as `.md`. `*` does
+    not match a slash. Names with a leading dot are not special.
+
+    Raises:
+        UsageError: if the pattern is invalid or too complex.
     """
     parts = split_pattern(pattern)
     if parts == (DEFAULT_PATTERN,):
@@ -29,7 +32,7 @@ def compile_pattern(pattern: str) -> Matcher:
 
 
 def split_pattern(pattern: str) -> tuple[str, ...]:
-    """The parts of a comma list, without blanks around them; commas in braces and brackets do not count."""
+    """Split a comma-separated list and strip the parts. Commas in braces and brackets do not separate."""
     parts, start, depth = [], 0, 0
     for match in re.finditer(r"\\.|\[[^\]]*\]|[{},]", pattern):
         match match[0]:
@@ -45,7 +48,11 @@ def split_pattern(pattern: str) -> tuple[str, ...]:
 
 
 def compile_globs(globs: tuple[str, ...]) -> Matcher:
-    """A function that says whether a path matches any of `globs`, exactly."""
+    """Return a function that tests whether a path matches any of `globs`, case-sensitively.
+
+    Raises:
+        UsageError: if a glob is invalid or too complex.
+    """
     from wcmatch import glob
 
     flags = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX | glob.CASE
@@ -54,21 +61,24 @@ def compile_globs(globs: tuple[str, ...]) -> Matcher:
         relative = unicodedata.normalize("NFC", part).removeprefix("./").lstrip("/")
         relative = re.sub(r"(?:\*\*/)+", "**/", relative)
         if relative.count("**") > _MAX_GLOBSTARS:
-            raise UsageError(f"too many '**' in the pattern {_shown(part)}", "Use fewer, or a comma list.")
+            raise UsageError(
+                f"too many '**' in the pattern {_excerpt(part)}",
+                f"Use at most {_MAX_GLOBSTARS}, or several patterns separated by commas.",
+            )
         try:
             expressions += glob.translate(relative, flags=flags, limit=_MAX_ALTERNATIVES)[0]
-        except Exception as error:  # the parser's own errors are not public names
-            raise UsageError(f"cannot read the pattern {_shown(part)}: {error}") from error
+        except Exception as error:  # the exceptions of wcmatch are not public
+            raise UsageError(f"cannot read the pattern {_excerpt(part)}: {error}") from error
     try:
         compiled = re.compile("|".join(expressions) or r"(?!)")
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"cannot read the pattern {_shown(', '.join(globs))}: {error}") from error
+        raise UsageError(f"cannot read the pattern {_excerpt(', '.join(globs))}: {error}") from error
     fullmatch = compiled.fullmatch
     return lambda path: fullmatch(path) is not None
 
 
 def either_case(matches: Matcher) -> Matcher:
-    """`matches`, for which `.MD` counts as `.md`."""
+    """Return a matcher that also accepts `.MD`, `.Md` and `.mD` if `matches` accepts `.md`."""
 
     def matches_either(path: str) -> bool:
         if matches(path):
@@ -82,5 +92,5 @@ def _is_markdown(path: str) -> bool:
     return path.endswith((".md", ".MD", ".Md", ".mD"))
 
 
-def _shown(pattern: str) -> str:
+def _excerpt(pattern: str) -> str:
     return repr(pattern if len(pattern) <= 100 else pattern[:100] + "…")

@@ -1,25 +1,25 @@
-"""A file's text, whatever its encoding."""
+"""Read a file and decode it, whatever its encoding."""
 
 from __future__ import annotations
 
 import codecs
 import os
+import re
 from hashlib import sha256
 from stat import S_ISREG
 
 from qmd.errors import SourceError
-from qmd.sources.charset import detect_charset
 from qmd.sources.problems import in_words
 from qmd.text.markdown import properties
 from qmd.types import Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
 
-# Opening must neither wait (for the other end of a FIFO) nor take a terminal; O_BINARY is for Windows.
+# Opening must not wait for the writer of a FIFO or acquire a terminal. O_BINARY is for Windows.
 _OPEN = os.O_RDONLY
 for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
     _OPEN |= getattr(os, _flag, 0)
-# The longer marks first: UTF-32's begins with UTF-16's.
+# Longer marks first, because the mark of UTF-32-LE starts with that of UTF-16-LE.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -28,25 +28,44 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\x1b") + b"\x7f"
-_MAX_CONTROLS = 0.05  # of the bytes; text has next to none, other data about one in ten
+_MAX_CONTROLS = 0.05  # share of the bytes; text has almost none, binary data about one in ten
+
+_SAMPLE = 64 * 1024  # bytes
+_MAX_CHAOS = 0.15  # the detector's share of implausible characters, 0..1
+
+# Charsets of Latin scripts, in which most accented letters stand alone. The most common first.
+_LATIN = ("cp1252", "cp1250", "cp1254")
+# Charsets of other scripts, in which words are runs of bytes above ASCII. If several match, the first wins.
+_MULTI_BYTE = ("gb18030", "big5", "cp932", "euc_jp", "cp949")
+_OTHER = ("cp1251", "koi8_r", "cp1253", "cp1256", "cp1255")
+
+_HIGH = bytes(range(128, 256))
+_ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 
 
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """The text of `file`, and the fingerprint of the very file whose bytes these are.
+    """Read and decode a file.
 
-    UTF-8 first, or what a byte-order mark says; then `encoding`, the collection's charset; then detection.
-    The text has neither byte-order mark nor carriage returns, and spaces in place of NULs; it may be blank.
+    A byte-order mark decides the encoding. Without one, try UTF-8, then `encoding`, then detect the charset.
 
-    Raises SourceError if the file cannot be read, is no regular file, is larger than `max_bytes`, or is not
-    text.
+    Args:
+        file: the file.
+        encoding: the charset in the collection's settings.
+        max_bytes: the maximum size of the file, in bytes.
+
+    Returns:
+        The text, without byte-order mark and carriage returns and with spaces in place of NULs, and the
+        fingerprint of the file at the time of reading. The text may be blank.
+
+    Raises:
+        SourceError: if the file cannot be read, is no regular file, is too large, or is not text.
     """
     try:
         data, fingerprint = _read(file, max_bytes)
     except (OSError, ValueError) as error:
-        reason = in_words(error) if isinstance(error, OSError) else str(error)
-        raise SourceError(f"cannot read {file.path}: {reason}") from error
+        raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
     try:
         text = _decode(file, data, encoding)
         if "\r" in text:
@@ -62,9 +81,9 @@ def read_source(
     zeros = encoded.count(0)
     if zeros:
         text, encoded = text.replace("\0", " "), encoded.replace(b"\0", b" ")
-    said = properties(text, file.path)
+    found = properties(text, file.path)
     digest = sha256(encoded).hexdigest()
-    return SourceText(text, digest, said.title, said.author, said.date, zeros), fingerprint
+    return SourceText(text, digest, found.title, found.author, found.date, zeros), fingerprint
 
 
 def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
@@ -81,23 +100,23 @@ def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
         if not room:
             raise SourceError(
                 f"cannot read {file.path}: larger than {max_bytes / 1024 / 1024:.3g} MB",
-                "Split the file, or leave it out with an ignore glob.",
+                "Split the file, or exclude it with an ignore glob.",
             )
     finally:
         os.close(descriptor)
-    # The state before reading: a file that changes while it is read differs from it at the next scan.
+    # The state before reading, so that the next scan notices a change during reading.
     return b"".join(parts), Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
-    """The text of `data`. Raises UnicodeError or SourceError if no charset fits or `encoding` is none."""
+    """Decode `data`. Raise UnicodeError if no charset fits, SourceError if `encoding` is unknown."""
     if data[:1] in (b"\xef", b"\xff", b"\xfe", b"\0"):
         for mark, charset in _MARKS:
             if data.startswith(mark):
                 return data[len(mark) :].decode(charset)
     zeros = data.count(0)
     try:
-        # Beside a charset, so many zeros are rather halves of its characters (UTF-16).
+        # If a charset is set, many zeros are more likely halves of UTF-16 characters.
         if encoding is None or zeros <= _MAX_CONTROLS * len(data):
             return data.decode()
     except UnicodeDecodeError:
@@ -114,17 +133,46 @@ def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
             ) from error
     if zeros:
         raise _not_text(file)
-    detected = detect_charset(data)
+    detected = _detect_charset(data)
     if detected is None:
         raise UnicodeError("no charset fits")
     return data.decode(detected)
 
 
+def _detect_charset(data: bytes) -> str | None:
+    """Guess the charset of a text in natural language from its first lines.
+
+    Returns:
+        The Python name of the charset; None if no charset fits, or several fit equally well but would give
+        different scripts.
+    """
+    from charset_normalizer import from_bytes
+
+    if len(data) > _SAMPLE:  # end at a line end, so that no character is cut
+        data = data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data
+    high = len(data) - len(data.translate(None, _HIGH))
+    latin = 3 * len(_ALONE.findall(data)) >= high
+    charsets = _LATIN if latin else _MULTI_BYTE + _OTHER
+    matches = from_bytes(data, cp_isolation=list(charsets), threshold=_MAX_CHAOS)
+    best = matches.best()
+    if best is None:
+        return None
+    equally_good = {
+        charset
+        for match in matches
+        if match.chaos <= best.chaos and (latin or match.coherence >= best.coherence)
+        for charset in match.could_be_from_charset
+    }
+    if len(equally_good) > 1 and not equally_good.isdisjoint(_MULTI_BYTE):
+        return None
+    return next((charset for charset in charsets if charset in equally_good), best.encoding)
+
+
 def _not_text(file: SourceFile) -> SourceError:
-    return SourceError(f"cannot read {file.path}: not text", "Leave it out with an ignore glob.")
+    return SourceError(f"cannot read {file.path}: not text", "Exclude it with an ignore glob.")
 
 
 def _is_text(data: bytes) -> bool:
     controls = len(data) - len(data.translate(None, _CONTROLS))
-    # A single one makes no data of a short note.
+    # One control character is allowed in any text, however short.
     return controls <= max(1, _MAX_CONTROLS * len(data))

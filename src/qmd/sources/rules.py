@@ -1,4 +1,4 @@
-"""Which paths of a folder belong to its collection."""
+"""Rules that decide which files of a folder belong to its collection."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ class _Ignore:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Why a path is left out, in words. `setting`: the collection's key that says so; None: always so."""
+    """The reason why a path is excluded, and the setting of the collection that causes it, if any."""
 
     reason: str
     setting: str | None = None
 
 
 class Rules:
-    """A collection's rules, compiled. Paths are relative to the root, with forward slashes, in NFC.
+    """The compiled rules of a collection. Paths are relative to the collection, with forward slashes, in NFC.
 
-    Ignore globs mean what they mean in a `.gitignore`: without a slash a name at any depth (`*.tmp.md`), with
-    one a path from the root (`drafts/**`), with one at the end only folders (`archive/`), with `!` in front
-    an exception; a folder that is left out takes with it all that it holds. Raises UsageError for a glob
-    that cannot be read.
+    Ignore globs work as in `.gitignore`. A glob without a slash matches names at any depth (`*.tmp.md`), a
+    glob with a slash matches paths from the root (`drafts/**`), a trailing slash matches only folders
+    (`archive/`), and a leading `!` is an exception. If a folder is excluded, so is everything in it.
+
+    Raises:
+        UsageError: if the pattern or a glob is invalid.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -43,20 +45,21 @@ class Rules:
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
 
     def folder_excluded(self, name: str, path: str) -> bool:
-        """Whether the folder `path`, whose last segment is `name`, is left out with all that it holds."""
+        """Return whether the folder `path`, with the last segment `name`, is excluded with its content."""
         return name[0] == "." or name in VENDOR_FOLDERS or self._ignored(path, True) is not None
 
     def file_excluded(self, name: str, path: str) -> bool:
+        """Return whether the file `path`, with the last segment `name`, is excluded."""
         return name[0] == "." or not self.matches(path) or self._ignored(path, False) is not None
 
-    def why(self, path: str) -> Exclusion | None:
-        """The rule that leaves the file `path` out; None where none does."""
+    def exclusion(self, path: str) -> Exclusion | None:
+        """Return the first rule that excludes the file `path`; None if the file belongs to the collection."""
         *folders, name = path.split("/")
         parent = ""
         for folder in folders:
             parent += folder
             if folder in VENDOR_FOLDERS:
-                return Exclusion(f"folder '{folder}' is always left out")
+                return Exclusion(f"folder '{folder}' is always excluded")
             if folder.startswith("."):
                 return Exclusion(f"hidden folder '{folder}'")
             if glob := self._ignored(parent, True):
@@ -71,47 +74,43 @@ class Rules:
         return None
 
     def _ignored(self, path: str, is_folder: bool) -> str | None:
-        found = None
+        glob = None
         for rule in self._ignores:
-            could_change = rule.negated is (found is not None) and (is_folder or not rule.folders_only)
+            could_change = rule.negated is (glob is not None) and (is_folder or not rule.folders_only)
             if could_change and rule.matches(path):
-                found = None if rule.negated else rule.glob
-        return found
-
-
-def why_excluded(collection: Collection, relative_path: str) -> str | None:
-    """Which rule leaves `relative_path` out of the collection, in words; as `exclusion`."""
-    found = exclusion(collection, relative_path)
-    return found.reason if found is not None else None
+                glob = None if rule.negated else rule.glob
+        return glob
 
 
 def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
-    """Which rule leaves `relative_path` out of the collection; None where none does.
+    """Return the rule that excludes a file from a collection; None if the file belongs to the collection.
 
-    Looks at the disk only to see where links lead. Raises UsageError for a pattern or an ignore glob that
-    cannot be read.
+    The disk is only accessed to resolve links.
+
+    Raises:
+        UsageError: if the pattern or an ignore glob is invalid.
     """
     path = unicodedata.normalize("NFC", relative_path).strip("/")
     rules = Rules(collection)
-    found = rules.why(path)
-    if found is not None or "\0" in path:
-        return found
+    excluded = rules.exclusion(path)
+    if excluded is not None or "\0" in path:
+        return excluded
     root = os.path.realpath(collection.path)
     real = os.path.realpath(f"{root}/{relative_path.strip('/')}")
     if not is_inside(real, root):
-        return Exclusion("a link that leads out of the collection")
+        return Exclusion("a link to a file outside the collection")
     target = unicodedata.normalize("NFC", real[len(root) :].strip(os.sep).replace(os.sep, "/"))
     if target in ("", path):
         return None
     if not os.path.exists(real):
-        return Exclusion(f"a link to '{target}', which is not there")
-    if rules.why(target) is None:
-        return Exclusion(f"a link to '{target}', which is listed instead")
+        return Exclusion(f"a link to '{target}', which does not exist")
+    if rules.exclusion(target) is None:
+        return Exclusion(f"a link to '{target}', which is indexed instead")
     return None
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether the real path `path` is the real folder `root` or lies in it."""
+    """Return whether `path` is the folder `root` or inside it. Both paths must have no links."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 

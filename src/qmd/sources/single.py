@@ -1,4 +1,4 @@
-"""One file of a collection: the text that a scan would read, or what keeps it out."""
+"""Read one file of a collection as a scan would."""
 
 from __future__ import annotations
 
@@ -13,40 +13,45 @@ from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 
 def source_at(collection: Collection, path: str) -> SourceText:
-    """The text of the one file `path` (relative to the root) of a collection.
+    """Read one file of a collection.
 
-    Raises SourceError for a file that a scan would not index: what rule leaves it out, or what is wrong with
-    it; UsageError for a pattern or an ignore glob that cannot be read.
+    Args:
+        collection: the collection.
+        path: the path of the file inside the collection.
+
+    Raises:
+        SourceError: if a scan would not index the file. The message names the rule that excludes the file, or
+            the error.
+        UsageError: if the pattern or an ignore glob is invalid.
     """
-    found = exclusion(collection, path)
-    if found is not None:
-        setting = found.setting
+    excluded = exclusion(collection, path)
+    if excluded is not None:
+        setting = excluded.setting
         hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
-        raise SourceError(found.reason, hint)
+        raise SourceError(excluded.reason, hint)
     absolute = absolute_path(collection.path, path)
     try:
         status = os.stat(absolute)
     except (OSError, ValueError) as error:
-        reason = in_words(error) if isinstance(error, OSError) else str(error)
-        raise SourceError(f"cannot be read: {reason}") from error
+        raise SourceError(f"cannot be read: {in_words(error)}") from error
     file = SourceFile(path, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
     source, _ = read_source(file, encoding=collection.encoding)
     if not source.text.strip():
-        raise SourceError("nothing is in it")
+        raise SourceError("the file is empty")
     return source
 
 
 def absolute_path(root: str, path: str) -> str:
-    """Where the file `path` of a collection is on the disk, whose names need not be in NFC as the path is."""
-    place = root
+    """Return the absolute path of a file. Unlike `path`, the names on the disk need not be in NFC."""
+    absolute = root
     for name in path.split("/"):
-        exact = os.path.join(place, name)
-        place = exact if os.path.lexists(exact) else os.path.join(place, _spelt(place, name))
-    return place
+        exact = os.path.join(absolute, name)
+        absolute = exact if os.path.lexists(exact) else os.path.join(absolute, _name_on_disk(absolute, name))
+    return absolute
 
 
-def _spelt(folder: str, name: str) -> str:
-    """The name in a folder that is `name` in NFC; `name` itself where there is none."""
+def _name_on_disk(folder: str, name: str) -> str:
+    """Return the entry of a folder that equals `name` in NFC, or `name` if there is none."""
     try:
         names = os.listdir(folder)
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""The files of a collection, found on the disk."""
-# Tens of thousands of files a second leave no room for path objects.
+"""List the files of a collection."""
+# Strings instead of pathlib, because path objects are too slow for tens of thousands of files per second.
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from collections.abc import Iterator
 from stat import S_ISDIR, S_ISREG
 
 from qmd.errors import SourceError
-from qmd.sources.patterns import Matcher, compile_pattern
 from qmd.sources.problems import OnProblem, in_words, printable
-from qmd.sources.rules import Rules, is_inside, why_excluded
+from qmd.sources.rules import Rules, is_inside
 from qmd.types import Collection, Fingerprint, SourceFile
-
-__all__ = ["Matcher", "OnProblem", "compile_pattern", "device_of", "walk", "why_excluded"]
 
 
 def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
-    """Every file that belongs to `collection`: folders in the order of their names, each file once.
+    """List every file of a collection once, with folders in the order of their names.
 
-    Links that stay inside the root are followed. What they lead to is listed under its real path where that
-    path belongs to the collection, else under the link's; `absolute` is the real one either way. `on_problem`
-    hears of folders and files that cannot be looked at; a folder's path ends in `/` (the root's is `/`
-    alone), and what is below it is unknown, not gone.
+    Links inside the collection are followed. The target of a link is listed with its real path if that path
+    belongs to the collection, otherwise with the path of the link. `absolute` is always the real path.
 
-    Raises SourceError, at the call, if the root is missing, no folder or not listable, and at the end if it
-    went away meanwhile; UsageError for a pattern or a glob that cannot be read.
+    Args:
+        collection: the collection.
+        on_problem: called for files and folders that cannot be accessed. The path of a folder ends in `/`,
+            that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
+
+    Raises:
+        SourceError: at the call, if the collection's folder is missing, no folder or cannot be listed; at the
+            end of the iteration, if it was removed or replaced meanwhile.
+        UsageError: if the pattern or a glob is invalid.
     """
     walker = _Walker(collection, on_problem)
     walker.check_root()
@@ -34,7 +36,7 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
 
 
 def device_of(folder: str) -> int | None:
-    """The device that a folder is on, which changes when a drive is mounted there or taken away."""
+    """Return the device of a folder, which changes when a drive is mounted or removed there."""
     try:
         return os.stat(folder).st_dev
     except OSError:
@@ -54,7 +56,7 @@ class _Walker:
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
 
     def check_root(self) -> tuple[int, int]:
-        """The root's device and inode, or SourceError in words."""
+        """Return the device and inode of the collection's folder, or raise SourceError."""
         try:
             status = os.stat(self.root)
             if S_ISDIR(status.st_mode):
@@ -64,10 +66,10 @@ class _Walker:
         except FileNotFoundError:
             reason = "does not exist"
         except (OSError, ValueError) as error:
-            reason = f"cannot be listed: {in_words(error) if isinstance(error, OSError) else error}"
+            reason = f"cannot be listed: {in_words(error)}"
         raise SourceError(
             f"collection '{self.collection.name}': {self.collection.path} {reason}",
-            "Nothing was changed. Bring the folder back, or correct the collection's path.",
+            "Nothing was changed. Restore the folder, or correct the collection's path.",
         )
 
     def files(self) -> Iterator[SourceFile]:
@@ -83,11 +85,11 @@ class _Walker:
         if self.check_root() != root:
             raise SourceError(
                 f"collection '{self.collection.name}': {self.collection.path} was replaced during the scan",
-                "Nothing was changed. Run it again.",
+                "Nothing was changed. Run the command again.",
             )
 
     def _tree(self, top: str, prefix: str) -> Iterator[SourceFile]:
-        """The files of the real folder `top`, whose contents have relative paths that begin with `prefix`."""
+        """List the files in the real folder `top`. Their relative paths start with `prefix`."""
         rules, links, listed = self.rules, self.links, self.listed
         pending = [(top, prefix)]
         while pending:
@@ -102,7 +104,9 @@ class _Walker:
                     if name != entry.name:
                         names = names or {other.name for other in entries}
                         if name in names:
-                            self._report(prefix + entry.name, "the same name is there in composed form")
+                            self._report(
+                                prefix + entry.name, "another file has the same name in composed form (NFC)"
+                            )
                             continue
                         names.add(name)
                 path = prefix + name
@@ -130,7 +134,7 @@ class _Walker:
             pending += reversed(folders)
 
     def _entries(self, folder: str, prefix: str) -> list[os.DirEntry[str]]:
-        """The sorted entries of a folder that was not listed before; none where it cannot be listed."""
+        """Return the sorted entries of a folder; [] if it was listed before or cannot be listed."""
         try:
             status = os.stat(folder)
             identity = (status.st_dev, status.st_ino)
@@ -140,13 +144,13 @@ class _Walker:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
-            return []  # deleted meanwhile
+            return []  # deleted since its parent was listed
         except OSError as error:
             self._report(prefix or "/", in_words(error))
             return []
 
     def _link(self, absolute: str, path: str, name: str) -> Iterator[SourceFile]:
-        """What the link leads to, unless it is outside the root or listed already."""
+        """List the target of a link, unless it is outside the collection or was listed before."""
         try:
             real = os.path.realpath(absolute, strict=True)
             if not is_inside(real, self.real_root):
@@ -154,7 +158,7 @@ class _Walker:
             status = os.stat(real)
         except OSError as error:
             if not self.rules.file_excluded(name, path):
-                self._report(path, f"a link that cannot be followed: {in_words(error)}")
+                self._report(path, f"the link cannot be followed: {in_words(error)}")
             return
         target = self.prefix + real[len(self.real_root) :].lstrip(os.sep)
         if S_ISDIR(status.st_mode):
@@ -170,7 +174,7 @@ class _Walker:
             yield SourceFile(path, target, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
 
     def _is_valid(self, path: str, ending: str = "") -> bool:
-        """Whether the name is text; names of other bytes have no place in an index."""
+        """Return whether a name is valid UTF-8, and report it if it is not."""
         if not path.isascii():
             try:
                 path.encode()

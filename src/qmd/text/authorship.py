@@ -1,4 +1,4 @@
-"""Who wrote a document, and when: by its path, by its front matter, by its file's time."""
+"""Author and date of a document, from its path, its front matter and the modification time of its file."""
 
 from __future__ import annotations
 
@@ -7,39 +7,52 @@ from collections.abc import Iterable
 
 from qmd.text import dates
 
-#: In an archive of authors' posts, the folder of an author's own posts; every other one is an album.
+#: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
 MOTIONS = "motions"
 
 
 def authors_of(paths: Iterable[str]) -> frozenset[str]:
-    """The top folders that are authors', as a downloaded archive has them.
+    """Return the top-level folders that belong to authors in a downloaded archive.
 
-    Those that hold `motions/`, or deeper down a file with the name of a post, `2024-03-07_10_00_00_Title.md`.
+    The folder of an author contains `motions/`, or at any depth a file named like a post,
+    `2024-03-07_10_00_00_Title.md`.
     """
-    found: set[str] = set()
+    authors: set[str] = set()
     for path in paths:
         top, slash, rest = path.partition("/")
         folder, deeper, _ = rest.partition("/")
-        if not slash or not deeper or top in found:
+        if not slash or not deeper or top in authors:
             continue
         if folder == MOTIONS or dates.stamped(path.rpartition("/")[2]):
-            found.add(top)
-    return frozenset(found)
+            authors.add(top)
+    return frozenset(authors)
 
 
-def author_of(path: str, said: str, authors: frozenset[str]) -> str:
-    """The author that the front matter names (`said`), else the one in whose folders it lies, else ""."""
-    if said:
-        return said
+def author_of(path: str, stated: str, authors: frozenset[str]) -> str:
+    """Return the author of a document, or "".
+
+    Args:
+        path: the path inside the collection.
+        stated: the author in the front matter, or "".
+        authors: the folders of authors, from `authors_of`.
+    """
+    if stated:
+        return stated
     top, _, rest = path.partition("/")
     return top if top in authors and "/" in rest else ""
 
 
 def author_key(author: str) -> str:
-    """What is the same for two spellings of an author that differ in case or composition alone."""
+    """Return a key to compare authors, without differences of case and Unicode composition."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", author).casefold())
 
 
-def date_of(path: str, said: str, mtime_ns: int) -> str:
-    """When it was written, by the file's name, else the front matter (`said`), else the file's time."""
-    return dates.in_name(path.rpartition("/")[2]) or said or dates.of_mtime(mtime_ns)
+def date_of(path: str, stated: str, mtime_ns: int) -> str:
+    """Return the date of a document: from the file name, the front matter or the modification time.
+
+    Args:
+        path: the path inside the collection.
+        stated: the date in the front matter, or "".
+        mtime_ns: the modification time, in nanoseconds since the epoch.
+    """
+    return dates.in_name(path.rpartition("/")[2]) or stated or dates.of_mtime(mtime_ns)

@@ -1,7 +1,7 @@
-"""Documents in pieces that an embedder can read whole.
+"""Split documents into chunks that fit into an embedding model.
 
-A chunk ends at the best break of the last `window` tokens before `target`, and the next one starts `overlap`
-tokens earlier. Tokens are given as character spans, so this module knows no tokenizer.
+A chunk ends at the best break in the last `window` tokens before `target`. The next chunk starts `overlap`
+tokens before that. Tokens are given as character spans, so this module does not depend on a tokenizer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from operator import itemgetter
 from qmd.text.markdown import blocks, front_matter_end
 from qmd.types import Chunk
 
-VERSION = 1  # changes when the same text would be cut elsewhere: vectors are then made anew
+VERSION = 1  # increase it if chunks change, so that documents are embedded again
 TARGET = 900  # tokens
 OVERLAP = 0.15  # of the target
 WINDOW = 200 / 900  # of the target
@@ -41,19 +41,28 @@ def chunk(
     overlap: int | None = None,
     window: int | None = None,
 ) -> list[Chunk]:
-    """Cut `text` into chunks of at most `target` tokens, in order.
+    """Split `text` into chunks of at most `target` tokens.
 
-    `offsets[i]` is the [start, end) character span of token i, special tokens left out. `overlap` (default
-    15% of the target) and `window` (default 200/900 of it) are counted in tokens. Every character is in a
-    chunk; blank text has none; without offsets the text is one chunk. No chunk starts or ends inside a
-    code fence that fits in one chunk. A single character of more tokens than `target` exceeds it alone.
+    Every character is in a chunk. No chunk starts or ends inside a code fence that fits into one chunk. A
+    chunk exceeds `target` only if a single character has more tokens.
 
-    Raises ValueError unless 1 <= target, 0 <= overlap < target and 1 <= window <= target.
+    Args:
+        text: the text of the document.
+        offsets: the [start, end) character span of every token, without special tokens.
+        target: the maximum size of a chunk, in tokens.
+        overlap: the size of the overlap, in tokens; by default 15% of the target.
+        window: how far before the target to search for a break, in tokens; by default 200/900 of the target.
+
+    Returns:
+        The chunks in order. A blank text has none, a text without offsets has one.
+
+    Raises:
+        ValueError: unless 1 <= target, 0 <= overlap < target and 1 <= window <= target.
     """
     overlap = int(target * OVERLAP) if overlap is None else overlap
     window = max(1, round(target * WINDOW)) if window is None else window
     if target < 1 or not 0 <= overlap < target or not 1 <= window <= target:
-        raise ValueError(f"no chunks with target {target}, overlap {overlap}, window {window}")
+        raise ValueError(f"invalid chunk sizes: target {target}, overlap {overlap}, window {window}")
     if not text or text.isspace():
         return []
     if len(offsets) <= target:
@@ -62,10 +71,10 @@ def chunk(
 
 
 class _Tokens:
-    """Positions in characters and in tokens, either from the other."""
+    """Converts between positions in characters and in tokens."""
 
     def __init__(self, offsets: Sequence[tuple[int, int]]) -> None:
-        # Running maxima, because byte-level tokens may share a character and bisection needs order.
+        # Running maxima, because byte-level tokens may share a character and bisection needs sorted values.
         self.starts: list[int] = list(accumulate(map(itemgetter(0), offsets), max))
         self.ends: list[int] = list(accumulate(map(itemgetter(1), offsets), max))
 
@@ -73,11 +82,11 @@ class _Tokens:
         return len(self.starts)
 
     def until(self, position: int) -> int:
-        """How many tokens start before `position`."""
+        """Return the number of tokens that start before `position`."""
         return bisect_left(self.starts, position)
 
     def since(self, position: int) -> int:
-        """The first token with a part at or after `position`; an empty one has its place as part."""
+        """Return the first token that extends to or past `position`. An empty token counts at its start."""
         return min(bisect_right(self.ends, position), bisect_left(self.starts, position))
 
 
@@ -88,9 +97,9 @@ class _Cutter:
         self.text = text
         self.tokens = _Tokens(offsets)
         self.target, self.overlap, self.window = target, overlap, window
-        self.fence_starts: list[int] = []  # of the fences that fit in one chunk
+        self.fence_starts: list[int] = []  # only of fences that fit into one chunk
         self.fence_ends: list[int] = []
-        self.positions = array("q")  # of the breaks: each a line's first character
+        self.positions = array("q")  # the breaks: the first characters of lines
         self.scores = bytearray()
         self._scan()
 
@@ -145,7 +154,7 @@ class _Cutter:
                 if fence is not None:
                     needed = tokens.until(fence[1]) - self.target
                     if needed <= tokens.since(cut):
-                        # With less overlap the fence and what leads to it fit in this very chunk.
+                        # With less overlap, the whole fence fits into this chunk.
                         start = self._next_start(needed, cut, start)
                         continue
                     end = fence[0] if fence[0] > cut else None
@@ -153,18 +162,21 @@ class _Cutter:
                 end = self._token_break(limit, cut)
             yield start, end
             cut = end
-            # Never so much overlap that the character after the cut, whatever its tokens, has no room.
+            # Limit the overlap, so that the character after the cut fits into the next chunk.
             room = bisect_right(tokens.starts, cut) - self.target
             start = self._next_start(max(tokens.until(cut) - self.overlap, room), cut, start)
 
     def _best_break(self, limit: int, after: int) -> int | None:
-        """The break of the highest decayed score in the window before token `limit`; the later of equals."""
+        """Return the break with the highest decayed score in the window before token `limit`, or None.
+
+        Of equal scores, the last break is returned.
+        """
         best, best_value = None, 0.0
         index = bisect_right(self.positions, self.tokens.starts[limit])
         while index and self.positions[index - 1] > after:
             index -= 1
             distance = limit - self.tokens.until(self.positions[index])
-            if distance > self.window or distance == self.target:  # or nothing but blanks before it
+            if distance > self.window or distance == self.target:  # or only blanks before it
                 break
             value = self.scores[index] * (1 - (distance / self.window) ** 2 * _DECAY)
             if value > best_value:
@@ -172,7 +184,7 @@ class _Cutter:
         return best
 
     def _token_break(self, limit: int, after: int) -> int:
-        """Where no line ends: the window's last sentence end, else its last space, else its last token."""
+        """Return the last sentence end in the window, else the last space, else the last token."""
         text, space, any_token = self.text, None, None
         for token in range(limit, limit - self.window - 1, -1):
             position = self.tokens.starts[token]
@@ -191,9 +203,12 @@ class _Cutter:
         return space or any_token or self.tokens.starts[limit]
 
     def _next_start(self, earliest: int, cut: int, previous: int) -> int:
-        """Where the chunk after `cut` starts: after `previous`, from token `earliest` on, at most at `cut`.
+        """Return the start of the next chunk, at the start of a line, else of a word, else of a token.
 
-        At a line's start if there is one, else a word's, else a token's; never inside a fence that fits.
+        Args:
+            earliest: the first token at which the chunk may start.
+            cut: the end of the current chunk, which is the last possible start.
+            previous: the start of the current chunk, which the new start must exceed.
         """
         text, tokens = self.text, self.tokens
         first, last = max(earliest, 0), tokens.until(cut)
@@ -207,7 +222,7 @@ class _Cutter:
                 if first <= tokens.since(position) < last and self._fence_around(position) is None:
                     return position
                 newline = text.find("\n", position, cut - 1)
-        else:  # a short tail: no less than the overlap, so that it is never a chunk of almost nothing
+        else:  # the remaining text is shorter than the overlap: extend it, so that the last chunk is not tiny
             low = tokens.starts[first]
             fence = self._fence_around(low)
             position = fence[0] if fence else text.rfind("\n", previous, low) + 1
@@ -215,7 +230,7 @@ class _Cutter:
             near = fence is not None or first - token <= self.overlap
             if position > previous and near and len(tokens) - token <= self.target:
                 return position
-        found = None
+        fallback = None
         for token in range(first, last):
             position = tokens.starts[token]
             if (
@@ -227,13 +242,13 @@ class _Cutter:
                 continue
             if text[position].isspace() or text[position - 1].isspace():
                 return position
-            found = found or position
+            fallback = fallback or position
             if token - first > self.overlap // 4:
                 break
-        return found or cut
+        return fallback or cut
 
     def _fence_around(self, position: int) -> tuple[int, int] | None:
-        """The fence that fits in a chunk and that a cut at `position` would break."""
+        """Return the fence that a cut at `position` would break, if it fits into one chunk."""
         index = bisect_left(self.fence_starts, position) - 1
         if index < 0 or position >= self.fence_ends[index]:
             return None
@@ -241,7 +256,7 @@ class _Cutter:
 
 
 def _inside_sequence(text: str, position: int) -> bool:
-    """Whether the character at `position` belongs to the one before it."""
+    """Return whether the character at `position` is combined with the one before it."""
     here, before = text[position], text[position - 1]
     if here.isascii():
         return here == "\n" and before == "\r"
@@ -255,7 +270,7 @@ def _inside_sequence(text: str, position: int) -> bool:
 
 
 def numbered(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Chunk]:
-    """The chunks of a text at these places, in order, with the lines that they are on."""
+    """Return chunks with these [start, end) character spans, with sequence and line numbers."""
     line, counted = 1, 0
     for seq, (start, end) in enumerate(spans):
         line += text.count("\n", counted, start)

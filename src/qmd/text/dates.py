@@ -1,4 +1,4 @@
-"""Dates as documents and queries have them: `2024-03-07T10:00:00`, in no time zone, sorted as texts."""
+"""Parse dates in documents and queries to `2024-03-07T10:00:00`, without time zone, sortable as text."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ _WRITTEN = re.compile(
 )
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re.DOTALL)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
-_LEAST = (1, 1, 1, 0, 0, 0)
-#: Longer texts are no dates.
-_LONGEST = 40
-#: Seconds since 1970 of the first and of the last moment that can be written in four digits of a year.
+_DEFAULTS = (1, 1, 1, 0, 0, 0)
+#: A longer text is not a date.
+_MAX_LENGTH = 40
+#: The first second of the year 1 and the last of the year 9999, in seconds since the epoch.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
 
 def read(text: str) -> str | None:
-    """The first moment of what an ISO or a YAML date means: `2024`, `2024-03`, `2024-3-7`, `20240307`,
-    `2024-03-07 10:00`, with or without a time zone, which is left aside.
+    """Parse an ISO 8601 or YAML date to its first second; None if it is not a valid date.
 
-    None for anything else, and for a date that no calendar has.
+    Examples are `2024`, `2024-03`, `2024-3-7`, `20240307` and `2024-03-07 10:00`. A time zone is ignored.
     """
     text = text.strip()
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_LENGTH:
         return None
-    found = _WRITTEN.fullmatch(text)
+    match = _WRITTEN.fullmatch(text)
     try:
-        if found is None:
-            moment = datetime.fromisoformat(text)  # the forms of ISO 8601 that few write
+        if match is None:
+            moment = datetime.fromisoformat(text)  # the less common forms of ISO 8601
         else:
-            # What is not written is the least that it can be.
-            parts = (int(part or least) for part, least in zip(found.groups(), _LEAST, strict=True))
+            # Missing parts have their lowest value.
+            parts = (int(part or default) for part, default in zip(match.groups(), _DEFAULTS, strict=True))
             year, month, day, hour, minute, second = parts
             moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
@@ -44,25 +43,25 @@ def read(text: str) -> str | None:
 
 
 def stamped(name: str) -> tuple[str, str] | None:
-    """(moment, the rest) of a name that begins as `2024-03-07_10_00_00_`; no calendar need have it."""
-    found = _STAMP.fullmatch(name)
-    if found is None:
+    """Split a name such as `2024-03-07_10_00_00_Title.md` into (date, rest). The date is not validated."""
+    match = _STAMP.fullmatch(name)
+    if match is None:
         return None
-    day, hour, minute, second, rest = found.groups()
+    day, hour, minute, second, rest = match.groups()
     return f"{day}T{hour}:{minute}:{second}", rest
 
 
 def in_name(name: str) -> str | None:
-    """The moment that the name of a file begins with: `2024-03-07_10_00_00_`, or a day, `2024-03-07`."""
+    """Parse the date at the start of a file name: `2024-03-07_10_00_00_` or `2024-03-07`."""
     if not name[:1].isdigit():
         return None
-    if found := stamped(name):
-        return read(found[0])
+    if timestamp := stamped(name):
+        return read(timestamp[0])
     day = _DAY.match(name)
     return read(day[0]) if day else None
 
 
 def of_mtime(nanoseconds: int) -> str:
-    """The time of a file, in UTC."""
+    """Convert a modification time in nanoseconds since the epoch to a date in UTC."""
     seconds = min(max(nanoseconds // 1_000_000_000, _FIRST), _LAST)
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()

@@ -1,4 +1,4 @@
-"""Filters that are typed in a query: `author:NAME`, `author:"two words"`, `after:2024`, `before:2024-06`."""
+"""Filters in a query: `author:NAME`, `author:"two words"`, `after:2024`, `before:2024-06`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from qmd.text import dates
 
-#: A piece of a query that is a filter, alone between spaces; quoted text, where nothing is one, comes first.
+#: A quoted text, which contains no filters, or a filter between spaces.
 _PIECE = re.compile(
     r'"[^"]*"|(?<!\S)(?P<key>author|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)',
     re.IGNORECASE,
@@ -17,10 +17,7 @@ QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What documents must be, besides what they say: whose, from when (included), until when (not included).
-
-    Dates are ISO, `2024-03-07T10:00:00`.
-    """
+    """Conditions on author and date. Dates are ISO 8601: `after` is inclusive, `before` is exclusive."""
 
     author: str | None = None
     after: str | None = None
@@ -28,24 +25,24 @@ class Filters:
 
 
 def split(text: str) -> tuple[str, Filters]:
-    """A query without its filters, and these; of two of a kind the last counts.
+    """Split a query into its text and its filters. If a filter occurs twice, the last one counts.
 
-    What only looks like one is text: in quotes, without a value, or with one that is no date.
+    A filter in quotes, without a value or with an invalid date stays in the text.
     """
-    found: dict[str, str] = {}
-    kept: list[str] = []
+    values: dict[str, str] = {}
+    remaining: list[str] = []
     at = 0
-    # Character for character the same length, so that what is cut out of it can be cut out of the text.
+    # The translation keeps positions, so that they apply to the original text.
     for match in _PIECE.finditer(text.translate(QUOTES)):
         if match["key"] is None:
             continue
         key, value = match["key"].lower(), (match["quoted"] or match["plain"] or "").strip()
-        read = value if key == "author" else dates.read(value)
-        if read:
-            found[key] = read
-            kept.append(text[at : match.start()])
+        parsed = value if key == "author" else dates.read(value)
+        if parsed:
+            values[key] = parsed
+            remaining.append(text[at : match.start()])
             at = match.end()
-    if not found:
+    if not values:
         return text, Filters()
-    rest = " ".join(part.strip() for part in (*kept, text[at:]) if part.strip())
-    return rest, Filters(**found)
+    rest = " ".join(part.strip() for part in (*remaining, text[at:]) if part.strip())
+    return rest, Filters(**values)

@@ -1,4 +1,4 @@
-"""Where a query's terms stand in a text: what snippets, passages and highlights are made from."""
+"""Find the terms of a query in a text, for snippets, passages and highlights."""
 
 from __future__ import annotations
 
@@ -11,26 +11,30 @@ from qmd.text.query import Term
 
 #: (start, end, term, weight)
 Match = tuple[int, int, str, float]
-#: After these, no word begins.
+#: No word starts after these characters.
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-#: Characters, times what is looked for, that can be counted in no time; and places that can be looked at.
-_COUNTED, _FEW = 8_000_000, 1_000
-#: So many terms of a query, the rarest, are looked for in a text's `promise`.
-_MOST_CUES = 16
+#: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
+_MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
+#: `estimate` uses at most this many terms of the query, the rarest.
+_MAX_ESTIMATE_TERMS = 16
 
 
 class Highlighter:
-    """Finds a query's terms in texts. Build one a query and use it for all its results.
+    """Finds the terms of a query in texts. Create one per query and use it for all results.
 
-    It finds what taking the text apart (`tokens.spans`) would find, but looks only where a term can be: a
-    text is searched for the beginnings of words and for pairs of characters, at the speed of `str` and `re`.
+    The matches are those of a tokenized text (`tokens.spans`), but the text is not tokenized. It is searched
+    for beginnings of words and pairs of characters, at the speed of `str` and `re`.
+
+    Args:
+        terms: the terms of the query.
+        idf: the inverse document frequency of terms by their tokens, as weights; 1.0 by default.
     """
 
     def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
         self._exact: dict[str, float] = {}
         self._prefixes: dict[str, float] = {}
         for term in terms:
-            # A term of no rarity still marks where it stands.
+            # A term with weight 0 must still be highlighted.
             weight = max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens)
             last = len(term.tokens) - 1
             for at, token in enumerate(term.tokens):
@@ -39,73 +43,76 @@ class Highlighter:
             for token in chain.from_iterable(term.alternatives):
                 self._exact[token] = max(self._exact.get(token, 0.0), weight)
 
-        self._starts = tuple(self._prefixes)
-        self._known: dict[str, bool] = {}
-        self._written: dict[str, tuple[int, str, float]] = {}
+        self._prefix_tuple = tuple(self._prefixes)
+        self._word_matches: dict[str, bool] = {}
+        self._pair_terms: dict[str, tuple[int, str, float]] = {}
         unspaced = {term for term in (*self._exact, *self._prefixes) if tokens.is_unspaced(term)}
         self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._pairs = _pairs(unspaced) if unspaced else None
-        self._cues: list[tuple[float, tuple[str, ...], tuple[str, ...]]] | None = None
+        self._estimate_forms: list[tuple[float, tuple[str, ...], tuple[str, ...]]] | None = None
 
     def find(self, text: str) -> list[Match]:
-        """Matches in a text, in order."""
+        """Return the matches in a text, in order."""
         if text.isascii():
-            found = self._in_words(self._starts_plain(text))
+            matches = self._in_words(self._starts_plain(text))
         elif tokens.has_composed(text):
-            found = self._in_words(self._starts_any(text, runs=True))
+            matches = self._in_words(self._starts_any(text, runs=True))
         else:
-            found = self._in_runs(text)
+            matches = self._in_runs(text)
             if self._spaced:
                 foreign = tokens.has_foreign(text)
-                found += self._in_words(
+                matches += self._in_words(
                     self._starts_any(text, runs=False) if foreign else self._starts_plain(text)
                 )
         for symbol in self._symbols:
-            found += [(at, at + 1, symbol, self.weight(symbol)) for at in _places(text, symbol)]
-        found.sort()
-        return found
+            matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
+        matches.sort()
+        return matches
 
     def is_cheap(self, text: str) -> bool:
-        """Whether finding everything in a text takes little: it has few places where a term may be."""
-        if not text.isascii() or len(text) * len(self._needles) > _COUNTED:
+        """Return whether `find` is fast for a text, because a term may occur in few places only."""
+        if not text.isascii() or len(text) * len(self._needles) > _MAX_COUNTED:
             return False
         lowered = text.lower()
-        return sum(map(lowered.count, self._needles)) <= _FEW
+        return sum(map(lowered.count, self._needles)) <= _MAX_OCCURRENCES
 
     @property
     def has_letters(self) -> bool:
-        """Whether it looks for words of letters, in any case."""
+        """Whether the query has words of letters, which are matched without case."""
         return bool(self._spaced)
 
-    def promise(self, text: str, *, accents: bool) -> float:
-        """About how much of the query a text has: a quick look, which takes some parts of words for words.
+    def estimate(self, text: str, *, accents: bool) -> float:
+        """Estimate the total weight of the terms in a text. May count parts of words as words.
 
-        `accents`: letters with and without them are different, which saves most of the time.
+        Args:
+            text: the text.
+            accents: whether letters with and without accents differ, which is much faster.
         """
-        if self._cues is None:
-            terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))[:_MOST_CUES]
-            self._cues = [(self.weight(term), *_cues(term)) for term in terms]
+        if self._estimate_forms is None:
+            terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
+            rarest = terms[:_MAX_ESTIMATE_TERMS]
+            self._estimate_forms = [(self.weight(term), *_forms_of(term)) for term in rarest]
         folded = text
         if self._spaced:
             folded = text.casefold() if accents or text.isascii() else tokens.without_accents(text)
         return sum(
             weight if any(form in folded for form in sure) else weight / 2
-            for weight, forms, sure in self._cues
+            for weight, forms, sure in self._estimate_forms
             if any(form in folded for form in forms)
         )
 
     def weight(self, term: str) -> float:
-        """What a term is worth; 0 where the query does not have it."""
+        """Return the weight of an index term; 0 if it does not match the query."""
         weight = self._exact.get(term, 0.0)
-        if self._starts and term.startswith(self._starts):
-            begun = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
-            weight = max(weight, *begun)
+        if self._prefix_tuple and term.startswith(self._prefix_tuple):
+            weights = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
+            weight = max(weight, *weights)
         return weight
 
     def highlights(self, text: str) -> list[tuple[int, int]]:
-        """What to highlight in a text: spans in order, those that touch or overlap made one."""
+        """Return the [start, end) spans to highlight, in order, with overlapping and adjacent ones merged."""
         merged: list[tuple[int, int]] = []
         for start, end, _, _ in self.find(text):
             if merged and start <= merged[-1][1]:
@@ -115,44 +122,44 @@ class Highlighter:
         return merged
 
     def _in_words(self, starts: Iterable[tuple[int, str]]) -> list[Match]:
-        """The matches within words that begin at places of a text."""
+        """Return the matches in words, given as (position in the text, word)."""
         return [
-            (start + at, start + to, term, weight)
+            (start + first, start + end, term, weight)
             for start, word in starts
-            for at, to, term in tokens.spans(word)
+            for first, end, term in tokens.spans(word)
             if (weight := self.weight(term))
         ]
 
     def _in_runs(self, text: str) -> list[Match]:
-        """The matches within runs of unspaced characters, each of which folds for itself."""
+        """Return the matches in unspaced scripts, if every character can be folded separately."""
         if self._pairs is None:
             return []
-        found: list[Match] = []
+        matches: list[Match] = []
         for match in self._pairs.finditer(text):
             at = match.start()
             written = text[at : at + 2]
-            known = self._written.get(written)
-            if known is None:
-                ends = len(written) == 2 and not tokens.is_unspaced(written[1])
-                term = tokens.fold(written[0] if ends else written)
-                known = self._written[written] = (len(term), term, self.weight(term))
-            length, term, weight = known
+            cached = self._pair_terms.get(written)
+            if cached is None:
+                run_ends = len(written) == 2 and not tokens.is_unspaced(written[1])
+                term = tokens.fold(written[0] if run_ends else written)
+                cached = self._pair_terms[written] = (len(term), term, self.weight(term))
+            length, term, weight = cached
             if weight:
-                found.append((at, at + length, term, weight))
-        return found
+                matches.append((at, at + length, term, weight))
+        return matches
 
     def _starts_plain(self, text: str) -> set[tuple[int, str]]:
-        """Where words of plain letters that may match begin, by how their terms begin."""
+        """Return (position, word) of ASCII words that may match, by searching for beginnings of terms."""
         lowered = text.lower()
         starts: set[tuple[int, str]] = set()
         for needle in self._needles:
-            for at in _places(lowered, needle):
+            for at in _occurrences(lowered, needle):
                 if at and lowered[at - 1] in _WITHIN:
                     continue
                 word = tokens.word_at(text, at)
                 if word:
                     starts.add((at, word))
-        # A contraction's term is not how it begins: i'll is "ill".
+        # The term of a contraction is not its beginning: i'll is "ill".
         for at in _apostrophes(text):
             begin = at
             while begin > 0 and text[begin - 1].isalnum():
@@ -163,25 +170,28 @@ class Highlighter:
         return starts
 
     def _starts_any(self, text: str, *, runs: bool) -> set[tuple[int, str]]:
-        """Where words that match begin: found among the distinct words, then looked for as written.
+        """Return (position, word) of matching words: test the distinct words, then find their positions.
 
-        `runs`: those of unspaced scripts too.
+        Args:
+            text: the text.
+            runs: whether to include words of unspaced scripts.
         """
-        known = self._known
+        cache = self._word_matches
         starts: set[tuple[int, str]] = set()
         for word in set(tokens.words(text)):
             if tokens.is_symbols(word) or (not runs and tokens.is_unspaced(word)):
                 continue
-            matches = known.get(word)
-            if matches is None:
-                matches = known[word] = any(map(self.weight, tokens.terms_of(word)))
-            if matches:
-                starts.update((at, word) for at in _places(text, word) if tokens.word_at(text, at) == word)
+            is_match = cache.get(word)
+            if is_match is None:
+                is_match = cache[word] = any(map(self.weight, tokens.terms_of(word)))
+            if is_match:
+                places = _occurrences(text, word)
+                starts.update((at, word) for at in places if tokens.word_at(text, at) == word)
         return starts
 
 
-def _cues(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How a text without accents and capitals has a term, perhaps within a word, and for sure."""
+def _forms_of(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the forms of a term in folded text, and the forms that are certain to start a word."""
     if tokens.is_unspaced(term):
         forms = tuple(map("".join, product(*map(tokens.written, term))))
         return forms, forms
@@ -190,7 +200,7 @@ def _cues(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
-    """What a bigram or a single character of the query begins with, in any form it is written in."""
+    """Return a pattern for the first characters of bigrams and single characters, in all written forms."""
     firsts, seconds, singles = set[str](), set[str](), set[str]()
     for term in unspaced:
         if len(term) == 1:
@@ -208,11 +218,11 @@ def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
 
 def _apostrophes(text: str) -> Iterator[int]:
     for apostrophe in "'’":
-        yield from _places(text, apostrophe)
+        yield from _occurrences(text, apostrophe)
 
 
-def _places(text: str, part: str) -> Iterator[int]:
-    """Where a part of a text begins, each time that it does."""
+def _occurrences(text: str, part: str) -> Iterator[int]:
+    """Return the positions of all occurrences of `part`, including overlapping ones."""
     at = text.find(part)
     while at >= 0:
         yield at

@@ -1,6 +1,6 @@
-"""Markdown as far as a search engine needs it: front matter, headings, fences, rules; what a file says it is.
+"""Parse the parts of Markdown that indexing needs: front matter, headings, code fences and rules.
 
-Texts are expected with line feeds as line ends. Every function is linear in the length of its text.
+Lines must end in line feeds. Every function takes linear time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal
 
 from qmd.text import dates
 
-MAX_TITLE = 300  # characters; what is longer is a paragraph that lost its line breaks
-_MAX_SETEXT = 1000  # characters of a paragraph that `===` or `---` can still make a heading
+MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
+_MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `===` or `---`, in characters
 
-# Every repetition is possessive: a line is read once, whatever it holds.
+# All quantifiers are possessive, so that matching takes linear time.
 _BLOCK = r"""
 [ ]{0,3}+(?:
     (?P<marks>\#{1,6}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)
@@ -42,7 +42,7 @@ _TITLE_KEY, _AUTHOR_KEY, _DATE_KEY = (
     re.compile(rf"^[\"']?{word}[\"']?[ \t]*+:(?:[ \t]++|(?=\n))([^\n]*+)", re.M)
     for word in ("[Tt]itle", "[Aa]uthor", "[Dd]ate")
 )
-#: The first item of a list in one of its two forms, where it is so plain that it needs no parser.
+#: The first item of a list in brackets or with dashes, if it is simple enough to need no YAML parser.
 _FIRST_ITEM = re.compile(
     r"(?:(\[)[ \t]*+|\n[ \t]*+-[ \t]++)(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|(\w[\w .]*+))[ \t]*+(?(1)[,\]]|\n)"
 )
@@ -52,7 +52,7 @@ _NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 
-# Controls that are not white space, direction overrides, byte-order marks, lone surrogates.
+# Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
 )
@@ -70,7 +70,7 @@ _INLINE = re.compile(
     r"|(?<!\w)(\*|_{1,3})(?=\S)(.+?)(?<=\S)\6(?!\w)"
 )
 
-# Languages whose comments look like headings.
+# Suffixes of languages whose comments look like headings.
 _HASH_COMMENTS = frozenset(
     {"bash", "cfg", "conf", "ini", "jl", "pl", "ps1", "py", "r", "rb", "sh", "toml", "tf", "yaml", "yml"}
 )
@@ -78,9 +78,9 @@ _HASH_COMMENTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading, a fence or a rule: characters [start, end), whole lines at the start.
+    """A heading, code fence or rule: characters [start, end), from the start of a line.
 
-    `level` is 1..6 for headings, else 0. `content` is a heading's raw text.
+    `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.
     """
 
     kind: Literal["heading", "fence", "rule"]
@@ -92,10 +92,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What a text says of itself; "" for what it does not say. `title` and `author` are one line each.
-
-    `date` is the first moment of what it says, `2024-03-07T00:00:00`.
-    """
+    """Title, author and date in the content of a document, or "". `date` is like `2024-03-07T00:00:00`."""
 
     title: str = ""
     author: str = ""
@@ -103,21 +100,25 @@ class Properties:
 
 
 def front_matter_end(text: str) -> int:
-    """The character offset where the body starts: 0 without front matter.
+    """Return the character offset after the front matter; 0 if there is none.
 
-    Front matter opens with `---` on the very first line and closes with `---` or `...`. Between two rules
-    of a document without front matter there are blank lines and no `key:` on top, which tells them apart.
+    Front matter starts with `---` on the first line and ends with `---` or `...`. A text between two rules is
+    no front matter if it has blank lines and does not start with a `key:`.
     """
     return _front_matter(text)[1]
 
 
 def blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """Headings (ATX and setext), code fences and rules of `text`, in order, from the line start `start`.
+    """Yield the headings (ATX and setext), code fences and rules of a text in order.
 
-    By CommonMark's rules for the top level: nothing is reported from inside a fence or an HTML comment, and
-    a fence that is not closed runs to the end of the text. Empty headings are left out.
+    The rules are those of CommonMark for the top level. Blocks inside fences and HTML comments are ignored. A
+    fence that is not closed extends to the end of the text. Empty headings are skipped.
+
+    Args:
+        text: the text.
+        start: the start of a line.
     """
-    floor = start  # paragraphs above do not reach below this
+    floor = start  # the end of the previous block, which no paragraph crosses
     match = _AT_LINE_START.match(text, start) or _NEXT_LINE.search(text, start)
     while match is not None:
         line = match.start() + (text[match.start()] == "\n")
@@ -148,31 +149,30 @@ def blocks(text: str, start: int = 0) -> Iterator[Block]:
 
 
 def fences(text: str) -> list[tuple[int, int]]:
-    """The [start, end) character spans of fenced code, marker lines and their line feeds included."""
-    found = blocks(text, front_matter_end(text))
-    return [(block.start, block.end) for block in found if block.kind == "fence"]
-
-
-def extract_title(text: str, path: str) -> str:
-    """The document's title alone; see `properties`."""
-    return properties(text, path).title
+    """Return the [start, end) spans of code fences, including the opening and closing lines."""
+    body = blocks(text, front_matter_end(text))
+    return [(block.start, block.end) for block in body if block.kind == "fence"]
 
 
 def properties(text: str, path: str) -> Properties:
-    """Title, author and date. Never raises.
+    """Return title, author and date of a document. Never raises an exception.
 
-    The title is one line, at most `MAX_TITLE` characters, no marks or control characters: front matter's
-    `title`, else the first heading outside code (`Notes` only when there is no other), else the file name
-    without its suffix. `.org` files: `#+TITLE:`, else the first headline. Author and date are front matter's;
-    of a list of authors, the first.
+    The title is the `title` in the front matter, else the first heading outside code (a heading `Notes` only
+    if there is no other), else the file name without suffix. In `.org` files it is `#+TITLE:`, else the first
+    headline. It is one line of at most `MAX_TITLE` characters, without markup and control characters. Author
+    and date are from the front matter; of several authors, the first.
+
+    Args:
+        text: the text of the document.
+        path: its path, for suffix and file name.
     """
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
     suffix = suffix.lower() if stem else ""
     title = author = date = ""
     if suffix == "org":
-        found = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
-        title = _one_line(found[1]) if found else ""
+        headline = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
+        title = _one_line(headline[1]) if headline else ""
     elif suffix not in _HASH_COMMENTS:
         end, body = _front_matter(text)
         if end:
@@ -184,7 +184,7 @@ def properties(text: str, path: str) -> Properties:
 
 
 def _front_matter(text: str) -> tuple[int, int]:
-    """Where the front matter's last line ends and where the body starts: (0, 0) without front matter."""
+    """Return the start of the closing line and of the body; (0, 0) if there is no front matter."""
     opening = _FRONT_MATTER.match(text)
     if opening is None:
         return 0, 0
@@ -199,7 +199,10 @@ def _front_matter(text: str) -> tuple[int, int]:
 
 
 def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -> str:
-    """An entry of the front matter, in one line; "" for one that is no text. `listed`: or a list's first."""
+    """Return an entry of the front matter in one line; "" if it is missing or not text.
+
+    If `listed` is set, the entry may also be a list, of which the first item is returned.
+    """
     match = key.search(text, 4, end)
     if match is None:
         return ""
@@ -216,21 +219,21 @@ def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -
             return _one_line(quoted[quoted.lastindex or 0])
     if value[:1] in ("|", ">", "'", '"') or continued:
         return _yaml_entry(text, match.start(), end, listed)
-    # Lists, mappings, tags and aliases are no text, and reserved characters are broken YAML.
+    # Lists, mappings, tags and aliases are not text; reserved characters are invalid YAML.
     if value[:1] in tuple("[]{},&*!%@`") or value[:2] in ("- ", "? ", ": "):
         return ""
     return _plain(value)
 
 
 def _plain(value: str) -> str:
-    """A plain value of YAML, without the comment after it."""
+    """Return an unquoted YAML value without the comment after it."""
     comment = _COMMENT.search(value)
     plain = value[: comment.start()].rstrip() if comment else value
     return "" if plain.lower() in ("", "~", "null") else _one_line(plain)
 
 
 def _yaml_entry(text: str, start: int, end: int, listed: bool) -> str:
-    """One entry alone, read by a YAML parser, so that damage elsewhere does no harm."""
+    """Parse a single entry with a YAML parser, so that errors in other entries do not matter."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -247,16 +250,16 @@ def _yaml_entry(text: str, start: int, end: int, listed: bool) -> str:
 
 
 def _heading_title(text: str, start: int) -> str:
-    passed_over = ""
+    fallback = ""
     for block in blocks(text, start):
         if block.kind != "heading":
             continue
         title = _heading_text(block.content)
         if title.removeprefix("📝").strip().lower() == "notes":
-            passed_over = passed_over or title
+            fallback = fallback or title
         elif title:
             return title
-    return passed_over
+    return fallback
 
 
 def _heading_text(content: str) -> str:
@@ -295,7 +298,7 @@ def _one_line(text: str) -> str:
 
 
 def _fence_end(text: str, marker: str, position: int) -> int:
-    """The end of the fence that `marker` opens, its closing line's line feed included."""
+    """Return the end of the fence that `marker` opens, after the line feed of its closing line."""
     for match in _FENCE_END[marker[0]].finditer(text, position):
         if len(match[1]) >= len(marker):
             return min(match.end() + 1, len(text))
@@ -303,7 +306,7 @@ def _fence_end(text: str, marker: str, position: int) -> int:
 
 
 def _paragraph_start(text: str, floor: int, underline: int) -> int | None:
-    """The start of the paragraph right above `underline`; None if a line there is something else."""
+    """Return the start of the paragraph directly above `underline`; None if there is none."""
     start = underline
     while start > floor:
         line = max(text.rfind("\n", floor, start - 1) + 1, floor)

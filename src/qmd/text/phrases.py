@@ -1,4 +1,4 @@
-"""Where the words of a query term stand among the tokens of a text: for stores that keep no positions."""
+"""Count query terms in a list of tokens, for stores without token positions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qmd.text.query import Term
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Tokens side by side; `prefix`: the last one may go on."""
+    """Adjacent tokens. If `prefix` is set, the last one matches by its beginning."""
 
     tokens: tuple[str, ...]
     prefix: bool = False
 
     def count(self, tokens: Sequence[str]) -> int:
-        """How often it stands among the tokens of a field."""
+        """Return the number of occurrences in the tokens of a field."""
         head, last = self.tokens[:-1], self.tokens[-1]
         width = len(head)
         return sum(
@@ -28,6 +28,6 @@ class Pattern:
 
 
 def patterns(term: Term) -> Iterator[Pattern]:
-    """Every form in which a term is found: as typed, and its alternatives."""
+    """Return the patterns of a term: as typed, and its alternatives."""
     yield Pattern(term.tokens, term.prefix)
     yield from map(Pattern, term.alternatives)

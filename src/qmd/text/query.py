@@ -1,4 +1,4 @@
-"""What a user types: the grammar of lexical queries (E22, E23) and query documents (E45)."""
+"""Parse lexical queries and query documents of several lines."""
 
 from __future__ import annotations
 
@@ -8,25 +8,52 @@ from dataclasses import dataclass
 from functools import cache
 
 from qmd.errors import QueryError
-from qmd.text import filters, stopwords, tokens
+from qmd.text import filters, tokens
 from qmd.types import SearchType, TypedSearch
 
 _PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain>[^\s"]+))')
-#: What a leading minus excludes: a clean word of two letters or more. `--flag`, `-h` and `-n,` are text, as
-#: prose about command lines has them.
+#: A word of at least two characters, which a leading minus excludes. `--flag`, `-h` and `-n,` exclude
+#: nothing, because they are common in texts about command lines.
 _EXCLUDED = re.compile(r"[^\W_][\w./@:-]*[^\W_]\*?")
-#: The most words of one query that are looked at; what a longer text adds is its tail.
+#: The maximum number of terms in a query; more are ignored.
 MAX_TERMS = 256
-#: The most lines of a query document.
+#: The maximum number of lines in a query document.
 MAX_LINES = 50
+
+#: Words without a subject: removed from queries, but indexed.
+_ENGLISH_STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before being between both but by can could
+    did do does doing during each every for from further had has have having he her here him his how i if in
+    into is it its itself just me more most my of off on once only or other our out over own same she should
+    so some such than that the their them then there these they this those through to too under until up very
+    was we were what when where which while who whom whose why will with would you your
+    i'm i've i'd i'll it's that's what's who's where's there's how's you're you've we're we've they're isn't
+    aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't shouldn't hasn't haven't
+    """.split()
+)
+
+_QUESTION_LIST = """
+    为什么 為什麼 是什么 是什麼 什么 什麼 怎么样 怎麼樣 怎么办 怎麼辦 怎么 怎麼 怎样 怎樣 如何 哪些 哪个 哪個
+    哪里 哪裡 哪儿 多少 是否 能否 可否 请问 請問 有没有 有沒有 吗 嗎 呢
+    使用 进行 進行 可以 能够 能夠 需要 通过 通過 应该 應該
+    どうやって どのように どうすれば ですか ますか でしょうか について とは なぜ
+""".split()
+#: Longest first, so that 为什么 is removed before 什么.
+_QUESTION_WORDS = re.compile("|".join(sorted(_QUESTION_LIST, key=len, reverse=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Index terms that must stand side by side. `prefix`: the last one may go on.
+    """A term of a query: index terms that must be adjacent.
 
-    `words` are what was typed, folded but not stemmed. `part`: a part of a joined word that is also looked
-    for on its own, to rank by, never required. `alternatives`: other tokens for which the term is also found.
+    Attributes:
+        tokens: the index terms.
+        words: the words as typed, folded but not stemmed.
+        prefix: whether the last token also matches terms that start with it.
+        part: whether the term is a part of a joined word, which affects the ranking but is not required.
+        quoted: whether the term was quoted.
+        alternatives: other lists of tokens that match as well.
     """
 
     tokens: tuple[str, ...]
@@ -39,19 +66,19 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """A parsed query: what to find and what to leave out. No positive term: an empty answer."""
+    """A parsed query. If it has no positive terms, the result is empty."""
 
     terms: tuple[Term, ...]
     negative: tuple[Term, ...] = ()
 
     @property
     def required(self) -> tuple[Term, ...]:
-        """The terms that a document with 'all terms' has."""
+        """The terms that a document must have to match all terms."""
         return tuple(term for term in self.terms if not term.part)
 
 
 def parse(text: str) -> LexicalQuery:
-    """Read a query; its filters are left aside. Never fails: what is not grammar is text."""
+    """Parse a lexical query without its filters. Never fails: invalid syntax counts as text."""
     positive: list[Term] = []
     stops: list[Term] = []
     negative: list[Term] = []
@@ -72,11 +99,11 @@ def parse(text: str) -> LexicalQuery:
 
 
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
-    """The terms of one unquoted piece; stop words go to `stops` where that is given."""
+    """Yield the terms of an unquoted piece. Append stop words to `stops` instead, if it is given."""
     prefix = piece.endswith("*")
     if stops is not None and not prefix:
-        # Question words inside an unspaced run are cut out of it, unless nothing would be left.
-        rest = stopwords.QUESTIONS.sub(" ", piece)
+        # Remove question words from an unspaced run, unless nothing would be left.
+        rest = _QUESTION_WORDS.sub(" ", piece)
         if rest != piece:
             if not tokens.words(rest):
                 stops.extend(_plain(piece))
@@ -89,7 +116,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             yield from _run(group[0], prefix and last)
             continue
         words = tuple(tokens.fold(word) for word in group)
-        if stops is not None and not prefix and len(words) == 1 and words[0] in stopwords.ENGLISH:
+        if stops is not None and not prefix and len(words) == 1 and words[0] in _ENGLISH_STOP_WORDS:
             stops.append(_word(words, False))
             continue
         yield _word(words, prefix and last and not tokens.is_symbols(group[0]))
@@ -99,7 +126,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
 
 
 def _run(run: str, prefix: bool) -> Iterator[Term]:
-    """An unspaced run: its bigrams, each a term; a single character is the prefix of one."""
+    """Yield the bigrams of an unspaced run as terms. A single character is the prefix of a bigram."""
     folded = tokens.fold(run)
     if len(folded) == 1:
         yield Term((folded,), (folded,), prefix=True)
@@ -112,8 +139,8 @@ def _run(run: str, prefix: bool) -> Iterator[Term]:
 
 def _word(words: tuple[str, ...], prefix: bool) -> Term:
     if prefix:
-        # The index holds stems, so the last word stays as typed; and the stem of a longer word may be
-        # shorter than what was typed (performanc* → perform).
+        # The index contains stems, so the last word is not stemmed. The stem of a longer word may be shorter
+        # than the prefix (performanc* → perform).
         head = tuple(term for word in words[:-1] for term in tokens.terms(word))
         endings = tuple((*head, ending) for ending in _completions(words[-1]))
         return Term((*head, words[-1]), words, prefix=True, alternatives=endings)
@@ -121,19 +148,18 @@ def _word(words: tuple[str, ...], prefix: bool) -> Term:
 
 
 def _phrase(text: str, prefix: bool) -> Term | None:
-    """A quoted text: its terms side by side."""
-    found = tokens.words(text)
-    if not found:
+    """Return a quoted text as one term; None if it has no words."""
+    words = tuple(tokens.fold(word) for word in tokens.words(text))
+    if not words:
         return None
-    words = tuple(tokens.fold(word) for word in found)
     parts = tokens.terms(text)
     alternatives: tuple[tuple[str, ...], ...] = ()
     if tokens.is_unspaced(words[-1]):
         if len(words[-1]) == 1:
-            prefix = True  # the character may stand anywhere in a run but at its end
+            prefix = True  # the character may be anywhere in a run except at its end
         elif not prefix:
             parts = parts[:-1]
-            # A space between two runs says little: the text may have them as one.
+            # The text may have two runs without the space between them.
             joined = tokens.terms(_gaps().sub("", text))[:-1]
             alternatives = (tuple(joined),) if joined != parts else ()
     elif tokens.is_symbols(words[-1]):
@@ -152,7 +178,7 @@ _ENDINGS = ("e", "es", "ed", "ing", "s", "y", "ies", "ly", "al", "ion", "ions", 
 
 
 def _completions(word: str) -> tuple[str, ...]:
-    """Stems of words that begin with `word` but are shorter than it."""
+    """Return stems of words that start with `word`, if the stems are shorter than `word`."""
     if not word.isascii():
         return ()
     stems = {tokens.stem(word + ending) for ending in ("", *_ENDINGS)}
@@ -160,7 +186,7 @@ def _completions(word: str) -> tuple[str, ...]:
 
 
 def longer_words(term: Term) -> Term | None:
-    """The term that a plain word becomes when longer words that begin with it are to be found as well."""
+    """Return a term that also matches longer words, as if `*` was typed; None if the term cannot have one."""
     if term.prefix or term.quoted or term.part or tokens.stands_alone(term.words[-1]):
         return None
     if len(term.words[-1]) < 2:
@@ -168,9 +194,9 @@ def longer_words(term: Term) -> Term | None:
     return _word(term.words, True)
 
 
-def _unique(found: list[Term]) -> tuple[Term, ...]:
+def _unique(terms: list[Term]) -> tuple[Term, ...]:
     seen: dict[tuple[tuple[str, ...], bool], Term] = {}
-    for term in found:
+    for term in terms:
         if term.tokens:
             key = (term.tokens, term.prefix)
             if key not in seen or (seen[key].part and not term.part):
@@ -180,7 +206,7 @@ def _unique(found: list[Term]) -> tuple[Term, ...]:
 
 @dataclass(frozen=True, slots=True)
 class QueryDocument:
-    """A query of several lines (E45). `expand` set: a plain question, and nothing else is."""
+    """A query document: typed searches and an intent, or a plain question to expand."""
 
     expand: str | None = None
     searches: tuple[TypedSearch, ...] = ()
@@ -191,15 +217,19 @@ _LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:(.*)", re.IGNORECASE | r
 
 
 def parse_document(text: str) -> QueryDocument:
-    """Read a query document. Raises `QueryError` naming the line."""
-    # Not splitlines(): to it, some control characters end a line.
+    """Parse a query document.
+
+    Raises:
+        QueryError: if the document is invalid. The message names the line.
+    """
+    # Not splitlines(), because it also splits at some control characters.
     written = re.split(r"\r\n?|\n", text)
     lines = [(number, line) for number, line in enumerate(written, 1) if line.strip()]
     if len(lines) > MAX_LINES:
-        raise QueryError(f"the query has {len(lines)} lines; it may have {MAX_LINES}", "leave some out")
+        raise QueryError(f"the query has {len(lines)} lines; the maximum is {MAX_LINES}", "remove some lines")
     if not lines:
         raise QueryError(
-            "the query is empty", "give some words, or lines that begin with lex:, vec: or hyde:"
+            "the query is empty", "enter some words, or lines that begin with lex:, vec: or hyde:"
         )
     searches: list[TypedSearch] = []
     intent: str | None = None
@@ -210,26 +240,26 @@ def parse_document(text: str) -> QueryDocument:
             if len(lines) == 1:
                 return QueryDocument(expand=line.strip())
             raise QueryError(
-                f"line {number}: begins with none of lex:, vec:, hyde:, intent:, expand:",
-                "a query of several lines gives each line a type; a plain query is one line",
+                f"line {number}: does not begin with lex:, vec:, hyde:, intent: or expand:",
+                "in a query of several lines, every line needs a type; a plain query has one line",
             )
         kind, value = match[1].lower(), match[2].strip()
         if not value:
             raise QueryError(f"line {number}: nothing after '{kind}:'")
         if kind == "intent":
             if intent is not None:
-                raise QueryError(f"line {number}: a second intent:", "only one intent: line is allowed")
+                raise QueryError(f"line {number}: a second intent:", "use only one intent: line")
             intent = value
         elif kind == "expand":
             if len(lines) > 1:
-                raise QueryError(f"line {number}: expand: stands alone", "leave the other lines out")
+                raise QueryError(
+                    f"line {number}: expand: cannot be combined with other lines", "remove the other lines"
+                )
             expand = value
         else:
             searches.append(TypedSearch(_kind(kind), value))
     if intent is not None and not searches:
-        raise QueryError(
-            "line 1: intent: searches nothing itself", "add at least one lex:, vec: or hyde: line"
-        )
+        raise QueryError("line 1: intent: alone is not a search", "add at least one lex:, vec: or hyde: line")
     return QueryDocument(expand=expand, searches=tuple(searches), intent=intent)
 
 
@@ -237,13 +267,13 @@ _EXCLUSION = re.compile(r'(?:^|\s)(-[\w"]\S*)')
 
 
 def refuse_exclusions(searches: Iterable[TypedSearch]) -> None:
-    """Raise `QueryError` for a search by meaning that leaves words out: vectors cannot."""
+    """Raise `QueryError` if a vector search excludes words, because only lexical searches can."""
     for search in searches:
         exclusion = _EXCLUSION.search(search.query) if search.type != "lex" else None
         if exclusion is not None:
             raise QueryError(
-                f"{search.type}: cannot leave out {exclusion[1]!r}",
-                f"add a line with words to find and to leave out: 'lex: words {exclusion[1]}'",
+                f"{search.type}: cannot exclude {exclusion[1]!r}",
+                f"add a line with words to find and to exclude: 'lex: words {exclusion[1]}'",
             )
 
 

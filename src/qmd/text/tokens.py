@@ -1,16 +1,16 @@
-"""The one tokenizer for words: indexing, query terms, snippets and highlighting all call it (E20, E21).
+"""The tokenizer for words, used by indexing, queries, snippets and highlighting.
 
-A *word* is a run of letters and digits; its *term* is what the index holds: compatibility forms unified
-(NFKC), case and accents folded, English stemmed (Snowball). A run in a script that is written without
-spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes overlapping bigrams and, last, its final
-character, so that any substring is a phrase of bigrams and any single character is the prefix of a term.
-Simplified, traditional and Japanese forms of a Han character are one.
+A *word* is a run of letters and digits. Its *term* in the index has compatibility forms unified (NFKC), case
+and accents folded, and an English stem (Snowball). A run in a script without spaces (Chinese, Japanese,
+Korean, Thai, Lao, Khmer, Burmese) becomes overlapping bigrams and its last character. Every substring is then
+a phrase of bigrams, and every character is the prefix of a term. Simplified, traditional and Japanese
+variants of a Han character have the same term.
 
-Emoji and other symbols are terms of their own, one each, however they are joined and coloured.
+Every emoji and symbol is a term, without joiners and colours.
 
-Words joined by `- _ . / @ :` are their parts side by side: the whole is found as a phrase.
+Words joined by `- _ . / @ :` become adjacent terms, so that the whole matches as a phrase.
 
-An index remembers terms, so whoever changes what a text's terms are adds a migration to every store.
+Terms are stored in indexes. A change of the terms of any text needs a migration in every store.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-#: Those of them that compatibility normalisation (NFKC) changes, or joins to the character before.
+#: Characters of `UNSPACED` that compatibility normalisation (NFKC) changes or combines with the previous one.
 COMPOSED = (
     "\u0e33\u0e38-\u0e3a\u0e48-\u0e4b\u0eb3\u0eb8-\u0eba\u0ec8-\u0ecb\u102e\u1037\u1039\u103a\u1100-\u11ff\u17d2"
     "\u3099-\u309c\u309f\u30ff\u3131-\u318e\uf900-\ufad9\uff66-\uff9f\U0002f800-\U0002fa1d"
 )
-#: Combining marks of the scripts whose words hold them; `\\w` leaves them out.
+#: Combining marks that occur in words; `\\w` does not include them.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
@@ -45,32 +45,32 @@ _MARKS = (
     "\u0d3e-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18\u0f19\u0f35\u0f37\u0f39\u0f71-\u0f87\u1ab0-\u1aff"
     "\u1dc0-\u1dff\u200d\u20d0-\u20f0\ufe20-\ufe2f"
 )
-#: Symbols that are searched for: currencies, signs, arrows, pictures. Lines that tables are made of are not.
+#: Searchable symbols: currencies, signs, arrows, pictures. Box drawing characters are not included.
 SYMBOLS = (
     "\u00a2-\u00a6\u00a9\u00ac\u00ae\u00b0\u00b1\u00d7\u00f7\u20a0-\u20c0\u2190-\u2307\u230c-\u2328\u232b-\u23ff"
     "\u25a0-\u2767\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f\u2b00-\u2bff\u3012\u3020"
     "\U0001f000-\U0001f0ff\U0001f10d-\U0001f3fa\U0001f400-\U0001faff"
 )
-#: What only says how a symbol looks, or joins it to the next: selectors, skin colours, joiners, tags.
+#: Characters that change the look of a symbol or join symbols: selectors, skin tones, joiners, tags.
 _LOOKS = "\u200d\u20e3\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-#: Marks that normalising sorts, which takes the square of their number: words have a few, attacks thousands.
+#: Marks that normalisation sorts in quadratic time. Words have a few, but an attack could have thousands.
 _SORTED = (
     _MARKS
     + "\u0e38-\u0e3a\u0e48-\u0e4b\u0eb8-\u0eba\u0ec8-\u0ecb\u1037\u1039\u103a\u17d2\u3099\u309a\uff9e\uff9f"
 )
-#: So many in a row are read, as the Unicode Standard's stream-safe text format has it (UAX #15).
+#: The maximum number of consecutive marks, as in the stream-safe text format (Unicode UAX #15).
 _MOST_MARKS = 30
-#: A longer word is data, and its term is its beginning.
+#: The maximum length of a term. Longer words are data rather than text, and only their beginning is indexed.
 MAX_TERM = 128
 _LETTER = rf"[^\W_{UNSPACED}]"
-#: An English contraction or possessive stays with its word; `l'école` is two words.
+#: The ending of an English contraction or possessive belongs to its word; `l'école` is two words.
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
-#: Words of ASCII text: the same as `_word()` finds there, several times faster, and at once.
+#: Matches the same words in ASCII text as `_word()`, but is several times faster and compiles fast.
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
 _JOINED = re.compile(r"[-_./@:]+\Z")
 
 
-# The large classes take milliseconds to compile, which a search of ASCII text need not wait for.
+# Compiled on use, because it takes milliseconds and searches of ASCII text do not need them.
 @cache
 def _word() -> re.Pattern[str]:
     return re.compile(
@@ -130,7 +130,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 _CONTRACTED = re.compile(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _FOLD_VARIANTS = str.maketrans(VARIANTS, SIMPLIFIED)
-#: Longer words are data (hashes, encoded blobs): indexed, but not worth remembering.
+#: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
 
@@ -138,35 +138,35 @@ _stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word of `words` is a run of an unspaced script."""
+    """Return whether a word from `words` is a run of an unspaced script."""
     return not word.isascii() and _unspaced().match(word) is not None
 
 
 def is_symbols(word: str) -> bool:
-    """Whether a word of `words` is a run of symbols."""
+    """Return whether a word from `words` is a run of symbols."""
     return not word.isascii() and _symbol().match(word) is not None
 
 
 def stands_alone(word: str) -> bool:
-    """Whether a word of `words` is a run of an unspaced script or of symbols: joined to no other word."""
+    """Return whether a word from `words` is never joined to others: unspaced scripts and symbols."""
     return is_unspaced(word) or is_symbols(word)
 
 
 def has_composed(text: str) -> bool:
-    """Whether a text has unspaced characters that change with their neighbours or into others (NFKC).
+    """Return whether a text has unspaced characters that normalisation (NFKC) changes or combines.
 
-    Without any, each character of a run folds for itself (`written`).
+    If not, every character of a run can be folded separately (see `written`).
     """
     return _composed().search(text) is not None
 
 
 def has_foreign(text: str) -> bool:
-    """Whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
+    """Return whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
     return _foreign().search(text) is not None
 
 
 def written(character: str) -> str:
-    """Every form in which a folded unspaced character is written, compatibility forms aside."""
+    """Return all variants of a folded unspaced character, except compatibility forms."""
     return character + _written().get(character, "")
 
 
@@ -179,7 +179,7 @@ def _written() -> dict[str, str]:
 
 
 def fold(word: str) -> str:
-    """A word or run without differences of form, case and accent; not stemmed, a word cut to `MAX_TERM`."""
+    """Remove differences of form, case and accents from a word or run, and cut words to `MAX_TERM`."""
     if word.isascii():
         return word[:MAX_TERM].lower()
     if is_symbols(word):
@@ -194,24 +194,24 @@ def fold(word: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """A text without accents and capitals, for a quick look; its characters are not where they were."""
+    """Remove accents and capitals from a text. Positions in the text change."""
     return _ACCENTS.sub("", unicodedata.normalize("NFD", _many_marks().sub(r"\1", text).casefold()))
 
 
 def stem(word: str) -> str:
-    """The term of a folded word: its English stem where it is plain ASCII, else itself."""
+    """Return the term of a folded word: the English stem if it is ASCII, otherwise the word."""
     if not word.isascii():
         return word.replace("'", "")
     return _stem(word).replace("'", "")
 
 
 def bigrams(run: str) -> list[str]:
-    """The terms of a folded run of an unspaced script: overlapping bigrams, then the last character."""
+    """Return the terms of a folded run of an unspaced script: overlapping bigrams and the last character."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
 class _Terms(dict[str, str]):
-    """Word as written → its terms, joined by spaces. Remembers words; runs are rarely met twice."""
+    """The terms of words, joined by spaces. Caches words, but not runs, which rarely occur twice."""
 
     def __missing__(self, word: str) -> str:
         folded = fold(word)
@@ -221,7 +221,7 @@ class _Terms(dict[str, str]):
             return " ".join(folded)
         term = stem(folded)
         if not term.isalnum():
-            # Folding can open a word up (½ → 1⁄2); a term never holds what the index would split at.
+            # Folding can insert separators (½ → 1⁄2), at which the index would split.
             term = " ".join(stem(part) for part in _parts().findall(folded))
         if len(word) <= _MEMORABLE:
             if len(self) >= _MEMORY:
@@ -234,27 +234,27 @@ _terms = _Terms()
 
 
 def words(text: str) -> list[str]:
-    """The words, unspaced runs and runs of symbols of a text, as written."""
+    """Return the words, unspaced runs and runs of symbols of a text, as written."""
     return _pattern(text).findall(text)
 
 
 def terms_of(word: str) -> list[str]:
-    """The terms of one word of `words`."""
+    """Return the terms of a word from `words`."""
     return _terms[word].split(" ")
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text, in order, as the index holds them."""
+    """Return the terms of a text in order, as in the index."""
     return index_form(text).split()
 
 
 def index_form(text: str) -> str:
-    """A text's terms joined by spaces: what a full-text engine that splits at spaces is given."""
+    """Return the terms of a text joined by spaces, for a full-text engine that splits at spaces."""
     return " ".join(map(_terms.__getitem__, _pattern(text).findall(text)))
 
 
 def has_other_terms_than_before(text: str) -> bool:
-    """Whether an index made before symbols were terms and long words were cut may lack terms of a text."""
+    """Return whether the terms of a text may differ in an index from before symbols and `MAX_TERM`."""
     if text.isascii():
         return _LONG_ASCII.search(text) is not None
     return _changed().search(text) is not None
@@ -265,15 +265,15 @@ _LONG_ASCII = re.compile(f"[A-Za-z0-9]{{{MAX_TERM + 1}}}")
 
 @cache
 def _changed() -> re.Pattern[str]:
-    # Folding makes up to four letters of one, and many more of two ligatures.
+    # Folding expands a letter to up to four, and two Arabic ligatures to many more.
     long = rf"(?:{_LETTER}|[{_MARKS}]){{{MAX_TERM // 4}}}"
     return re.compile(rf"[{SYMBOLS}\ufdfa\ufdfb]|{long}|[{_SORTED}]{{{_MOST_MARKS + 1}}}")
 
 
 def word_at(text: str, start: int) -> str:
-    """The word, as `words` gives it, that begins at a place; empty where none does."""
+    """Return the word that starts at a position, as `words` returns it; "" if none does."""
     before = text[start - 1] if start else " "
-    # First, as a word may be long, and all its letters asked for.
+    # Checked first, because matching a long word at all its letters would take quadratic time.
     if is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
         return ""
     match = _pattern(text).match(text, start)
@@ -285,16 +285,16 @@ def word_at(text: str, start: int) -> str:
 
 
 def _is_in_word(text: str, at: int) -> bool:
-    """Whether a character belongs to a word of letters: a mark does where a letter is before it."""
+    """Return whether a character belongs to a word of letters. A mark does if it follows a letter."""
     while at >= 0 and _mark().match(text, at):
         at -= 1
     return at >= 0 and _letter().match(text, at) is not None
 
 
 def beginnings(term: str) -> tuple[str, ...]:
-    """What every plain ASCII word of this term begins with, in lower case: one or more alternatives.
+    """Return lower-case beginnings, one of which every ASCII word with this term starts with.
 
-    Snowball's English rules change at most the last letter of what they leave (happy → happi), but for three
+    The English rules of Snowball change at most the last letter of a stem (happy → happi), except for three
     words (dying → die).
     """
     if len(term) < 2:
@@ -303,7 +303,7 @@ def beginnings(term: str) -> tuple[str, ...]:
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Every term of a text with the characters it covers: (start, end, term)."""
+    """Yield (start, end, term) for every term of a text, with the characters that it covers."""
     for match in _pattern(text).finditer(text):
         word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
@@ -316,17 +316,17 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
         elif len(parts) == end - start:
             for at, part in enumerate(parts, start):
                 yield at, min(at + 2, end), part
-        else:  # normalising changed the run's length (half-width forms): the run is shown as a whole
+        else:  # normalisation changed the length of the run (half-width forms): use the whole run
             for part in parts:
                 yield start, end, part
 
 
 def groups(text: str) -> list[list[str]]:
-    """The words of a text, those joined by `- _ . / @ :` together: `a/b c` → [[a, b], [c]].
+    """Return the words of a text, grouped if they are joined by `- _ . / @ :`: `a/b c` → [[a, b], [c]].
 
-    A run of an unspaced script or of symbols is always a group of its own.
+    A run of an unspaced script or of symbols is a separate group.
     """
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     previous = -1
     joinable = False
     for match in _pattern(text).finditer(text):
@@ -334,9 +334,9 @@ def groups(text: str) -> list[list[str]]:
         alone = stands_alone(word)
         between = text[previous : match.start()] if previous >= 0 else ""
         if joinable and not alone and between and _JOINED.match(between):
-            found[-1].append(word)
+            result[-1].append(word)
         else:
-            found.append([word])
+            result.append([word])
         joinable = not alone
         previous = match.end()
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""`qmd://` addresses and `path:from:count` references: syntax only, nothing is looked up."""
+"""The syntax of `qmd://` addresses and `path:from:count` references."""
 
 from __future__ import annotations
 
@@ -6,33 +6,36 @@ import re
 import unicodedata
 
 SCHEME = "qmd://"
-MAX_LINE = 1_000_000_000  # what a longer number means
+MAX_LINE = 1_000_000_000  # larger numbers are reduced to this
 
-# What JavaScript's encodeURIComponent leaves alone, and the slash between segments.
+# All characters except those that JavaScript's encodeURIComponent keeps, and the slash.
 _RESERVED = re.compile(r"[^A-Za-z0-9\-_.!~*'()/]+")
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def encode_path(path: str) -> str:
-    """`path` with every segment percent-encoded as encodeURIComponent does; slashes stay."""
+    """Percent-encode the segments of a path as JavaScript's encodeURIComponent does; keep the slashes."""
     return _RESERVED.sub(_encode, path)
 
 
 def to_uri(path: str) -> str:
-    """The address of a display path: `notes/a b.md` is `qmd://notes/a%20b.md`."""
+    """Return the address of a display path, such as `qmd://notes/a%20b.md` for `notes/a b.md`."""
     return SCHEME + encode_path(path)
 
 
 def is_uri(reference: str) -> bool:
+    """Return whether a reference starts with `qmd://`, in any case."""
     return reference[: len(SCHEME)].lower() == SCHEME
 
 
 def parse_uri(uri: str) -> str:
-    """The display path that a `qmd://` address names, decoded, in NFC, without empty and `.` segments.
+    """Return the display path of a `qmd://` address: decoded, in NFC, without empty and `.` segments.
 
-    `%2F` is a slash. A `%` that starts no escape is itself, so addresses typed by hand work too. `..` and NUL
-    are kept as they are, never interpreted: no document has such a path, so looking it up finds nothing.
-    Raises ValueError for anything that does not start with `qmd://`.
+    `%2F` is a slash. A `%` that starts no valid escape is kept, so that addresses typed by hand work. `..`
+    and NUL are kept and not interpreted, because no document has a path with them.
+
+    Raises:
+        ValueError: if the address does not start with `qmd://`.
     """
     if not is_uri(uri):
         raise ValueError(f"not a {SCHEME} address: {uri[:200]!r}")
@@ -42,10 +45,10 @@ def parse_uri(uri: str) -> str:
 
 
 def split_location(reference: str) -> tuple[str, int | None, int | None]:
-    """`path:from:count` or `path:from` as (path, from, count); (reference, None, None) without such an end.
+    """Split `path:from:count` or `path:from` into (path, from, count). Missing numbers are None.
 
-    Numbers are ASCII digits; above `MAX_LINE` they are `MAX_LINE`. A file whose own name ends in `:12` is the
-    caller's to look for first.
+    Numbers consist of ASCII digits and are at most `MAX_LINE`. The name of a file may end in `:12`, so the
+    caller should look for the whole reference first.
     """
     path, last = _split_number(reference)
     if last is None:

@@ -212,7 +212,7 @@ def test_an_empty_index_is_an_error(user: User, fixture: WriteFixture) -> None:
         ([{"query": "x", "expected_files": [1]}], "query 1 ('1'): 'expected_files' must be a list"),
         ([{"query": 1, "expected_files": ["a.md"]}], "query 1 ('1'): 'query' must be text"),
         ([{"query": "x", "expected_files": ["a"], "expected_in_top_k": 0}], "'expected_in_top_k' must be"),
-        ([{"query": "lex: a\nb", "expected_files": ["a"]}], "query 1 ('1'): line 2: begins with none of"),
+        ([{"query": "lex: a\nb", "expected_files": ["a"]}], "query 1 ('1'): line 2: does not begin with"),
     ],
 )
 def test_a_malformed_fixture_is_an_error_that_names_the_place(

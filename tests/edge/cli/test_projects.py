@@ -317,7 +317,7 @@ def test_broken_approvals_are_an_error_with_a_way_out(checkout: Checkout) -> Non
     for command in (["search", "herring"], ["trust"], ["trust", "list"], ["update"]):
         found = checkout.run(*command)
         assert found.returncode == 1
-        assert found.stderr.startswith(f"Error: {file}: not readable as JSON")
+        assert found.stderr.startswith(f"Error: {file}: not valid JSON")
         assert "\nHint: " in found.stderr
     assert not (checkout.folder / "made.md").exists()
     assert checkout.run("search", "herring", QMD_TRUST_LOCAL_CONFIG="1").returncode == 0

@@ -192,12 +192,12 @@ def test_a_collection_that_is_not_searched_is_named(user: User) -> None:
     [
         ("drafts/plan.md", "ignore glob 'drafts/**'"),
         (".obsidian/view.md", "hidden folder '.obsidian'"),
-        ("node_modules/readme.md", "folder 'node_modules' is always left out"),
+        ("node_modules/readme.md", "folder 'node_modules' is always excluded"),
         ("table.txt", "does not match the pattern '**/*.md'"),
-        ("blank.md", "nothing is in it"),
+        ("blank.md", "the file is empty"),
         ("binary.md", "cannot read binary.md: not text"),
-        ("out.md", "a link that leads out of the collection"),
-        ("lost.md", "a link to 'nowhere.md', which is not there"),
+        ("out.md", "a link to a file outside the collection"),
+        ("lost.md", "a link to 'nowhere.md', which does not exist"),
     ],
 )
 def test_a_file_that_is_not_indexed_is_told_which_rule_keeps_it_out(

@@ -91,7 +91,7 @@ def test_a_home_folder_may_be_written_short(server: Server, owner: User) -> None
         ({"name": "n", "path": "/no/such/folder"}, "/no/such/folder does not exist"),
         ({"name": "n", "path": "/no\0such"}, "/no\0such does not exist"),
         ({"name": "n", "path": "~/folder/a.md"}, "~/folder/a.md is not a folder"),
-        ({"name": "a/b", "path": "~/folder"}, "Not a collection name: 'a/b' holds a slash"),
+        ({"name": "a/b", "path": "~/folder"}, "Not a collection name: 'a/b' contains a slash"),
         ({"name": "", "path": "~/folder"}, "Not a collection name: '' is empty"),
         ({"name": "n", "path": "~/folder", "glob_pattern": ""}, "A collection needs a folder and a pattern"),
     ],
@@ -125,6 +125,6 @@ def test_a_new_name_must_be_one(server: Server) -> None:
     for fields, detail in (
         ({}, "new_name is missing"),
         ({"new_name": "x", "name": "y"}, "name: no such field; there are new_name"),
-        ({"new_name": "a/b"}, "Not a collection name: 'a/b' holds a slash"),
+        ({"new_name": "a/b"}, "Not a collection name: 'a/b' contains a slash"),
     ):
         assert server.ask("PUT", "/collections/n", fields).detail(400).startswith(detail)

@@ -9,8 +9,6 @@ from qmd.config.paths import (
     Locations,
     cache_dir,
     config_dir,
-    config_path,
-    index_path,
     locate,
     project_folder,
     resolve_folder,
@@ -79,9 +77,8 @@ def test_the_default_can_be_asked_for_by_its_name() -> None:
 
 
 def test_a_bad_name_is_refused_before_any_path_is_made_of_it() -> None:
-    for function in (locate, config_path, index_path):
-        with pytest.raises(UsageError):
-            function("../../etc/passwd", HOME, "/")
+    with pytest.raises(UsageError):
+        locate("../../etc/passwd", HOME, "/")
     with pytest.raises(UsageError):
         locate("", HOME, "/")
 
@@ -93,12 +90,12 @@ def test_a_variable_names_the_index_file_and_leaves_the_configuration(name: str)
 
 
 def test_the_own_index_variable_wins_over_the_older_one() -> None:
-    assert index_path(None, HOME | {"INDEX_PATH": "/a", "QMD_INDEX_PATH": "/b"}, "/") == "/b"
+    assert locate(None, HOME | {"INDEX_PATH": "/a", "QMD_INDEX_PATH": "/b"}, "/").index == "/b"
 
 
 def test_a_relative_index_variable_begins_at_the_working_folder() -> None:
-    assert index_path(None, HOME | {"INDEX_PATH": "x/../i.sqlite"}, "/work") == "/work/i.sqlite"
-    assert index_path(None, HOME | {"INDEX_PATH": "~/i.sqlite"}, "/work") == "/home/ada/i.sqlite"
+    assert locate(None, HOME | {"INDEX_PATH": "x/../i.sqlite"}, "/work").index == "/work/i.sqlite"
+    assert locate(None, HOME | {"INDEX_PATH": "~/i.sqlite"}, "/work").index == "/home/ada/i.sqlite"
 
 
 def test_a_project_is_found_from_its_own_folder_and_from_below(tmp_path: Path) -> None:

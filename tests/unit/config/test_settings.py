@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmd.config.settings import Settings, in_force, resolve
+from qmd.config.settings import Settings, environment_settings, resolve
 from qmd.errors import ConfigError
 from qmd.types import Config, Models
 
@@ -74,16 +74,16 @@ def test_the_variables_in_force_are_listed_by_name_misspelt_ones_too() -> None:
         "PATH": "/bin",
         "QMD_EDITOR_URI": "",
     }
-    assert in_force(environ) == [("INDEX_PATH", "/i"), ("QMD_RANKNG", "x"), ("QMD_THREADS", "2")]
+    assert environment_settings(environ) == [("INDEX_PATH", "/i"), ("QMD_RANKNG", "x"), ("QMD_THREADS", "2")]
 
 
 def test_a_secret_is_listed_without_its_value() -> None:
-    assert in_force({"QMD_OPENAI_API_KEY": "hush", "QMD_TOKEN": "hush"}) == [
+    assert environment_settings({"QMD_OPENAI_API_KEY": "hush", "QMD_TOKEN": "hush"}) == [
         ("QMD_OPENAI_API_KEY", "(set)"),
         ("QMD_TOKEN", "(set)"),
     ]
 
 
 def test_a_store_with_a_password_in_its_address_is_listed_without_it() -> None:
-    assert in_force({"QMD_STORE": "milvus://me:hush@host/db"}) == [("QMD_STORE", "(set)")]
-    assert in_force({"QMD_STORE": "milvus://host/db"}) == [("QMD_STORE", "milvus://host/db")]
+    assert environment_settings({"QMD_STORE": "milvus://me:hush@host/db"}) == [("QMD_STORE", "(set)")]
+    assert environment_settings({"QMD_STORE": "milvus://host/db"}) == [("QMD_STORE", "milvus://host/db")]

@@ -1,4 +1,4 @@
-"""Editing in place, on the text alone. What the file means afterwards is read with the real reader."""
+"""Editing in key_path, on the text alone. What the file means afterwards is read with the real reader."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.config.index_yml import parse
-from qmd.config.yaml_text import Keys, Value, YamlText
+from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import ConfigError
 
 FILE = "/conf/index.yml"
 
 
-def put(text: str, place: Keys, value: Value) -> str:
-    return YamlText(dedent(text), FILE).put(place, value)
+def put(text: str, key_path: KeyPath, value: Value) -> str:
+    return YamlText(dedent(text), FILE).put(key_path, value)
 
 
-def delete(text: str, place: Keys) -> str:
-    return YamlText(dedent(text), FILE).delete(place)
+def delete(text: str, key_path: KeyPath) -> str:
+    return YamlText(dedent(text), FILE).delete(key_path)
 
 
 def test_a_scalar_is_replaced_where_it_stands() -> None:
@@ -147,12 +147,12 @@ def test_line_ends_and_byte_order_mark_are_the_files_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "place"),
+    ("before", "key_path"),
     [("b: &b {x: 1}\nc:\n  a: *b\n", ("c", "a", "x")), ("c:\n  ? a\n  : 1\n", ("c", "a"))],
 )
-def test_a_layout_that_cannot_be_edited_is_said_with_its_line(before: str, place: Keys) -> None:
-    with pytest.raises(ConfigError, match=rf"{FILE}:\d+: this layout cannot be edited"):
-        delete(before, place)
+def test_a_layout_that_cannot_be_edited_is_said_with_its_line(before: str, key_path: KeyPath) -> None:
+    with pytest.raises(ConfigError, match=rf"{FILE}:\d+: qmd cannot edit this layout"):
+        delete(before, key_path)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

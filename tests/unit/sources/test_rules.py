@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from qmd.sources.rules import why_excluded
+from qmd.sources.rules import exclusion
 from qmd.types import Collection
+
+
+def reason_of(collection: Collection, path: str) -> str | None:
+    excluded = exclusion(collection, path)
+    return None if excluded is None else excluded.reason
 
 
 @pytest.mark.parametrize(
@@ -34,8 +39,8 @@ def test_ignore_globs_mean_what_they_mean_in_a_gitignore(
     tmp_path: Path, globs: list[str], excluded: list[str], kept: list[str]
 ) -> None:
     collection = Collection("notes", str(tmp_path), ignore=tuple(globs))
-    assert [path for path in excluded if why_excluded(collection, path) is None] == []
-    assert [path for path in kept if why_excluded(collection, path) is not None] == []
+    assert [path for path in excluded if exclusion(collection, path) is None] == []
+    assert [path for path in kept if exclusion(collection, path) is not None] == []
 
 
 @pytest.mark.parametrize(
@@ -45,8 +50,8 @@ def test_ignore_globs_mean_what_they_mean_in_a_gitignore(
         ("x/y/a.MD", None),
         (".a.md", "hidden file '.a.md'"),
         ("x/.obsidian/a.md", "hidden folder '.obsidian'"),
-        (".git/a.md", "folder '.git' is always left out"),
-        ("x/node_modules/y/a.md", "folder 'node_modules' is always left out"),
+        (".git/a.md", "folder '.git' is always excluded"),
+        ("x/node_modules/y/a.md", "folder 'node_modules' is always excluded"),
         ("drafts/x/a.md", "ignore glob 'drafts/**'"),
         ("a.tmp.md", "ignore glob '*.tmp.md'"),
         ("a.txt", "does not match the pattern '**/*.md'"),
@@ -56,7 +61,7 @@ def test_ignore_globs_mean_what_they_mean_in_a_gitignore(
 )
 def test_the_rule_that_leaves_a_path_out_is_named(tmp_path: Path, path: str, reason: str | None) -> None:
     collection = Collection("notes", str(tmp_path), ignore=("drafts/**", "*.tmp.md"))
-    assert why_excluded(collection, path) == reason
+    assert reason_of(collection, path) == reason
 
 
 def test_links_are_named_as_reasons(tmp_path: Path) -> None:
@@ -67,7 +72,7 @@ def test_links_are_named_as_reasons(tmp_path: Path) -> None:
     (root / "folder").symlink_to(tmp_path)
     (root / "in.md").symlink_to("a.md")
     collection = Collection("notes", str(root))
-    assert why_excluded(collection, "a.md") is None
-    assert why_excluded(collection, "out.md") == "a link that leads out of the collection"
-    assert why_excluded(collection, "folder/x.md") == "a link that leads out of the collection"
-    assert why_excluded(collection, "in.md") == "a link to 'a.md', which is listed instead"
+    assert exclusion(collection, "a.md") is None
+    assert reason_of(collection, "out.md") == "a link to a file outside the collection"
+    assert reason_of(collection, "folder/x.md") == "a link to a file outside the collection"
+    assert reason_of(collection, "in.md") == "a link to 'a.md', which is indexed instead"

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.markdown import MAX_TITLE, blocks, extract_title, fences, front_matter_end
+from qmd.text.markdown import MAX_TITLE, blocks, fences, front_matter_end, properties
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
 OTHERS = ("```", "~~~~", "```py", "<!--", "-->", "- item", "> quote", "    code", "\t")
 YAML = ("title: x", "title: >-", "  more", 'title: "a')
 LINES = st.lists(st.sampled_from(HEADINGS + OTHERS + YAML), max_size=12).map("\n".join)
+
+
+def title_of(text: str, path: str) -> str:
+    return properties(text, path).title
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,7 @@ LINES = st.lists(st.sampled_from(HEADINGS + OTHERS + YAML), max_size=12).map("\n
     ],
 )
 def test_the_title_comes_from_the_front_matter(line: str, title: str) -> None:
-    assert extract_title(f"---\n{line}\n---\n\n# Heading\n", "a.md") == title
+    assert title_of(f"---\n{line}\n---\n\n# Heading\n", "a.md") == title
 
 
 @pytest.mark.parametrize(
@@ -70,12 +74,12 @@ def test_the_title_comes_from_the_front_matter(line: str, title: str) -> None:
     ],
 )
 def test_a_front_matter_without_a_usable_title_is_ignored(block: str) -> None:
-    assert extract_title(f"---\n{block}\n---\n\n# Heading\n", "a.md") == "Heading"
+    assert title_of(f"---\n{block}\n---\n\n# Heading\n", "a.md") == "Heading"
 
 
 @pytest.mark.slow
 def test_a_deeply_nested_front_matter_is_ignored() -> None:
-    assert extract_title("---\ntitle:\n  a: " + "[" * 5000 + "\n---\n# Heading\n", "a.md") == "Heading"
+    assert title_of("---\ntitle:\n  a: " + "[" * 5000 + "\n---\n# Heading\n", "a.md") == "Heading"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_the_body_starts_after_the_front_matter(text: str, offset: int) -> None:
     ],
 )
 def test_the_title_is_the_first_heading_outside_code(text: str, title: str) -> None:
-    assert extract_title(text, "a.md") == title
+    assert title_of(text, "a.md") == title
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ def test_the_title_is_the_first_heading_outside_code(text: str, title: str) -> N
     ],
 )
 def test_headings_lose_their_marks(heading: str, title: str) -> None:
-    assert extract_title(f"# {heading}\n", "a.md") == title
+    assert title_of(f"# {heading}\n", "a.md") == title
 
 
 @pytest.mark.parametrize(
@@ -177,12 +181,12 @@ def test_headings_lose_their_marks(heading: str, title: str) -> None:
     ],
 )
 def test_other_files_have_titles_too(text: str, path: str, title: str) -> None:
-    assert extract_title(text, path) == title
+    assert title_of(text, path) == title
 
 
 @given(st.one_of(st.text(), LINES, LINES.map(lambda text: "---\n" + text)), st.text())
 def test_a_title_is_one_clean_line_whatever_the_text(text: str, path: str) -> None:
-    title = extract_title(text, path)
+    title = title_of(text, path)
     assert title == " ".join(title.split())
     assert len(title) <= MAX_TITLE
     assert not any(character < " " or "\x7f" <= character <= "\x9f" for character in title)
@@ -224,7 +228,7 @@ def test_blocks_are_in_order_and_apart(text: str) -> None:
 def test_hostile_texts_of_a_million_characters_are_read(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     for hostile in (text, "---\n" + text, "# " + text, "---\ntitle: |\n  " + text + "\n---\n"):
-        assert len(extract_title(hostile, "a.md")) <= MAX_TITLE
+        assert len(title_of(hostile, "a.md")) <= MAX_TITLE
         assert all(start < end for start, end in fences(hostile))
 
 

@@ -12,24 +12,24 @@ FRONT = "---\ntitle: Backups\ntags: [ops]\n---\n"
 BODY = "# Keeping copies\n\nBackups run at two.\n"
 
 
-def marker(query: str) -> Highlighter:
+def highlighter(query: str) -> Highlighter:
     return Highlighter(parse(query).terms)
 
 
 def test_front_matter_is_not_shown_where_the_body_matches() -> None:
-    shown = snippet(FRONT + BODY, marker("backups"))
+    shown = snippet(FRONT + BODY, highlighter("backups"))
     assert shown.text == BODY.strip()
     assert (shown.first_line, shown.line) == (5, 7)
 
 
 def test_front_matter_is_shown_where_nothing_else_matches() -> None:
-    shown = snippet(FRONT + BODY, marker("ops"))
+    shown = snippet(FRONT + BODY, highlighter("ops"))
     assert "tags: [ops]" in shown.text
     assert shown.line == 3
 
 
 def test_a_document_without_a_match_is_shown_from_its_first_words() -> None:
-    shown = snippet(FRONT + "\n" + BODY + "\n## Later\n", marker("zebra"))
+    shown = snippet(FRONT + "\n" + BODY + "\n## Later\n", highlighter("zebra"))
     assert shown.text.startswith("# Keeping copies")
     assert shown.first_line == 6
 
@@ -37,18 +37,18 @@ def test_a_document_without_a_match_is_shown_from_its_first_words() -> None:
 def test_a_passage_without_a_match_ends_with_a_whole_line() -> None:
     lines = [f"{number}. a step of about forty characters here" for number in range(1, 20)]
     text = "intro\n" + "\n".join(lines)
-    shown = snippet(text, marker("zebra"), within=(6, len(text)))
+    shown = snippet(text, highlighter("zebra"), within=(6, len(text)))
     assert shown.text.split("\n") == lines[: len(shown.text.split("\n"))]
 
 
 def test_a_long_line_is_cut_between_words() -> None:
     text = "word " * 200
-    shown = snippet(text, marker("zebra"))
+    shown = snippet(text, highlighter("zebra"))
     assert set(shown.text.split()) == {"word"}
 
 
 class Counting(Highlighter):
-    """A marker that counts the work done with it: characters searched, and characters glanced at."""
+    """A highlighter that counts the work done with it: characters searched, and characters glanced at."""
 
     searched = glanced = 0
 
@@ -56,9 +56,9 @@ class Counting(Highlighter):
         self.searched += len(text)
         return super().find(text)
 
-    def promise(self, text: str, *, accents: bool) -> float:
+    def estimate(self, text: str, *, accents: bool) -> float:
         self.glanced += len(text) * (1 if accents or text.isascii() else 10)
-        return super().promise(text, accents=accents)
+        return super().estimate(text, accents=accents)
 
 
 FILLERS = {
@@ -104,13 +104,13 @@ def test_a_long_text_with_few_matches_is_shown_as_a_short_one_is() -> None:
         + "\n\n# Rockets\n\nthe launch pad\n\n"
         + "ipsum dolor " * 9_000
     )
-    shown = snippet(text, marker("rocket launch"))
+    shown = snippet(text, highlighter("rocket launch"))
     assert shown.text.startswith("# Rockets\n\nthe launch pad")
     assert shown.line == 3
 
 
 def test_a_word_as_long_as_a_text_is_cut() -> None:
-    shown = snippet("before " + "y" * 500_000 + " after", marker("y" * 128))
+    shown = snippet("before " + "y" * 500_000 + " after", highlighter("y" * 128))
     assert len(shown.text) <= 2 * 300
     assert "before yyy" in shown.text
 
@@ -118,5 +118,5 @@ def test_a_word_as_long_as_a_text_is_cut() -> None:
 @pytest.mark.parametrize("edge", range(2040, 2060))
 def test_the_edge_of_a_window_makes_no_words_of_parts(edge: int) -> None:
     text = "x" * (edge - 10) + " dataset " + "datasets " * 4_000
-    assert snippet(text, marker("set")).line == 1
-    assert "dataset" in snippet(text, marker("dataset")).text
+    assert snippet(text, highlighter("set")).line == 1
+    assert "dataset" in snippet(text, highlighter("dataset")).text

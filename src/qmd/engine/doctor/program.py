@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from qmd._version import __version__
-from qmd.config.settings import in_force
+from qmd.config.settings import environment_settings
 from qmd.engine.doctor.finding import Finding, failed, ok, warning
 from qmd.errors import QmdError
 from qmd.store.sqlite.opening import probe
@@ -58,7 +58,7 @@ def versions() -> Iterator[Finding]:
 
 def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
     """The variables in force; names that nothing reads are most likely misspelt."""
-    for name, value in in_force(environ):
+    for name, value in environment_settings(environ):
         if name in VARIABLES or not name.startswith("QMD_"):
             yield ok("environment", f"{name}={value}")
             continue

@@ -119,7 +119,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_is_left_as_it_is(path: str,
         with pytest.raises(ConfigError, match=r"trusted\.json") as caught:
             attempt(path)
         assert caught.value.hint is not None
-        assert "nothing is approved" in caught.value.hint
+        assert "Nothing is approved" in caught.value.hint
     assert Path(path).read_text(encoding="latin-1") == text
 
 
@@ -129,7 +129,7 @@ def test_an_entry_changed_by_hand_approves_nothing(path: str, field: str) -> Non
     content = json.loads(Path(path).read_text(encoding="utf-8"))
     content["projects"][SITE][COMMAND.digest][field] = "path" if field == "kind" else "rm -rf /"
     Path(path).write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ConfigError, match="not as it was written"):
+    with pytest.raises(ConfigError, match="has been modified"):
         approvals.decisions(path)
 
 
