@@ -10,8 +10,9 @@ import click
 from qmd.cli.command import Command
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size, local_time
+from qmd.cli.sizes import human_size, local_time
 from qmd.cli.terminal import one_line, say
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,5 +92,5 @@ def _shown(bar: Bar) -> Callable[[int, int], None]:
 
 
 def _held(made: Backup) -> str:
-    parts = [counted(made.documents, "document"), f"{made.vectors:,} vectors"]
+    parts = [plural(made.documents, "document"), f"{made.vectors:,} vectors"]
     return ", ".join([*parts, "index.yml"] if made.config else parts)

@@ -9,14 +9,16 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail, help_alone
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write, write_plain
+from qmd.cli.show import show_json, show_listing
+from qmd.cli.sizes import local_time
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
+from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
 
@@ -108,7 +110,7 @@ def add(
 
 
 @collection.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
     """List the collections, their folders, and how many files each has.
@@ -121,8 +123,6 @@ def list_(session: Session) -> None:
     states = session.index.status().collections
     config = session.index.config.collections
     if chosen_format() != "cli":
-        from qmd.cli.show import show_listing
-
         show_listing(_listing([_row(config[each.name], each) for each in states]))
         return
     if not states:
@@ -137,7 +137,7 @@ def list_(session: Session) -> None:
 
 @collection.command()
 @click.argument("name", shell_complete=candidates.collections)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show one collection, its contexts included.
@@ -155,12 +155,8 @@ def show(session: Session, name: str) -> None:
             for prefix, text in found.context.items():
                 say(f"  Context of {clean_name(prefix) or 'all of it'}: {one_line(text)}")
         case "json":
-            from qmd.cli.render.json import dumps
-
-            write_plain(dumps(_row(found, state)))
+            show_json(_row(found, state))
         case _:
-            from qmd.cli.show import show_listing
-
             show_listing(_listing([_row(found, state)]))
 
 
@@ -175,7 +171,7 @@ def remove(session: Session, name: str) -> None:
       qmd collection remove notes
     """
     removed = session.index.remove_collection(name)
-    say(f"Removed collection '{clean_name(name)}' ({counted(removed, 'document')}); its files stay.")
+    say(f"Removed collection '{clean_name(name)}' ({plural(removed, 'document')}); its files stay.")
 
 
 @collection.command()
@@ -290,7 +286,6 @@ def _described(found: Collection, state: CollectionStatus) -> list[str]:
 
 
 def _listing(rows: list[dict[str, Any]]) -> Listing:
-    from qmd.cli.render.rows import Column, Listing
 
     table = [Column(name, right=name in ("documents", "bytes")) for name in _COLUMNS]
     return Listing("collections", "collection", table, rows)

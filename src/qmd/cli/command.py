@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
 import click
 
+from qmd.cli.commands import Table, names
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
-
-#: (section of the help, ((name, "module:object", what it does), ...)), ...
-Table: TypeAlias = tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -105,7 +103,7 @@ class Group(click.Group):
         return _with_globals(super().get_params(ctx))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for _, rows in self.table for name, _, _ in rows] + list(self.commands)
+        return [*names(self.table), *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.aliases.get(cmd_name, cmd_name)

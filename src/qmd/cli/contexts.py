@@ -8,8 +8,10 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Group, fail, help_alone
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
+from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled
 
 
@@ -50,7 +52,7 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
 
 
 @context.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
     """List the places that are described, with their texts.
@@ -62,9 +64,6 @@ def list_(session: Session) -> None:
     """
     found = session.index.contexts()
     if chosen_format() != "cli":
-        from qmd.cli.render.rows import Column, Listing
-        from qmd.cli.show import show_listing
-
         rows = [{"path": place, "context": text} for place, text in found]
         show_listing(Listing("contexts", "place", (Column("path"), Column("context")), rows))
         return
@@ -93,7 +92,7 @@ def remove(session: Session, path: str) -> None:
 
 
 @context.command()
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def check(session: Session) -> None:
     """Name collections and top folders that are not described, each with the command that does it.
@@ -104,9 +103,6 @@ def check(session: Session) -> None:
       qmd context check --format files
     """
     from shlex import quote
-
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
     rows = [
         {

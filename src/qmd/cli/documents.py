@@ -11,23 +11,24 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import Command, fail
 from qmd.cli.options import (
-    FORMATS,
+    all_formats,
     chosen_format,
-    format_options,
     full_path_option,
     line_numbers_option,
     max_lines_option,
     whole,
 )
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
+from qmd.cli.show import note_missing, show_listing, view_for
+from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean, clean_name, columns, one_line, write, write_plain
 from qmd.errors import DocumentNotFoundError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
     from qmd.types import Document
 
@@ -42,7 +43,7 @@ _IF_MISSING = "quote a docid, '#abc123', or leave its # out"
 @line_numbers_option
 @full_path_option
 @click.option("--full", is_flag=True, help="The whole document, as by default.")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def get(
     session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
@@ -59,7 +60,6 @@ def get(
       qmd get '#a1b2c3' --line-numbers
     """
     from qmd.cli.render import cli
-    from qmd.cli.show import tell_missing, view_for
 
     try:
         page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
@@ -89,7 +89,7 @@ def get(
             from qmd.cli.render.formats import render_pages
 
             write(render_pages(name, [page], view))
-    tell_missing(session, view)
+    note_missing(session, view)
 
 
 @click.command("multi-get", cls=Command, if_missing=_IF_MISSING)
@@ -104,7 +104,7 @@ def get(
 @click.option("--full", is_flag=True, help="Skip none, however large.")
 @line_numbers_option
 @full_path_option
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def multi_get(
     session: Session,
@@ -126,7 +126,6 @@ def multi_get(
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
     """
     from qmd.cli.render.formats import render_pages
-    from qmd.cli.show import tell_missing, view_for
 
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
@@ -136,14 +135,14 @@ def multi_get(
         write(one_line(error) + "\n", sys.stderr)
     view = view_for(session, sys.stdout, None, options)
     write(render_pages(chosen_format(), found.items, view))
-    tell_missing(session, view)
+    note_missing(session, view)
 
 
 @click.command(cls=Command)
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
 @click.option("--authors", is_flag=True, help="List authors, of all collections or of one.")
 @full_path_option
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> None:
     """List the collections, or the files of one with their sizes and dates.
@@ -168,13 +167,9 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> 
 def _list_collections(session: Session) -> None:
     found = session.index.status().collections
     if chosen_format() == "cli" and found:
-        lines = [
-            (clean(each.name), counted(each.documents, "file"), human_size(each.bytes)) for each in found
-        ]
+        lines = [(clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in found]
         write("\n".join(columns(lines, right=frozenset({1, 2}))) + "\n")
         return
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
     table = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
     rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
@@ -184,9 +179,6 @@ def _list_collections(session: Session) -> None:
 
 def _list_authors(session: Session, collection: str | None) -> None:
     from dataclasses import asdict
-
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
     found = session.index.authors(() if collection is None else (collection,))
     table = (
@@ -200,7 +192,6 @@ def _list_authors(session: Session, collection: str | None) -> None:
 
 
 def _list_files(session: Session, target: str, full_path: bool) -> None:
-    from qmd.cli.show import show_listing, tell_missing, view_for
 
     found = session.index.documents(target)
     view = view_for(session, sys.stdout, None, {"line_numbers": False, "full_path": full_path})
@@ -218,11 +209,10 @@ def _list_files(session: Session, target: str, full_path: bool) -> None:
         write("\n".join(columns(cells, right=frozenset({0}))) + "\n")
     else:
         show_listing(_files(found, view))
-    tell_missing(session, view)
+    note_missing(session, view)
 
 
 def _files(found: Sequence[Document], view: View) -> Listing:
-    from qmd.cli.render.rows import Column, Listing
 
     names = ("file",) if view.disk is not None else ("docid", "file")
     rows = [

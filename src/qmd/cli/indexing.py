@@ -12,9 +12,10 @@ from qmd.cli.errors import Interrupted, show_error
 from qmd.cli.options import collection_option
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, duration, time_left
+from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
 from qmd.errors import AlreadyRunningError, QmdError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedProgress
@@ -100,19 +101,19 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
         raise Interrupted("Interrupted. What was embedded is kept; run 'qmd embed' to go on.") from error
     if report.texts:
         say(
-            f"Embedded {counted(report.texts, 'text')} ({counted(report.chunks, 'chunk')}) "
+            f"Embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')}) "
             f"in {duration(report.seconds)} with {report.model}."
         )
     elif not report.left or collections:
         say("Nothing to embed: every text has its vectors.")
     if report.left and report.still is None and not collections:
-        session.note(f"{counted(report.left, 'text')} more: held by other workers, or added meanwhile")
+        session.note(f"{plural(report.left, 'text')} more: held by other workers, or added meanwhile")
     if report.lost:
-        session.note(f"{counted(report.lost, 'worker')} died; others did what was left to do")
+        session.note(f"{plural(report.lost, 'worker')} died; others did what was left to do")
     if report.replaced:
         say(f"Searches use them from now on; those by {clean_name(', '.join(report.replaced))} are gone.")
     if report.still is not None:
-        lacking = f"{counted(report.left, 'text')} of other collections"
+        lacking = f"{plural(report.left, 'text')} of other collections"
         say(f"Searches go on with {clean_name(report.still)}: {lacking} have no new vectors yet.")
 
 
@@ -207,4 +208,4 @@ def hint_to_embed(session: Session) -> None:
     except QmdError:
         return
     if waiting:
-        session.note(f"{counted(waiting, 'text')} not found by meaning yet: run 'qmd embed'")
+        session.note(f"{plural(waiting, 'text')} not found by meaning yet: run 'qmd embed'")

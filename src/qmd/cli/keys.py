@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli.command import Command, Group, help_alone
-from qmd.cli.options import FORMATS, collection_option, format_options
+from qmd.cli.options import all_formats, collection_option
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import local_time
 from qmd.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -61,7 +64,7 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
 
 
 @keys.command("list", cls=Command)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
     """List the keys of this index, and what each may do.
@@ -71,9 +74,6 @@ def list_(session: Session) -> None:
       qmd keys list
       qmd keys list --json
     """
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-    from qmd.cli.sizes import local_time
 
     rows = [
         {

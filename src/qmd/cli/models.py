@@ -8,11 +8,14 @@ import click
 
 from qmd.cli.command import Group, fail
 from qmd.cli.errors import Interrupted
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.progress import Bar
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean_name, one_line, say
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +37,7 @@ _IN_WORDS = {
 
 
 @click.group("models", cls=Group, subcommand_metavar="[COMMAND ...]")
-@format_options(*FORMATS)
+@all_formats
 @click.pass_context
 def models(ctx: click.Context) -> None:
     """Show which model each role uses, where it comes from, and whether it is here.
@@ -75,7 +78,7 @@ def export(session: Session, file: str, names: tuple[str, ...]) -> None:
     for entry in entries:
         say(f"{clean_name(entry.name)} ({human_size(entry.size)}, SHA-256 {entry.sha256[:12]})")
         _note_licence(session, entry)
-    say(f"Exported {counted(len(entries), 'model')} to {clean_name(file)}")
+    say(f"Exported {plural(len(entries), 'model')} to {clean_name(file)}")
 
 
 @models.command("import")
@@ -120,8 +123,6 @@ def _note_licence(session: Session, entry: BundledModel) -> None:
 
 
 def _show(session: Session) -> None:
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
     found = session.index.models()
     shown = (

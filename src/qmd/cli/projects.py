@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli import candidates
+from qmd.cli import approval, candidates
 from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import FORMATS, format_options
+from qmd.cli.options import all_formats
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, is_terminal, say, styled, write
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import local_time
+from qmd.cli.terminal import clean_name, columns, say
 from qmd.errors import NotFoundError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.config.approvals import Permission
     from qmd.engine.access.project_trust import Trust
 
 
@@ -79,7 +80,7 @@ def trust(ctx: click.Context, yes: bool) -> None:
 
 
 @trust.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
     """List what was approved, or declined, for which project and when.
@@ -89,9 +90,6 @@ def list_(session: Session) -> None:
       qmd trust list
       qmd trust list --json
     """
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-    from qmd.cli.sizes import local_time
 
     rows = [
         {
@@ -108,7 +106,7 @@ def list_(session: Session) -> None:
         Column("project"),
         Column("kind"),
         Column("name", "For"),
-        Column("value", "What", _visible),
+        Column("value", "What", approval.visible),
         Column("approved"),
         Column("when", shown=local_time),
     )
@@ -127,100 +125,29 @@ def revoke(session: Session, folder: str | None) -> None:
       qmd trust revoke ~/code/app
     """
     project, approvals = session.index.trust.revoke(folder)
-    say(f"Revoked {counted(approvals, 'approval')} for {clean_name(project)}")
-
-
-def settle(session: Session, trust: Trust) -> bool:
-    """See to what this command would use of a project and may not: ask a person, once, or else say so.
-
-    Returns whether anything was approved.
-    """
-    left_out = trust.unapproved(session.uses)
-    if not left_out or session.quiet:
-        return False
-    new = [each for each, approved in trust.asked() if approved is None]
-    if _can_ask() and not set(left_out).isdisjoint(new):
-        _show(trust, new, sys.stderr)
-        if _ask(trust, new):
-            return True
-    # The report of a scan tells of pulls.
-    told = [each for each in left_out if each.kind != "pull"]
-    if told:
-        from qmd.engine.access.project_trust import skipped
-
-        session.note(skipped(told))
-    return False
+    say(f"Revoked {plural(approvals, 'approval')} for {clean_name(project)}")
 
 
 def _review(trust: Trust, *, yes: bool) -> None:
-    """Show what a project asks for, and have the rest of it approved."""
+    """Show the permissions that a project still waits for, and ask to approve them."""
     if trust.project is None:
         raise NotFoundError(
             "there is no project here: no .qmd/index.yml in this folder or above it",
             "your own configuration needs no approval; 'qmd init' makes a project",
         )
-    asked = trust.asked()
-    waiting = [each for each, approved in asked if not approved]
+    requests = trust.asked()
+    waiting = [permission for permission, approved in requests if not approved]
     if not waiting:
         say(f"{clean_name(trust.project)} asks for nothing that is not approved.")
-        for line in _described([each for each, _ in asked]):
+        for line in approval.described([permission for permission, _ in requests]):
             say(line)
         return
-    _show(trust, waiting, sys.stdout)
+    approval.show(trust, waiting, sys.stdout)
     if yes:
         trust.decide(waiting, approved=True)
-    elif not _can_ask():
-        fail("there is no terminal to ask on: read the above, then approve it with 'qmd trust --yes'")
-    elif not _ask(trust, waiting):
+    elif not approval.can_ask():
+        fail("cannot ask for approval without a terminal: read the above, then run 'qmd trust --yes'")
+    elif not approval.ask(trust, waiting):
         say("Nothing was approved.")
         return
-    say("Approved. 'qmd trust revoke' takes it back.")
-
-
-def _can_ask() -> bool:
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
-
-
-def _ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
-    """Ask whether to approve; keeps the answer, whichever it is."""
-    write("Approve this? [y/N] ", sys.stderr)
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    if not answer:  # the input has ended: that is no answer
-        write("\n", sys.stderr)
-        return False
-    approved = answer.strip().lower() in ("y", "yes")
-    trust.decide(permissions, approved=approved)
-    return approved
-
-
-def _show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:
-    title = f"{clean_name(trust.project or '')}/.qmd asks to"
-    lines = [styled(title, BOLD) if has_colours(stream) else title, *_described(permissions)]
-    write("\n".join(lines) + "\n", stream)
-
-
-def _described(permissions: Sequence[Permission]) -> list[str]:
-    """What is asked for, a line each and complete."""
-    lines = []
-    for each in permissions:
-        match each.kind:
-            case "update":
-                what = f"run at 'qmd update', in {_visible(each.where)}: {_visible(each.value)}"
-            case "path":
-                what = f"read the documents in {_visible(each.value)}"
-            case "model":
-                what = f"use the model {_visible(each.value)}"
-            case "store":
-                what = f"keep the index, with the documents' texts, at {_visible(each.value)}"
-            case "pull":
-                what = f"run 'git pull' at 'qmd update --pull', in {_visible(each.value)}"
-            case "context":
-                what = f"tell agents that connect: {_visible(each.value)}"
-        lines.append((f"{_visible(each.name)}:", what))
-    return [f"  {line}" for line in columns(lines)]
-
-
-def _visible(text: str) -> str:
-    """The text with everything in it that would not be seen, line breaks too, as escape sequences."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    say("Approved. To take it back, run 'qmd trust revoke'.")

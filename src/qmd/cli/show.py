@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
+from qmd.cli.options import chosen_format
+from qmd.cli.render.formats import render_listing
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
-from qmd.cli.sizes import counted
-from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write
+from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write, write_plain
 from qmd.errors import QueryError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
@@ -67,18 +69,22 @@ def _opener(template: str, disk: Disk) -> Callable[[Hit | Document, int], str]:
     return lambda item, line: editor_address(template, disk.absolute(item), line)
 
 
-def tell_missing(session: Session, view: View) -> None:
+def note_missing(session: Session, view: View) -> None:
     """Say that files which were to be shown by their path on disk have gone."""
     if view.disk is not None and (missing := view.disk.missing):
-        files = f"{counted(missing, 'file')} {'has' if missing == 1 else 'have'}"
+        files = f"{plural(missing, 'file')} {'has' if missing == 1 else 'have'}"
         session.note(f"{files} gone since the last 'qmd update': shown by address")
+
+
+def show_json(value: Any) -> None:
+    """Write a value to stdout as JSON."""
+    from qmd.cli.render.json import dumps
+
+    write_plain(dumps(value))
 
 
 def show_listing(listing: Listing) -> None:
     """Write rows of named columns to stdout in the format that was chosen."""
-    from qmd.cli.options import chosen_format
-    from qmd.cli.render.formats import render_listing
-
     view = View(terminal=is_terminal(sys.stdout), width=terminal_width(), colours=has_colours(sys.stdout))
     write(render_listing(chosen_format(), listing, view))
 

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2,000 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def human_size(size: int) -> str:
     """Bytes in a unit that keeps the number short."""
     if size < 1024:

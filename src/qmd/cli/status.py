@@ -10,8 +10,10 @@ import click
 from qmd.cli.command import Command
 from qmd.cli.options import json_option
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write_plain
+from qmd.cli.show import show_json
+from qmd.cli.sizes import human_size, local_time
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
@@ -30,9 +32,7 @@ def status(session: Session, as_json: bool) -> None:
     """
     found = session.index.status()
     if as_json:
-        from qmd.cli.render.json import dumps
-
-        write_plain(dumps(_as_json(found)))
+        show_json(_as_json(found))
         return
     told = session.index.notes
     notes = [("Note:", one_line(note)) for note in found.notes if note not in told]
@@ -64,7 +64,7 @@ def _summary(found: Status) -> list[tuple[str, str]]:
         vectors.insert(0, "none")
     rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
     if found.needs_embedding:
-        pending = counted(found.needs_embedding, "text")
+        pending = plural(found.needs_embedding, "text")
         others = any(each.current and not each.configured for each in found.vectors)
         lacking = "vectors by the model that is set" if others else "vectors"
         rows.append(("Pending:", f"{pending} without {lacking}: run 'qmd embed'"))
@@ -75,7 +75,7 @@ def _summary(found: Status) -> list[tuple[str, str]]:
 
 
 def _vectors(each: VectorsStatus) -> str:
-    made = f"{counted(each.chunks, 'chunk')} by {clean_name(each.model)}"
+    made = f"{plural(each.chunks, 'chunk')} by {clean_name(each.model)}"
     if each.current and each.configured:
         return made
     if each.current:

@@ -7,8 +7,8 @@ import click
 from qmd.cli.command import Command, Group, help_alone
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted
 from qmd.cli.terminal import say
+from qmd.text.wording import plural
 
 #: Stands for the store in use.
 _HERE = "."
@@ -51,6 +51,6 @@ def copy(session: Session, source: str, target: str) -> None:
             *places, on_progress=lambda what, done, total: bar.update(done, total, label=what)
         )
     say(
-        f"Copied {counted(report.documents, 'document')} and {counted(report.chunks, 'chunk')}; both hold "
-        f"{counted(report.total_documents, 'document')} and {counted(report.total_chunks, 'chunk')} now."
+        f"Copied {plural(report.documents, 'document')} and {plural(report.chunks, 'chunk')}; both hold "
+        f"{plural(report.total_documents, 'document')} and {plural(report.total_chunks, 'chunk')} now."
     )

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli.command import Command
-from qmd.cli.options import FORMATS, chosen_format, format_options, json_option
+from qmd.cli.options import all_formats, chosen_format, json_option
 from qmd.cli.progress import Bar
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled, write_plain
+from qmd.cli.show import show_json, show_listing
+from qmd.cli.sizes import human_size
+from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +29,7 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
 @click.command(cls=Command)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def doctor(session: Session) -> None:
     """Check the program, configuration, index, models and server, and say how to mend what is wrong.
@@ -81,9 +84,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
-        from qmd.cli.render.json import dumps
-
-        write_plain(dumps(asdict(report)))
+        show_json(asdict(report))
         return
     rows = [
         (f"{item.count:,}", item.what, human_size(item.bytes) if item.bytes else "") for item in report.items
@@ -105,7 +106,7 @@ def _line(finding: Finding) -> str:
 
 def _summary(findings: Sequence[Finding]) -> str:
     counts = [
-        counted(number, level)
+        plural(number, level)
         for level in ("problem", "warning")
         if (number := sum(finding.level == level for finding in findings))
     ]
@@ -114,9 +115,6 @@ def _summary(findings: Sequence[Finding]) -> str:
 
 def _list(findings: Sequence[Finding]) -> None:
     from dataclasses import asdict
-
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
     shown = tuple(Column(name) for name in ("level", "check", "message", "hint"))
     show_listing(Listing("findings", "finding", shown, [asdict(finding) for finding in findings]))

@@ -42,14 +42,14 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
     return "".join(rows)
 
 
-def files_of_hits(found: Sequence[Hit], view: View) -> str:
+def file_hits(found: Sequence[Hit], view: View) -> str:
     return "".join(
         f"{_docid(hit, view)}{hit.score:.2f},{cell(view.address(hit))}{_context(hit.context)}\n"
         for hit in found
     )
 
 
-def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
+def file_pages(items: Sequence[Page | Skipped], view: View) -> str:
     from qmd.engine.documents.library import Skipped
 
     rows = []
@@ -66,7 +66,7 @@ def listing(found: Listing, view: View) -> str:
     return _row(names) + "".join(_row([row[name] for name in names]) for row in found.rows)
 
 
-def names_of_listing(found: Listing, view: View) -> str:
+def file_listing(found: Listing, view: View) -> str:
     return "".join(
         ",".join(cell(one_line(for_program(row[name]), terminal=False)) for name in found.named_by) + "\n"
         for row in found.rows

@@ -82,7 +82,7 @@ def stages(found: Sequence[Stage]) -> str:
     return "\n".join(["Stages:", *(f"  {line}" for line in columns(rows, right=frozenset({2})))]) + "\n"
 
 
-def worth_telling(found: Sequence[Stage]) -> list[str]:
+def unexpected(found: Sequence[Stage]) -> list[str]:
     """What a user should know of stages that did not run, a line each."""
     return [
         f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"

@@ -7,7 +7,7 @@ listing = Listing(
     [{"role": "embed", "name": "e5", "bytes": 96_000_000}],
     nothing="No models.",
 )
-show_listing(listing)  # qmd.cli.show; the command has @format_options(*FORMATS)
+show_listing(listing)  # qmd.cli.show; the command has @all_formats
 """
 
 from __future__ import annotations

@@ -114,14 +114,9 @@ def cut_mark(page: Page) -> str:
     return f"\n\n[... truncated {page.more} more lines]" if page.more else ""
 
 
-def kilobytes(item: Skipped) -> int:
-    """A skipped document's size, at least 1."""
-    return max(1, round(item.bytes / 1024))
-
-
 def skipped_because(item: Skipped) -> str:
     """Why a document was left out, and how to have it all the same."""
     import shlex
 
     command = f"qmd get {shlex.quote(item.document.file)}"
-    return f"File too large ({kilobytes(item)}KB). Use '{command}' to retrieve."
+    return f"File too large ({item.kilobytes}KB). Use '{command}' to retrieve."
