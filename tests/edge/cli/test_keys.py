@@ -19,7 +19,7 @@ def test_a_key_is_printed_once_and_alone(user: User) -> None:
 
 
 def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
-    assert user.ok("keys", "list") == "No keys: the server of this index needs none.\n"
+    assert user.ok("keys", "list") == "No keys: the server of this index answers without one.\n"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("keys", "add", "all")
     user.ok("keys", "add", "agent", "-c", "notes", "--read-only")

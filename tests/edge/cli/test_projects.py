@@ -234,7 +234,7 @@ def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout
         f"  other:  read the documents in {checkout.other}\n"
         "  embed:  use the model some-model\n"
         "Approve this? [y/N] docs: made\ndocs: 2 new\nother: 1 new\n"
-        "note: 3 texts not found by meaning yet: run 'qmd embed'\n"
+        "note: 3 texts without vectors, not found by vsearch yet: run 'qmd embed'\n"
     )
     assert checkout.run("search", "outside").stderr == ""
     assert "Approve" not in checkout.on_terminal("y\n", "search", "outside")

@@ -105,12 +105,12 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     assert f"{len(FILES)} texts without vectors by the model that is set: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
     assert f"searches use {ALL} vectors by first@{server.url} until there are all of" in told
-    assert "not found by meaning" not in told
+    assert "without vectors, not found by vsearch" not in told
 
 
 def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:
     said = mover.ok("embed")
-    assert f"those by first@{server.url} are gone" in said
+    assert f"the vectors by first@{server.url} were deleted" in said
     (only,) = status(mover)["vectors"]
     assert (only["model"], only["current"], only["share"]) == (f"second@{server.url}", True, 1.0)
     server.requests.clear()
@@ -145,7 +145,7 @@ def test_embedding_one_collection_says_whose_vectors_go_on_answering(owner: User
     use(owner, server, "second")
     said = owner.ok("embed", "-c", "birds")
     lacking = f"{len(FILES)} texts of other collections have no new vectors yet"
-    assert f"Searches go on with first@{server.url}: {lacking}." in said
+    assert f"Searches still use vectors by first@{server.url}: {lacking}." in said
 
 
 def test_a_cleanup_in_between_takes_neither_set(mover: User, server: Server) -> None:

@@ -317,7 +317,7 @@ def test_an_interrupted_embedding_says_what_is_kept_and_leaves_a_good_index(user
             pass
         assert process.wait(60) == 130
     os.close(ours)
-    assert b"Interrupted. What was embedded is kept" in seen
+    assert b"Interrupted. Finished vectors are saved" in seen
     assert b"Traceback" not in seen
     assert json.loads(user.run("status", "--json").stdout)["needs_embedding"] > 0
     assert "notes/deploy.md" in user.run("search", "rollback").stdout
