@@ -31,7 +31,9 @@ def context(ctx: click.Context) -> None:
 
 
 @context.command()
-@click.argument("arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.places)
+@click.argument(
+    "arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.context_paths
+)
 @pass_session
 def add(session: Session, arguments: tuple[str, ...]) -> None:
     """Describe a path, or the current folder if PATH is not given. An existing text is replaced.
@@ -77,7 +79,7 @@ def list_(session: Session) -> None:
 
 
 @context.command("rm")
-@click.argument("path", shell_complete=candidates.described)
+@click.argument("path", shell_complete=candidates.described_paths)
 @pass_session
 def remove(session: Session, path: str) -> None:
     """Remove the context of a path.

@@ -82,14 +82,14 @@ def list_(session: Session) -> None:
         }
         for key in _keys(session).all()
     ]
-    columns = (
+    fields = (
         Column("name"),
         Column("collections", "Limited to", ", ".join),
         Column("read_only"),
         Column("created", shown=local_time),
     )
     show_listing(
-        Listing("keys", "key", columns, rows, "No keys: the server of this index answers without one.")
+        Listing("keys", "key", fields, rows, "No keys: the server of this index answers without one.")
     )
 
 

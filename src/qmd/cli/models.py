@@ -127,7 +127,7 @@ def _note_licence(session: Session, entry: BundledModel) -> None:
 def _show(session: Session) -> None:
 
     uses = session.index.models()
-    columns = (
+    fields = (
         Column("role"),
         Column("name", "Model", lambda name: name or "-"),
         Column("condition", "State", _CONDITIONS.__getitem__),
@@ -139,7 +139,7 @@ def _show(session: Session) -> None:
             for name in ("setting", "languages", "dimension", "window", "files", "reason", "hint")
         ),
     )
-    show_listing(Listing("models", "model", columns, [_row(use) for use in uses], names=("role", "name")))
+    show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
     if chosen_format() == "cli":
         for line in _remarks(uses):
             say(line)

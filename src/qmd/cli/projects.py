@@ -1,4 +1,4 @@
-"""`init` and `trust`: projects with an `index.yml` of their own, and what such a file may do."""
+"""`init` and `trust`: projects with their own `index.yml`, and what that file may do."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @pass_session
 def init(session: Session) -> None:
-    """Make the current folder a project, with an index of its own in .qmd/.
+    """Make the current folder a project with its own index in .qmd/.
 
-    Commands that run in it or below use that index. Nothing is indexed yet; .qmd/index.yml says what will be,
-    and may be checked in: the index itself stays out of git.
+    Commands use that index when they run in the project or a folder below. Nothing is indexed yet. Edit
+    .qmd/index.yml to choose the folders; you can commit it, because git ignores the index itself.
 
     \b
     Example:
@@ -38,15 +38,15 @@ def init(session: Session) -> None:
     from qmd.engine.indexing.collections import create_project
 
     if session.index_name is not None:
-        fail("a project's index has no name: leave --index out")
-    made = create_project(session.folder(), os.environ)
-    name, path = clean_name(made.name), clean_name(made.path)
-    say(f"Made .qmd/index.yml: collection '{name}' is {path} ({made.pattern})")
+        fail("a project's index has no name: run init without --index")
+    collection = create_project(session.folder(), os.environ)
+    name, path = clean_name(collection.name), clean_name(collection.path)
+    say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.pattern})")
     if session.quiet:
         return
     steps = [
         ("qmd update", "index it"),
-        ("qmd embed", "then vsearch and query find by meaning too"),
+        ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
     ]
     say("\nNext:")
@@ -60,10 +60,10 @@ def init(session: Session) -> None:
 def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
-    Such a file comes with a checkout. Until you approve them, its update commands and 'git pull' are not run,
-    its folders outside the project are not read, its models and its store are not used, and agents that
-    connect are not told its contexts; all else works. If one of these changes, it has to be approved again.
-    QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
+    The file may come from someone else, with a git checkout. Until you approve it, its update commands and
+    'git pull' are not run, its folders outside the project are not read, its models and its store are not
+    used, and agents do not see its contexts. Everything else works. A setting that changes needs approval
+    again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     \b
     Examples:
@@ -76,14 +76,14 @@ def trust(ctx: click.Context, yes: bool) -> None:
     if ctx.invoked_subcommand is None:
         _review(session.index.trust, yes=yes)
     elif yes:
-        fail("--yes stands for 'qmd trust' alone")
+        fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
 
 
 @trust.command("list")
 @all_formats
 @pass_session
 def list_(session: Session) -> None:
-    """List what was approved, or declined, for which project and when.
+    """List what you approved or declined, for which project and when.
 
     \b
     Examples:
@@ -93,16 +93,16 @@ def list_(session: Session) -> None:
 
     rows = [
         {
-            "project": each.project,
-            "kind": each.permission.kind,
-            "name": each.permission.name,
-            "value": each.permission.value,
-            "approved": each.approved,
-            "when": each.when,
+            "project": decision.project,
+            "kind": decision.permission.kind,
+            "name": decision.permission.name,
+            "value": decision.permission.value,
+            "approved": decision.approved,
+            "when": decision.when,
         }
-        for each in session.index.trust.decisions()
+        for decision in session.index.trust.decisions()
     ]
-    table = (
+    fields = (
         Column("project"),
         Column("kind"),
         Column("name", "For"),
@@ -110,14 +110,14 @@ def list_(session: Session) -> None:
         Column("approved"),
         Column("when", shown=local_time),
     )
-    show_listing(Listing("approvals", "approval", table, rows, "Nothing was approved yet."))
+    show_listing(Listing("approvals", "approval", fields, rows, "Nothing was approved yet."))
 
 
 @trust.command()
 @click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
 @pass_session
 def revoke(session: Session, folder: str | None) -> None:
-    """Take back what was approved for a project: this one, or the one in FOLDER.
+    """Revoke the approvals of a project: this one, or the one in FOLDER.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`doctor` and `cleanup`: keeping an index whole and small."""
+"""`doctor` and `cleanup`: find problems, delete unused data."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 @all_formats
 @pass_session
 def doctor(session: Session) -> None:
-    """Check the program, configuration, index, models and server, and say how to mend what is wrong.
+    """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
-    Nothing is changed. The exit code is 1 where there is a problem; a warning alone is none.
+    Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings.
 
     \b
     Examples:
@@ -65,14 +65,14 @@ def doctor(session: Session) -> None:
 
 
 @click.command(cls=Command)
-@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
 @json_option
 @pass_session
 def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
-    """Throw away what nothing uses any more, and make the index file small.
+    """Delete unused data and shrink the index file.
 
-    That is: old answers of models, texts and vectors without documents, vectors by models that are not used,
-    models prepared by other versions, unused space. Your files are not touched.
+    This deletes cached model results, texts and vectors without documents, vectors by unused models, models
+    prepared by other versions, and free space. Your files are not changed.
 
     \b
     Examples:
@@ -110,19 +110,19 @@ def _summary(findings: Sequence[Finding]) -> str:
         for level in ("problem", "warning")
         if (number := sum(finding.level == level for finding in findings))
     ]
-    return f"{' and '.join(counts)}." if counts else "All is well."
+    return f"{' and '.join(counts)}." if counts else "No problems found."
 
 
 def _list(findings: Sequence[Finding]) -> None:
     from dataclasses import asdict
 
-    shown = tuple(Column(name) for name in ("level", "check", "message", "hint"))
-    show_listing(Listing("findings", "finding", shown, [asdict(finding) for finding in findings]))
+    fields = tuple(Column(name) for name in ("level", "check", "message", "hint"))
+    show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
 
 
 def _outcome(report: CleanupReport) -> str:
     if not report.items:
         return "Nothing to clean."
     if report.dry_run:
-        return f"Nothing was changed. 'qmd cleanup' frees about {human_size(report.freed)}."
+        return f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
     return f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."

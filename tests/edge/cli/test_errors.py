@@ -80,7 +80,7 @@ def test_a_word_with_a_minus_is_explained(reader: User, line: str, instead: str)
     result = reader.invoke(*line.split())
     assert result.exit_code in (1, 2)
     _, hint = result.stderr.splitlines()
-    wanted = f"Hint: text that begins with '-', such as a word to leave out, goes after '--': qmd {instead}"
+    wanted = f"Hint: text that begins with '-', such as an excluded word, goes after '--': qmd {instead}"
     assert hint.partition(";")[0] == wanted
 
 
@@ -140,7 +140,7 @@ def test_a_collection_that_was_misspelt_is_suggested(reader: User) -> None:
 
 
 def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> None:
-    assert "quote a docid" in user.invoke("get").stderr
+    assert "put a docid in quotes" in user.invoke("get").stderr
 
 
 def test_debug_shows_where_an_error_comes_from(user: User) -> None:

@@ -97,15 +97,15 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     assert (new["current"], new["configured"], new["share"]) == (False, True, round(len(MORE) / ALL, 4))
     text = mover.ok("status")
     assert (
-        f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has made all by the model that is set"
+        f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has made all vectors by the configured model"
         in text
     )
     assert f"{len(MORE)} chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
     assert status(mover)["has_vector_index"] is True
-    assert f"{len(FILES)} texts without vectors by the model that is set: run 'qmd embed'" in text
+    assert f"{len(FILES)} texts without vectors by the configured model: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
     assert f"searches use {ALL} vectors by first@{server.url} until there are all of" in told
-    assert "without vectors, not found by vsearch" not in told
+    assert "not found by meaning" not in told
 
 
 def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:
