@@ -96,10 +96,8 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     )
     assert (new["current"], new["configured"], new["share"]) == (False, True, round(len(MORE) / ALL, 4))
     text = mover.ok("status")
-    assert (
-        f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has made all vectors by the configured model"
-        in text
-    )
+    until = "used until 'qmd embed' has made all vectors by the configured model"
+    assert f"{ALL} chunks by first@{server.url}, {until}" in text
     assert f"{len(MORE)} chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
     assert status(mover)["has_vector_index"] is True
     assert f"{len(FILES)} texts without vectors by the configured model: run 'qmd embed'" in text
