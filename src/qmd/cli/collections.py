@@ -181,7 +181,7 @@ def remove(session: Session, name: str) -> None:
 @click.argument("new")
 @pass_session
 def rename(session: Session, old: str, new: str) -> None:
-    """Rename a collection.
+    """Give a collection a new name.
 
     \b
     Example:

@@ -14,7 +14,7 @@ def test_a_key_is_printed_once_and_alone(user: User) -> None:
     made = user.run("keys", "add", "laptop", "--collection", "notes", "--read-only")
     assert made.returncode == 0
     assert re.fullmatch(r"qmd_[A-Za-z0-9_-]{43}\n", made.stdout)
-    assert "the only time" in made.stderr
+    assert "only this once" in made.stderr
     assert made.stdout.strip() not in user.ok("keys", "list") + user.ok("keys", "list", "--json")
 
 

@@ -147,7 +147,7 @@ def test_pull_uses_the_redirect_s_checksum_and_does_not_forward_the_token(
 
 def test_pull_reports_a_missing_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = None
-    assert "the server named no checksum" in puller.ok("pull", NAME)
+    assert "the server gave no checksum" in puller.ok("pull", NAME)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) ->
     assert heading.split() == ["Role", "Model", "State", "Size", "Licence", "Source"]
     assert embed.split()[:3] == ["embed", "multilingual-e5-small", "ready"]
     assert rerank.split()[:3] == ["rerank", "late-interaction", "ready"]
-    assert expand.split() == ["expand", "no", "model", "set"]
+    assert expand.split() == ["expand", "no", "model", "configured"]
     assert rest == ["", "rerank uses the same files as embed: they are stored once."]
 
 
