@@ -13,8 +13,9 @@ from textwrap import dedent, fill
 
 import click
 
-from qmd.cli.app import COMMANDS, app
+from qmd.cli.app import app
 from qmd.cli.command import GLOBAL_OPTIONS, Group
+from qmd.cli.commands import COMMANDS
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 WIDTH = 110

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.cli.render.formats import render_hits, render_listing, render_pages
+from qmd.cli.render.passage import line_spans
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
-from qmd.cli.render.wrap import line_spans
 from qmd.cli.terminal import width_of
 from qmd.engine.documents.library import Page, Skipped
 from qmd.types import Document, Hit, Snippet

@@ -1,4 +1,4 @@
-"""`archive`: an archive of authors' posts, listed, read, searched and served."""
+"""`archive`: list, read, search and serve an archive of authors' posts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli.command import Command, Group, fail, help_alone
-from qmd.cli.options import json_option, words
-from qmd.cli.serving import host_option, http_option, over_http, over_stdio, port_option, refuse_without_http
+from qmd.cli.options import json_option
+from qmd.cli.search_options import query_argument, query_text
+from qmd.cli.serving import (
+    MCP_PORT,
+    host_option,
+    http_option,
+    insecure_option,
+    over_http,
+    over_stdio,
+    port_option,
+    refuse,
+)
 from qmd.cli.session import Session, pass_session
+from qmd.cli.show import show_json
 from qmd.cli.terminal import write_plain
 
 if TYPE_CHECKING:
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
 data_option = click.option(
     "--data",
     metavar="DIR",
-    help="The archive's folder.  [default: QMD_ARCHIVE_DIR, or as index.yml says]",
+    help="The folder of the archive.  [default: QMD_ARCHIVE_DIR, or the one in index.yml]",
 )
 
 
@@ -32,9 +43,9 @@ data_option = click.option(
 def archive(ctx: click.Context) -> None:
     """List, read and search a downloaded archive of authors' posts.
 
-    Its folder is as AfdianToMarkdown writes it: for each author a folder, with the author's own posts in
-    "motions" and albums beside it. It needs no index. --data DIR names it, else QMD_ARCHIVE_DIR, else the key
-    "archive" of index.yml.
+    An archive is a folder made by AfdianToMarkdown. It has a folder for each author, with the author's posts
+    in "motions" and albums next to it. It needs no index. Name it by --data DIR, QMD_ARCHIVE_DIR, or the key
+    "archive" in index.yml.
 
     \b
     Examples:
@@ -59,11 +70,11 @@ def authors(session: Session, data: str | None, as_json: bool) -> None:
     """
     from qmd.engine.archive import rendering
 
-    found = _opened(session, data).authors()
+    names = _open(session, data).authors()
     if as_json:
-        _show_json([{"author": name} for name in found])
+        show_json([{"author": name} for name in names])
     else:
-        _show(rendering.authors(found))
+        _show(rendering.authors(names))
 
 
 @archive.command("posts", cls=Command)
@@ -79,13 +90,13 @@ def posts(session: Session, author: str, data: str | None, as_json: bool) -> Non
       qmd archive posts q9adg
       qmd archive posts q9adg --json
     """
-    _show_posts(_opened(session, data).posts(author), as_json)
+    _show_posts(_open(session, data).posts(author), as_json)
 
 
 @archive.command("read", cls=Command)
 @click.argument("path", required=False, metavar="[PATH]")
-@click.option("--author", metavar="A", help="Read a post of this author, found by --title.")
-@click.option("--title", metavar="T", help="Words that stand in the title; several matches are listed.")
+@click.option("--author", metavar="A", help="Read a post by this author; needs --title.")
+@click.option("--title", metavar="T", help="Words of the post's title; several matches are listed.")
 @data_option
 @json_option
 @pass_session
@@ -97,7 +108,7 @@ def read(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Print a post: by its path in the archive, or by its author and words of its title.
+    """Print a post, named by its path in the archive, or by its author and words of its title.
 
     \b
     Examples:
@@ -107,27 +118,27 @@ def read(
     from qmd.engine.archive import rendering
     from qmd.engine.archive.archive import PostText
 
-    found = _opened(session, data).read_or_find(path, author, title)
-    if not isinstance(found, PostText):
-        _show_posts(found, as_json)
+    result = _open(session, data).read_or_find(path, author, title)
+    if not isinstance(result, PostText):
+        _show_posts(result, as_json)
     elif as_json:
-        _show_json(asdict(found))
+        show_json(asdict(result))
     else:
-        _show(rendering.post(found))
+        _show(rendering.post(result))
 
 
 @archive.command("search", cls=Command)
-@click.argument("query", nargs=-1, required=True, metavar="QUERY...")
-@click.option("--author", metavar="A", help="Search the posts of this author only.")
+@query_argument
+@click.option("--author", metavar="A", help="Search only the posts by this author.")
 @data_option
 @json_option
 @pass_session
 def search(
-    session: Session, query: tuple[str, ...], author: str | None, data: str | None, as_json: bool
+    session: Session, text: tuple[str, ...], author: str | None, data: str | None, as_json: bool
 ) -> None:
-    """Find the lines that contain a text as it stands, in upper or lower case.
+    """Find the lines that contain a text, in upper or lower case.
 
-    The first 20 are shown, each with three lines before and after. '-' reads the text from stdin.
+    The first 20 matches are shown, each with three lines before and after. '-' reads the text from stdin.
 
     \b
     Examples:
@@ -136,27 +147,26 @@ def search(
     """
     from qmd.engine.archive import rendering
 
-    found = _opened(session, data).search(words(query), author)
+    result = _open(session, data).search(query_text(text), author)
     if as_json:
-        _show_json(
-            {"query": found.query, "total": found.total, "matches": [_match(each) for each in found.shown]}
-        )
+        matches = [_match_as_json(match) for match in result.shown]
+        show_json({"query": result.query, "total": result.total, "matches": matches})
     else:
-        _show(rendering.matches(found))
+        _show(rendering.matches(result))
 
 
 @archive.command("mcp", cls=Command)
 @http_option
 @host_option
-@port_option
-@click.option("--insecure", is_flag=True, help="Let other machines read the whole archive.")
+@port_option(MCP_PORT)
+@insecure_option
 @data_option
 @pass_session
 def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> None:
-    """Serve the archive to AI agents by the Model Context Protocol.
+    """Serve the archive to AI agents over the Model Context Protocol (MCP).
 
-    The tools are list_authors, list_posts, read_post and search. Without --http it speaks on stdin and
-    stdout.
+    The tools are list_authors, list_posts, read_post and search. Without --http the server speaks on stdin
+    and stdout.
 
     \b
     Examples:
@@ -164,12 +174,12 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
       qmd archive mcp --data ~/afdian --http   at http://127.0.0.1:8181/mcp
     """
     if not http:
-        refuse_without_http(options)
-    opened = _opened(session, data)
+        refuse(options, "--http")
+    context = _server(_open(session, data))
     if http:
-        over_http(session, options, _server(opened))
+        over_http(session, options, context)
     else:
-        over_stdio(session, "qmd archive mcp", _server(opened))
+        over_stdio(session, "qmd archive mcp", context)
 
 
 @contextmanager
@@ -179,47 +189,41 @@ def _server(archive: Archive) -> Iterator[Server[Any]]:
     yield build(archive)
 
 
-def _opened(session: Session, data: str | None) -> Archive:
+def _open(session: Session, data: str | None) -> Archive:
     from qmd.engine.archive.opening import open_archive
 
     if data == "":
         fail("--data is empty")
     session.folder()
-    told: set[str] = set()
+    noted: set[str] = set()
 
-    def tell(path: str, reason: str) -> None:
-        # A server meets the same file at every search.
-        if path not in told:
-            told.add(path)
+    def on_problem(path: str, reason: str) -> None:
+        # A server reads the same file in every search.
+        if path not in noted:
+            noted.add(path)
             session.note(f"left out: {path}: {reason}")
 
-    return open_archive(data, name=session.index_name, on_problem=tell)
+    return open_archive(data, name=session.index_name, on_problem=on_problem)
 
 
 def _show(text: str) -> None:
-    """Write to stdout, ended by a line feed."""
+    """Write to stdout, with a line feed at the end."""
     write_plain(text if text.endswith("\n") else text + "\n")
 
 
-def _show_json(value: Any) -> None:
-    from qmd.cli.render.json import dumps
-
-    write_plain(dumps(value))
-
-
-def _show_posts(found: AuthorPosts, as_json: bool) -> None:
+def _show_posts(posts: AuthorPosts, as_json: bool) -> None:
     from qmd.engine.archive import rendering
 
     if as_json:
-        _show_json([asdict(post) for post in found.posts])
+        show_json([asdict(post) for post in posts.posts])
     else:
-        _show(rendering.posts(found))
+        _show(rendering.posts(posts))
 
 
-def _match(found: Match) -> dict[str, Any]:
-    window = found.window
+def _match_as_json(match: Match) -> dict[str, Any]:
+    window = match.window
     return {
-        "path": found.path,
+        "path": match.path,
         "line": window.line,
         "first_line": window.first_line,
         "lines": list(window.lines),

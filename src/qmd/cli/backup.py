@@ -1,4 +1,4 @@
-"""`backup` and `restore`: an index and its configuration in one file, and back from there."""
+"""`backup` and `restore`: the index and its configuration in one file."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ import click
 from qmd.cli.command import Command
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size, local_time
+from qmd.cli.sizes import human_size, local_time
 from qmd.cli.terminal import one_line, say
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from qmd.engine.upkeep.backup import Backup
 
-#: Copying that takes no longer is not worth a bar, in seconds.
-_PATIENCE = 1.0
+#: Seconds before a progress bar is shown.
+_BAR_DELAY = 1.0
 
 
 @click.command(cls=Command)
 @click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
-@click.option("-f", "--force", is_flag=True, help="Replace the file where there is one.")
+@click.option("-f", "--force", is_flag=True, help="Replace an existing file.")
 @pass_session
 def backup(session: Session, file: str | None, force: bool) -> None:
-    """Copy the index and its index.yml to one file, while others go on using them.
+    """Copy the index and its index.yml to one file. The index can be used meanwhile.
 
-    Without FILE, or where that is a folder, the file is called qmd-NAME-DATE-TIME.sqlite. It is checked
-    before it gets its name. The text of your notes is in it, so only you may read it.
+    If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
+    gets its name. Only you can read it, because it contains the text of your documents.
 
     \b
     Examples:
@@ -40,20 +41,20 @@ def backup(session: Session, file: str | None, force: bool) -> None:
     """
     session.folder()
     with Bar("Copying", quiet=session.quiet) as bar:
-        made = session.index.backup(file, force=force, on_pages=_shown(bar))
-    say(f"{one_line(made.path)}: {_held(made)}, {human_size(made.size)}.")
+        made = session.index.backup(file, force=force, on_pages=_drawing(bar))
+    say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
 
 
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--config", is_flag=True, help="Restore index.yml too where there is one.")
-@click.option("-f", "--force", is_flag=True, help="Replace a file that cannot be told for an index.")
+@click.option("--config", is_flag=True, help="Also replace an existing index.yml.")
+@click.option("-f", "--force", is_flag=True, help="Replace a file that is not recognised as an index.")
 @pass_session
 def restore(session: Session, file: str, config: bool, force: bool) -> None:
-    """Make the index what a backup holds.
+    """Replace the index with a backup.
 
-    The file is checked before anything changes. The index as it was is kept beside the restored one, and can
-    be restored itself. index.yml is restored where it is missing, or with --config.
+    The backup is checked first. The old index stays next to the restored one, and can be restored too.
+    index.yml is restored if it is missing, or with --config.
 
     \b
     Examples:
@@ -66,30 +67,30 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
     session.folder()
     with Bar("Restoring", quiet=session.quiet) as bar:
         done = restore(
-            session.index_name, file, store=session.store, config=config, force=force, on_pages=_shown(bar)
+            session.index_name, file, store=session.store, config=config, force=force, on_pages=_drawing(bar)
         )
     since = f", as of {local_time(done.backup.made)}" if done.backup.made else ""
-    say(f"Restored {one_line(done.index)}: {_held(done.backup)}{since}.")
+    say(f"Restored {one_line(done.index)}: {_contents(done.backup)}{since}.")
     if done.config:
         say(f"Restored {one_line(done.config)}.")
     for path in done.kept:
-        session.note(f"what was there is kept as {path}")
+        session.note(f"the old file is now {path}")
     for note in done.notes:
         session.note(note)
-    session.note("'qmd update' finds what has changed in your files since")
+    session.note("run 'qmd update' to find files that have changed since")
 
 
-def _shown(bar: Bar) -> Callable[[int, int], None]:
-    """Draws how far the copying is, once it takes long."""
-    began = time.monotonic()
+def _drawing(bar: Bar) -> Callable[[int, int], None]:
+    """Return a callback that draws the progress of copying if it takes long."""
+    start = time.monotonic()
 
     def on_pages(done: int, total: int) -> None:
-        if time.monotonic() - began >= _PATIENCE:
+        if time.monotonic() - start >= _BAR_DELAY:
             bar.update(done, total, "pages")
 
     return on_pages
 
 
-def _held(made: Backup) -> str:
-    parts = [counted(made.documents, "document"), f"{made.vectors:,} vectors"]
+def _contents(made: Backup) -> str:
+    parts = [plural(made.documents, "document"), f"{made.vectors:,} vectors"]
     return ", ".join([*parts, "index.yml"] if made.config else parts)

@@ -1,4 +1,4 @@
-"""What a shell offers when TAB is pressed: names of collections, paths of documents, folders on disk."""
+"""Completions for the shell: names of collections, paths of documents, folders on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def collections(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Collections whose name begins so."""
+    """Return the collections whose name starts with `incomplete`."""
     try:
         return [name for name in _index(ctx).config.collections if name.startswith(incomplete)]
     except (QmdError, OSError):
@@ -27,42 +27,42 @@ def collections(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def authors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Authors whose name begins so, in upper or lower case."""
+    """Return the authors whose name starts with `incomplete`, in upper or lower case."""
     from click.shell_completion import CompletionItem
 
     try:
         names = [author.name for author in _index(ctx).authors()]
     except (QmdError, OSError):
         return []
-    begins = incomplete.casefold()
-    return [CompletionItem(name, kind="name") for name in names if name.casefold().startswith(begins)]
+    prefix = incomplete.casefold()
+    return [CompletionItem(name, kind="name") for name in names if name.casefold().startswith(prefix)]
 
 
-def places(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """What a context can be about: `/`, and collections and folders as `qmd://` addresses."""
+def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return what a context can describe: `/`, and collections and folders as `qmd://` addresses."""
     from click.shell_completion import CompletionItem
 
     if ctx.params.get(param.name or ""):
-        return []  # the text comes next
-    found = [item for item in paths(ctx, param, incomplete or "qmd://") if item.value.endswith("/")]
-    return [*found, *([CompletionItem("/", kind="name")] if not incomplete else [])]
+        return []  # the next argument is the text
+    items = [item for item in paths(ctx, param, incomplete or "qmd://") if item.value.endswith("/")]
+    return [*items, *([CompletionItem("/", kind="name")] if not incomplete else [])]
 
 
-def described(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Places that have a context."""
+def described_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the paths that have a context."""
     from click.shell_completion import CompletionItem
 
     try:
-        found = [place for place, _ in _index(ctx).contexts()]
+        paths = [path for path, _ in _index(ctx).contexts()]
     except (QmdError, OSError):
         return []
-    return [CompletionItem(place, kind="name") for place in found if place.startswith(incomplete)]
+    return [CompletionItem(path, kind="name") for path in paths if path.startswith(incomplete)]
 
 
 def paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Documents by their path, a folder at a time: `notes/`, `notes/work/`, `notes/work/plan.md`.
+    """Return documents by path, one folder at a time: `notes/`, `notes/work/`, `notes/work/plan.md`.
 
-    What begins with `qmd://` is completed to addresses.
+    If `incomplete` starts with `qmd://`, the paths do too.
     """
     from click.shell_completion import CompletionItem
 
@@ -70,24 +70,24 @@ def paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     incomplete = incomplete.removeprefix(scheme)
     try:
         index = _index(ctx)
-        folder, inside, _ = incomplete.rpartition("/")
+        folder, slash, _ = incomplete.rpartition("/")
         files: Iterable[str] = (
             (document.file for document in index.documents(folder))
-            if inside
+            if slash
             else (f"{name}/" for name in index.config.collections)
         )
-        found = {
+        completed = {
             incomplete + "".join(file[len(incomplete) :].partition("/")[:2]): None
             for file in files
             if file.startswith(incomplete)
         }
     except (QmdError, OSError):
         return []
-    return [CompletionItem(scheme + path, kind="path") for path in found]
+    return [CompletionItem(scheme + path, kind="path") for path in completed]
 
 
 def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Folders on disk; the shell looks them up."""
+    """Ask the shell to complete folders on disk."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="dir")]

@@ -1,4 +1,4 @@
-"""`collection ...`: the folders that are indexed."""
+"""`collection`: add, list, show and change collections."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail, help_alone
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write, write_plain
+from qmd.cli.show import show_json, show_listing
+from qmd.cli.sizes import local_time
+from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
+from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
 
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
-#: What is listed of a collection.
+#: The columns of a listing.
 _COLUMNS = (
     "name",
     "path",
@@ -52,7 +54,7 @@ def collection(ctx: click.Context) -> None:
 
 @collection.command()
 @click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders)
-@click.option("--name", metavar="N", help="Call it N.  [default: the folder's name]")
+@click.option("--name", metavar="N", help="Name the collection N.  [default: the folder's name]")
 @click.option(
     "--mask",
     "--pattern",
@@ -60,10 +62,12 @@ def collection(ctx: click.Context) -> None:
     "pattern",
     default=DEFAULT_PATTERN,
     metavar="GLOB",
-    help=f"Index the files that match; commas and braces mean or.  [default: {DEFAULT_PATTERN}]",
+    help=f"Index the files that match; use commas or braces for alternatives.  [default: {DEFAULT_PATTERN}]",
 )
-@click.option("--ignore", multiple=True, metavar="GLOB", help="Leave these files out (may be repeated).")
-@click.option("--encoding", metavar="E", help="The charset of files that are not UTF-8, such as gb18030.")
+@click.option(
+    "--ignore", multiple=True, metavar="GLOB", help="Do not index the files that match (may be repeated)."
+)
+@click.option("--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030.")
 @pass_session
 def add(
     session: Session,
@@ -73,7 +77,7 @@ def add(
     ignore: tuple[str, ...],
     encoding: str | None,
 ) -> None:
-    """Make a folder a collection, and index it.
+    """Add a folder as a collection, and index it.
 
     \b
     Examples:
@@ -108,74 +112,68 @@ def add(
 
 
 @collection.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
-    """List the collections, their folders, and how many files each has.
+    """List the collections with their folders and numbers of files.
 
     \b
     Examples:
       qmd collection list
       qmd collection list --format csv
     """
-    states = session.index.status().collections
+    statuses = session.index.status().collections
     config = session.index.config.collections
     if chosen_format() != "cli":
-        from qmd.cli.show import show_listing
-
-        show_listing(_listing([_row(config[each.name], each) for each in states]))
+        show_listing(_listing([_row(config[status.name], status) for status in statuses]))
         return
-    if not states:
+    if not statuses:
         say(session.addressed("No collections yet. Add one with: qmd collection add PATH"))
         return
-    say(f"Collections ({len(states)}):")
-    for each in states:
+    say(f"Collections ({len(statuses)}):")
+    for status in statuses:
         say()
-        for line in _described(config[each.name], each):
+        for line in _lines(config[status.name], status):
             say(line)
 
 
 @collection.command()
 @click.argument("name", shell_complete=candidates.collections)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show one collection, its contexts included.
+    """Show one collection with its contexts.
 
     \b
     Example:
       qmd collection show notes
     """
     found = session.index.collection(name)
-    state = next(each for each in session.index.status().collections if each.name == found.name)
+    status = next(each for each in session.index.status().collections if each.name == found.name)
     match chosen_format():
         case "cli":
-            for line in _described(found, state):
+            for line in _lines(found, status):
                 say(line)
             for prefix, text in found.context.items():
-                say(f"  Context of {clean_name(prefix) or 'all of it'}: {one_line(text)}")
+                say(f"  Context of {clean_name(prefix) or 'the whole collection'}: {one_line(text)}")
         case "json":
-            from qmd.cli.render.json import dumps
-
-            write_plain(dumps(_row(found, state)))
+            show_json(_row(found, status))
         case _:
-            from qmd.cli.show import show_listing
-
-            show_listing(_listing([_row(found, state)]))
+            show_listing(_listing([_row(found, status)]))
 
 
 @collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 @pass_session
 def remove(session: Session, name: str) -> None:
-    """Forget a collection; its files stay.
+    """Remove a collection from the index; its files stay on disk.
 
     \b
     Example:
       qmd collection remove notes
     """
     removed = session.index.remove_collection(name)
-    say(f"Removed collection '{clean_name(name)}' ({counted(removed, 'document')}); its files stay.")
+    say(f"Removed collection '{clean_name(name)}' ({plural(removed, 'document')}); its files stay on disk.")
 
 
 @collection.command()
@@ -183,7 +181,7 @@ def remove(session: Session, name: str) -> None:
 @click.argument("new")
 @pass_session
 def rename(session: Session, old: str, new: str) -> None:
-    """Give a collection another name.
+    """Give a collection a new name.
 
     \b
     Example:
@@ -199,7 +197,7 @@ def rename(session: Session, old: str, new: str) -> None:
 @click.argument("name", shell_complete=candidates.collections)
 @pass_session
 def include(session: Session, name: str) -> None:
-    """Search a collection whenever no other is named, as by default.
+    """Include a collection in searches that name no collection.
 
     \b
     Example:
@@ -213,7 +211,7 @@ def include(session: Session, name: str) -> None:
 @click.argument("name", shell_complete=candidates.collections)
 @pass_session
 def exclude(session: Session, name: str) -> None:
-    """Search a collection only when it is named with -c.
+    """Exclude a collection from searches that do not name it with -c.
 
     \b
     Example:
@@ -224,7 +222,7 @@ def exclude(session: Session, name: str) -> None:
 
 
 class _Verbatim(Command):
-    """A command whose arguments may hold options of other programs."""
+    """A command whose arguments may contain options of another program."""
 
     allow_interspersed_args = False
 
@@ -234,9 +232,9 @@ class _Verbatim(Command):
 @click.argument("words", nargs=-1, metavar="[CMD...]")
 @pass_session
 def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
-    """Set the command that 'qmd update' runs first in the folder; without CMD, there is none any more.
+    """Set the command that 'qmd update' runs in the folder before it scans; without CMD, remove it.
 
-    In quotes it is a line for the shell; several words are one command, as they stand.
+    A single quoted argument is a shell command line. Several words are one command and its arguments.
 
     \b
     Examples:
@@ -247,73 +245,72 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
     from shlex import join
 
     if words and words[0].startswith("-"):
-        fail(f"options stand before the collection's name, and a command does not begin with '{words[0]}'")
+        fail(f"options come before the collection's name, and a command cannot begin with '{words[0]}'")
     command = words[0] if len(words) == 1 else join(words)
     session.index.set_update_command(name, command)
     if command.strip():
-        done = f"'qmd update' first runs this in the folder of '{clean_name(name)}'"
-        say(f"{session.addressed(done)}: {one_line(command)}")
+        prefix = f"'qmd update' first runs this in the folder of '{clean_name(name)}'"
+        say(f"{session.addressed(prefix)}: {one_line(command)}")
     else:
         say(session.addressed(f"'qmd update' runs no command for '{clean_name(name)}'."))
 
 
 def _next_steps(session: Session, name: str) -> None:
-    """What to do now, as commands that can be copied."""
+    """Suggest what to do next, as commands to copy."""
     if session.quiet:
         return
     steps = [
-        ('qmd search "..." -c ' + _quoted(name), "find documents by their words"),
-        ("qmd embed", "then vsearch and query find by meaning too"),
-        (f'qmd context add {_quoted("qmd://" + name)} "..."', "say what these documents are about"),
+        ('qmd search "..." -c ' + _quoted(name), "search by keyword"),
+        ("qmd embed", "make vectors, so that vsearch and query work"),
+        (f'qmd context add {_quoted("qmd://" + name)} "..."', "describe these documents"),
     ]
     say("\nNext:")
-    for line in columns([(session.addressed(command), what) for command, what in steps]):
+    for line in columns([(session.addressed(command), text) for command, text in steps]):
         say(f"  {line}")
 
 
-def _described(found: Collection, state: CollectionStatus) -> list[str]:
-    name = clean_name(found.name)
+def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
+    name = clean_name(collection.name)
     title = styled(name, BOLD) if has_colours(sys.stdout) else name
-    rows = [("Path:", clean_name(found.path)), ("Pattern:", clean_name(found.pattern))]
-    if found.ignore:
-        rows.append(("Ignore:", clean_name(", ".join(found.ignore))))
-    if found.encoding:
-        rows.append(("Encoding:", found.encoding))
-    if found.update:
-        rows.append(("Update:", one_line(found.update)))
-    rows.append(("Files:", f"{state.documents:,}"))
-    rows.append(("Updated:", local_time(state.last_updated) if state.last_updated else "never"))
-    if state.contexts:
-        rows.append(("Contexts:", str(state.contexts)))
-    note = "" if found.include_by_default else "  [searched only when named]"
+    rows = [("Path:", clean_name(collection.path)), ("Pattern:", clean_name(collection.pattern))]
+    if collection.ignore:
+        rows.append(("Ignore:", clean_name(", ".join(collection.ignore))))
+    if collection.encoding:
+        rows.append(("Encoding:", collection.encoding))
+    if collection.update:
+        rows.append(("Update:", one_line(collection.update)))
+    rows.append(("Files:", f"{status.documents:,}"))
+    rows.append(("Updated:", local_time(status.last_updated) if status.last_updated else "never"))
+    if status.contexts:
+        rows.append(("Contexts:", str(status.contexts)))
+    note = "" if collection.include_by_default else "  [searched only when named]"
     return [f"{title}  qmd://{name}/{note}", *(f"  {line}" for line in columns(rows))]
 
 
 def _listing(rows: list[dict[str, Any]]) -> Listing:
-    from qmd.cli.render.rows import Column, Listing
 
     table = [Column(name, right=name in ("documents", "bytes")) for name in _COLUMNS]
     return Listing("collections", "collection", table, rows)
 
 
-def _row(found: Collection, state: CollectionStatus) -> dict[str, Any]:
+def _row(collection: Collection, status: CollectionStatus) -> dict[str, Any]:
     return {
-        "name": found.name,
-        "path": found.path,
-        "pattern": found.pattern,
-        "ignore": list(found.ignore),
-        "encoding": found.encoding,
-        "update": found.update,
-        "include_by_default": found.include_by_default,
-        "documents": state.documents,
-        "bytes": state.bytes,
-        "last_updated": state.last_updated,
-        "context": dict(found.context),
+        "name": collection.name,
+        "path": collection.path,
+        "pattern": collection.pattern,
+        "ignore": list(collection.ignore),
+        "encoding": collection.encoding,
+        "update": collection.update,
+        "include_by_default": collection.include_by_default,
+        "documents": status.documents,
+        "bytes": status.bytes,
+        "last_updated": status.last_updated,
+        "context": dict(collection.context),
     }
 
 
 def _quoted(text: str) -> str:
-    """As a word for the shell."""
+    """Quote a word for the shell."""
     from shlex import quote
 
     return quote(text)

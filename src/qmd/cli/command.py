@@ -1,26 +1,24 @@
-"""What every command shares: global options, help, and errors that suggest what was meant."""
+"""The base of every command: global options, help, and suggestions for unknown names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
 import click
 
+from qmd.cli.commands import Table, names
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
-
-#: (section of the help, ((name, "module:object", what it does), ...)), ...
-Table: TypeAlias = tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 }
 
 
-def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Note a global option, wherever among the arguments it stood."""
+def _store_option(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Store a global option in the session, because it may be given before or after a command's name."""
     if value and param.name:
         setattr(ctx.ensure_object(Session), param.name, value)
 
@@ -33,37 +31,39 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
         ["--index", "index_name"],
         metavar="NAME",
         expose_value=False,
-        callback=_keep,
-        help="Use the index of this name.",
+        callback=_store_option,
+        help="Use the index with this name.",
     ),
     click.Option(
         ["--store"],
         metavar="URL",
         expose_value=False,
-        callback=_keep,
-        help="Keep the index there: milvus://HOST:PORT/DB.",
+        callback=_store_option,
+        help="Keep the index in this store: milvus://HOST:PORT/DB.",
     ),
     click.Option(
         ["-q", "--quiet"],
         is_flag=True,
         expose_value=False,
-        callback=_keep,
-        help="Leave out notes, hints and progress.",
+        callback=_store_option,
+        help="Do not show notes, hints and progress.",
     ),
     click.Option(
         ["--debug"],
         is_flag=True,
         expose_value=False,
-        callback=_keep,
-        help="Show where an error comes from.",
+        callback=_store_option,
+        help="Show the traceback of an error.",
     ),
 )
 
 
 class Command(click.Command):
-    """A command that takes the global options too.
+    """A command that accepts the global options.
 
-    `if_unknown` is a hint for where an option is unknown, `if_missing` for where an argument is missing.
+    Args:
+        if_unknown: A hint to show if an option is unknown.
+        if_missing: A hint to show if an argument is missing.
     """
 
     def __init__(
@@ -85,9 +85,11 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands, some under a second name, that are loaded when they are called.
+    """A group of commands, which loads a command of its table when it is called.
 
-    Commands added in the usual way are listed after those of the table.
+    Args:
+        table: The commands. Commands added by a decorator are listed after these.
+        aliases: Other names of commands.
     """
 
     command_class = Command
@@ -105,23 +107,22 @@ class Group(click.Group):
         return _with_globals(super().get_params(ctx))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for _, rows in self.table for name, _, _ in rows] + list(self.commands)
+        return [*names(self.table), *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.aliases.get(cmd_name, cmd_name)
-        for _, rows in self.table:
-            for known, target, _ in rows:
-                if known == name:
-                    module, _, attribute = target.partition(":")
-                    return cast(click.Command, getattr(import_module(module), attribute))
+        targets = {name: target for _, rows in self.table for name, target, _ in rows}
+        if name in targets:
+            module, _, attribute = targets[name].partition(":")
+            return cast(click.Command, getattr(import_module(module), attribute))
         return super().get_command(ctx, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            known = [*self.list_commands(ctx), *self.aliases]
-            raise click.UsageError(f"no such command '{args[0]}'{did_you_mean(args[0], known)}", ctx)
+            suggestion = did_you_mean(args[0], [*self.list_commands(ctx), *self.aliases])
+            raise click.UsageError(f"no such command '{args[0]}'{suggestion}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -129,18 +130,18 @@ class Group(click.Group):
         _write_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections = [(title, [(name, what) for name, _, what in rows]) for title, rows in self.table]
+        sections = [(title, [(name, text) for name, _, text in rows]) for title, rows in self.table]
         if self.commands:
-            own = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
-            sections.append(("Commands", own))
+            rows = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
+            sections.append(("Commands", rows))
         widest = max(len(name) for _, rows in sections for name, _ in rows)
         for title, rows in sections:
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), what) for name, what in rows])
+                formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
 
 
 def help_alone(ctx: click.Context) -> None:
-    """A group's callback: called without a command, it shows what there is."""
+    """Show the help of a group that is called without a command."""
     if ctx.invoked_subcommand is None:
         say(ctx.get_help())
 
@@ -152,44 +153,40 @@ def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | N
     """
     ctx = ctx or click.get_current_context()
     command = ctx.command
-    arguments: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
-    meant = next((each for each in arguments if each.startswith(argument) and len(each) > 2), None)
-    if meant is None or not isinstance(command, Command) or command.if_unknown is None:
+    given: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
+    text = next((word for word in given if word.startswith(argument) and len(word) > 2), None)
+    if text is None or not isinstance(command, Command) or command.if_unknown is None:
         return None
     from shlex import join
 
-    others = [each for each in arguments if each != meant]
-    return f"{command.if_unknown}: {ctx.command_path} {join([*others, '--', meant])}"
+    others = [word for word in given if word != text]
+    return f"{command.if_unknown}: {ctx.command_path} {join([*others, '--', text])}"
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """`. Did you mean 'x'?`, or nothing."""
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Return `. Did you mean 'x'?` for the nearest name, or an empty string if none is near."""
     from difflib import get_close_matches
 
-    close = get_close_matches(given, list(known), n=1)
+    close = get_close_matches(given, list(names), n=1)
     return f". Did you mean '{close[0]}'?" if close else ""
 
 
 def fail(message: str) -> NoReturn:
-    """Refuse what the user typed: exit code 2."""
+    """Raise a usage error, which exits with code 2."""
     raise click.UsageError(message, click.get_current_context())
 
 
 def _with_globals(params: list[click.Parameter]) -> list[click.Parameter]:
-    # Help comes last in the list that click gives; the global options stand before it.
+    # click puts --help last: insert the global options before it.
     return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
 
 
 def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     options = [param for param in command.params if isinstance(param, click.Option)]
-    own = [record for param in options if (record := param.get_help_record(ctx)) is not None]
-    if own:
-        with formatter.section("Options"):
-            formatter.write_dl(own)
-    shared: list[click.Parameter] = [*GLOBAL_OPTIONS]
     help_option = command.get_help_option(ctx)
-    if help_option is not None:
-        shared.append(help_option)
-    rows = [record for param in shared if (record := param.get_help_record(ctx)) is not None]
-    with formatter.section("Global options"):
-        formatter.write_dl(rows)
+    shared = [*GLOBAL_OPTIONS, *([help_option] if help_option is not None else [])]
+    for title, section in (("Options", options), ("Global options", shared)):
+        rows = [record for option in section if (record := option.get_help_record(ctx)) is not None]
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)

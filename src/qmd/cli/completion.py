@@ -1,4 +1,4 @@
-"""`completion`: the scripts that make shells complete the command line."""
+"""`completion`: scripts for completion in bash, zsh and fish."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=OneOf(SHELLS), metavar="SHELL")
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that lets bash, zsh or fish complete commands, options, collections and paths.
+    """Print a script that completes commands, options, collections and paths in bash, zsh or fish.
 
-    It is to be read when the shell starts; a new shell has it.
+    Load it in the startup file of your shell, then open a new shell.
 
     \b
     Examples:
@@ -35,18 +35,18 @@ def completion(ctx: click.Context, shell: str) -> None:
       echo 'eval "$(qmd completion zsh)"' >> ~/.zshrc
       qmd completion fish > ~/.config/fish/completions/qmd.fish
     """
-    kind = get_completion_class(shell)
-    assert kind is not None
-    write(kind(ctx.find_root().command, {}, "qmd", "_QMD_COMPLETE").source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    write(shell_class(ctx.find_root().command, {}, "qmd", "_QMD_COMPLETE").source())
 
 
 @add_completion_class
 class Bash(BashComplete):
-    """As click's own, but names with blanks and other special characters come out quoted."""
+    """Like click's completion for bash, but quotes names with spaces and other special characters."""
 
-    # macOS has a bash without compopt and nosort. A folder is not followed by a blank: more comes after it.
-    # To bash a colon ends a word: of qmd://notes/ it completes //notes/, which is the second argument. So the
-    # line up to the cursor says what was typed.
+    # The bash of macOS lacks compopt and nosort. No space follows a folder, because more comes after it.
+    # For bash a colon ends a word: of qmd://notes/ it completes //notes/, the second argument. Therefore
+    # COMP_LINE passes the line up to the cursor.
     source_template = """\
 %(complete_func)s() {
     local line
@@ -67,14 +67,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null ||
 """
 
     def source(self) -> str:
-        # Without click's question for the version of the bash that is found first, which may be another.
+        # Skip click's version check, which may run another bash than the user's.
         return ShellComplete.source(self)
 
     _before = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_LINE"]
-        # A blank that is neither quoted nor escaped begins another word.
+        # A space that is neither quoted nor escaped begins another word.
         *words, last = split_arg_string(line + "x")[1:]
         typed = last[:-1]
         if ":" not in os.environ["COMP_WORD"]:

@@ -1,4 +1,4 @@
-"""`context ...`: what folders are about, shown with every result from them."""
+"""`context`: describe collections and folders."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Group, fail, help_alone
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
+from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled
 
 
 @click.group(cls=Group, aliases={"remove": "rm"})
 @click.pass_context
 def context(ctx: click.Context) -> None:
-    """Say what collections and folders are about; searches show it with what they find there.
+    """Describe collections and folders. Searches show the description, called context, with each result.
 
-    A place is / (everything), qmd://collection/folder, or a folder on disk inside a collection.
+    A path is / (everything), qmd://collection/folder, or a folder on disk inside a collection.
 
     \b
     Examples:
@@ -29,10 +31,12 @@ def context(ctx: click.Context) -> None:
 
 
 @context.command()
-@click.argument("arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.places)
+@click.argument(
+    "arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.context_paths
+)
 @pass_session
 def add(session: Session, arguments: tuple[str, ...]) -> None:
-    """Describe a place; without PATH, the current folder. A text that is there is replaced.
+    """Describe a path, or the current folder if PATH is not given. An existing text is replaced.
 
     \b
     Examples:
@@ -41,62 +45,57 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
       cd ~/notes/recipes && qmd context add "Recipes, tried and untried"
     """
     if len(arguments) > 2:
-        fail("one PATH and one TEXT are wanted: put the text in quotes")
+        fail("give one PATH and one TEXT: put the text in quotes")
     path, text = arguments if len(arguments) == 2 else (".", arguments[0])
     if len(arguments) == 1 and (text == "/" or text.startswith("qmd://")):
-        fail(f"the text that describes {text} is missing")
-    place = session.index.add_context(path, text)
-    say(f"Added context for {_named(place)}")
+        fail(f"the TEXT that describes {text} is missing")
+    say(f"Added context for {_display(session.index.add_context(path, text))}")
 
 
 @context.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
-    """List the places that are described, with their texts.
+    """List the contexts and the paths they describe.
 
     \b
     Examples:
       qmd context list
       qmd context list --json
     """
-    found = session.index.contexts()
+    contexts = session.index.contexts()
     if chosen_format() != "cli":
-        from qmd.cli.render.rows import Column, Listing
-        from qmd.cli.show import show_listing
-
-        rows = [{"path": place, "context": text} for place, text in found]
+        rows = [{"path": path, "context": text} for path, text in contexts]
         show_listing(Listing("contexts", "place", (Column("path"), Column("context")), rows))
         return
-    if not found:
+    if not contexts:
         nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
         say(session.addressed(nothing))
     colours = has_colours(sys.stdout)
-    for place, text in found:
-        say(styled(clean_name(place), BOLD) if colours else clean_name(place))
+    for path, text in contexts:
+        say(styled(clean_name(path), BOLD) if colours else clean_name(path))
         for line in text.splitlines():
             say(f"  {one_line(line)}".rstrip())
 
 
 @context.command("rm")
-@click.argument("path", shell_complete=candidates.described)
+@click.argument("path", shell_complete=candidates.described_paths)
 @pass_session
 def remove(session: Session, path: str) -> None:
-    """Forget what was said of a place.
+    """Remove the context of a path.
 
     \b
     Example:
       qmd context rm qmd://notes/work
     """
-    place = session.index.remove_context(path)
-    say(f"Removed context for {_named(place)}")
+    say(f"Removed context for {_display(session.index.remove_context(path))}")
 
 
 @context.command()
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def check(session: Session) -> None:
-    """Name collections and top folders that are not described, each with the command that does it.
+    """List collections and top folders without context, each with the command that adds it.
 
     \b
     Examples:
@@ -105,25 +104,22 @@ def check(session: Session) -> None:
     """
     from shlex import quote
 
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-
     rows = [
         {
-            "path": place,
+            "path": path,
             "documents": documents,
-            "command": session.addressed(f'qmd context add {quote(place)} "what it is about"'),
+            "command": session.addressed(f'qmd context add {quote(path)} "what it is about"'),
         }
-        for place, documents in session.index.undescribed()
+        for path, documents in session.index.undescribed()
     ]
     table = (
-        Column("path", "Not described"),
+        Column("path", "No context"),
         Column("documents", right=True),
-        Column("command", "Describe it with"),
+        Column("command", "Add it with"),
     )
-    nothing = "Every collection and top folder that has documents is described."
+    nothing = "Every collection and top folder that has documents has a context."
     show_listing(Listing("places", "place", table, rows, nothing))
 
 
-def _named(place: str) -> str:
-    return f"everything ({place})" if place == "qmd://" else clean_name(place)
+def _display(path: str) -> str:
+    return f"everything ({path})" if path == "qmd://" else clean_name(path)

@@ -1,4 +1,4 @@
-"""`get`, `multi-get` and `ls`: reading what is indexed."""
+"""`get`, `multi-get` and `ls`: read indexed documents."""
 
 from __future__ import annotations
 
@@ -11,46 +11,47 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import Command, fail
 from qmd.cli.options import (
-    FORMATS,
+    all_formats,
     chosen_format,
-    format_options,
     full_path_option,
     line_numbers_option,
     max_lines_option,
     whole,
 )
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
+from qmd.cli.show import note_missing, show_listing, view_for
+from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean, clean_name, columns, one_line, write, write_plain
 from qmd.errors import DocumentNotFoundError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
     from qmd.types import Document
 
 _MAX_BYTES = 10 * 1024
-_IF_MISSING = "quote a docid, '#abc123', or leave its # out"
+_IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @click.command(cls=Command, if_missing=_IF_MISSING)
 @click.argument("reference", metavar="REF[:FROM[:COUNT]]", shell_complete=candidates.paths)
 @max_lines_option
-@click.option("--from", "from_line", type=whole(1), metavar="N", help="Begin at line N.")
+@click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
 @line_numbers_option
 @full_path_option
-@click.option("--full", is_flag=True, help="The whole document, as by default.")
-@format_options(*FORMATS)
+@click.option("--full", is_flag=True, help="Print the whole document (the default).")
+@all_formats
 @pass_session
 def get(
     session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
 ) -> None:
-    """Print a document, or some lines of it.
+    """Print a document, or some of its lines.
 
-    REF is a path as the searches print it, the end of one, a file on disk, a qmd:// address, or a docid; with
-    :FROM or :FROM:COUNT it names lines. A pipe gets the text alone.
+    REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
+    :FROM or :FROM:COUNT to print only these lines. If the output is a pipe, only the text is printed.
 
     \b
     Examples:
@@ -59,7 +60,6 @@ def get(
       qmd get '#a1b2c3' --line-numbers
     """
     from qmd.cli.render import cli
-    from qmd.cli.show import tell_missing, view_for
 
     try:
         page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
@@ -71,25 +71,26 @@ def get(
             f"{reference} is not indexed: {absence.reason}", (), absence.hint
         ) from error
     view = view_for(session, sys.stdout, None, options)
-    chosen = chosen_format()
-    if chosen != "cli" or not view.terminal:
+    format_name = chosen_format()
+    if format_name != "cli" or not view.terminal:
         view = replace(view, exact=True)
-    match chosen:
+    match format_name:
         case "cli":
             if view.terminal:
                 write(cli.heading(page, view))
-            # A whole document goes into a pipe as it is, whether or not its last line is ended.
-            ended = page.whole and not view.line_numbers and (not view.terminal or page.text.endswith("\n"))
-            write_plain(view.page(page) + ("" if ended else "\n"))
+            # A whole document goes into a pipe unchanged, with or without a line feed at its end.
+            has_end = not view.terminal or page.text.endswith("\n")
+            unchanged = page.whole and not view.line_numbers and has_end
+            write_plain(view.page(page) + ("" if unchanged else "\n"))
         case "json":
             from qmd.cli.render import json
 
             write_plain(json.page(page, view))
-        case name:
+        case _:
             from qmd.cli.render.formats import render_pages
 
-            write(render_pages(name, [page], view))
-    tell_missing(session, view)
+            write(render_pages(format_name, [page], view))
+    note_missing(session, view)
 
 
 @click.command("multi-get", cls=Command, if_missing=_IF_MISSING)
@@ -99,12 +100,12 @@ def get(
     "--max-bytes",
     type=whole(1),
     metavar="N",
-    help=f"Skip larger documents.  [default: {_MAX_BYTES}]",
+    help=f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]",
 )
-@click.option("--full", is_flag=True, help="Skip none, however large.")
+@click.option("--full", is_flag=True, help="Print all documents, however large.")
 @line_numbers_option
 @full_path_option
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def multi_get(
     session: Session,
@@ -114,10 +115,10 @@ def multi_get(
     max_bytes: int | None,
     **options: Any,
 ) -> None:
-    """Print the documents of a glob, or of a list with commas.
+    """Print the documents that match a glob, or the documents of a list separated by commas.
 
-    A glob is matched with whole paths, with or without the collection's name; a list holds anything that get
-    takes. What is not found is said on stderr.
+    A glob must match the whole path, with or without the name of the collection. A list may contain anything
+    that get accepts. Documents that are not found are reported on stderr.
 
     \b
     Examples:
@@ -126,29 +127,29 @@ def multi_get(
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
     """
     from qmd.cli.render.formats import render_pages
-    from qmd.cli.show import tell_missing, view_for
 
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
-    most = None if options["full"] else max_bytes or _MAX_BYTES
-    found = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=most)
-    for error in found.errors:
+    limit = None if options["full"] else max_bytes or _MAX_BYTES
+    pages = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=limit)
+    for error in pages.errors:
         write(one_line(error) + "\n", sys.stderr)
     view = view_for(session, sys.stdout, None, options)
-    write(render_pages(chosen_format(), found.items, view))
-    tell_missing(session, view)
+    write(render_pages(chosen_format(), pages.items, view))
+    note_missing(session, view)
 
 
 @click.command(cls=Command)
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
-@click.option("--authors", is_flag=True, help="List authors, of all collections or of one.")
+@click.option("--authors", is_flag=True, help="List the authors in all collections, or in one.")
 @full_path_option
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> None:
-    """List the collections, or the files of one with their sizes and dates.
+    """List the collections, or the files in one with their sizes and dates.
 
-    --authors lists whose documents there are, and from when to when: what the searches' --author takes.
+    --authors lists the authors with the dates of their first and last documents. The --author option of the
+    searches accepts these names.
 
     \b
     Examples:
@@ -166,78 +167,69 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> 
 
 
 def _list_collections(session: Session) -> None:
-    found = session.index.status().collections
-    if chosen_format() == "cli" and found:
-        lines = [
-            (clean(each.name), counted(each.documents, "file"), human_size(each.bytes)) for each in found
+    collections = session.index.status().collections
+    if chosen_format() == "cli" and collections:
+        cells = [
+            (clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in collections
         ]
-        write("\n".join(columns(lines, right=frozenset({1, 2}))) + "\n")
+        write("\n".join(columns(cells, right=frozenset({1, 2}))) + "\n")
         return
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-
-    table = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
-    rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in found]
+    fields = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
+    rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in collections]
     nothing = session.addressed("No collections yet. Add one with: qmd collection add PATH")
-    show_listing(Listing("collections", "collection", table, rows, nothing=nothing))
+    show_listing(Listing("collections", "collection", fields, rows, nothing))
 
 
 def _list_authors(session: Session, collection: str | None) -> None:
     from dataclasses import asdict
 
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-
-    found = session.index.authors(() if collection is None else (collection,))
-    table = (
+    authors = session.index.authors(() if collection is None else (collection,))
+    fields = (
         Column("name", "Author"),
         Column("documents", right=True),
         Column("first", shown=lambda date: str(date)[:10]),
         Column("last", shown=lambda date: str(date)[:10]),
     )
-    nothing = "No authors: no document's front matter or folder names one."
-    show_listing(Listing("authors", "author", table, [asdict(each) for each in found], nothing=nothing))
+    nothing = "No authors: no front matter and no folder names an author."
+    show_listing(Listing("authors", "author", fields, [asdict(author) for author in authors], nothing))
 
 
 def _list_files(session: Session, target: str, full_path: bool) -> None:
-    from qmd.cli.show import show_listing, tell_missing, view_for
 
-    found = session.index.documents(target)
+    documents = session.index.documents(target)
     view = view_for(session, sys.stdout, None, {"line_numbers": False, "full_path": full_path})
-    if chosen_format() == "cli" and found:
+    if chosen_format() == "cli" and documents:
         from qmd.cli.render.cli import linked
 
         cells = [
             (
-                human_size(each.size),
-                _local(each.modified_ns),
-                linked(clean_name(view.file(each), terminal=view.terminal), each, 1, view),
+                human_size(document.size),
+                _local(document.modified_ns),
+                linked(clean_name(view.file(document), terminal=view.terminal), document, 1, view),
             )
-            for each in found
+            for document in documents
         ]
         write("\n".join(columns(cells, right=frozenset({0}))) + "\n")
     else:
-        show_listing(_files(found, view))
-    tell_missing(session, view)
+        show_listing(_files(documents, view))
+    note_missing(session, view)
 
 
-def _files(found: Sequence[Document], view: View) -> Listing:
-    from qmd.cli.render.rows import Column, Listing
+def _files(documents: Sequence[Document], view: View) -> Listing:
 
     names = ("file",) if view.disk is not None else ("docid", "file")
     rows = [
         {
-            "file": view.address(each),
-            "docid": each.docid,
-            "title": each.title,
-            "bytes": each.size,
-            "modified": _utc(each.modified_ns),
+            "file": view.address(document),
+            "docid": document.docid,
+            "title": document.title,
+            "bytes": document.size,
+            "modified": _utc(document.modified_ns),
         }
-        for each in found
+        for document in documents
     ]
-    fields = ("file", "docid", "title", "bytes", "modified")
-    table = [Column(name, right=name == "bytes") for name in fields]
-    return Listing("files", "document", table, rows, nothing="No files yet.", names=names)
+    fields = [Column(name, right=name == "bytes") for name in ("file", "docid", "title", "bytes", "modified")]
+    return Listing("files", "document", fields, rows, "No files yet.", names)
 
 
 def _local(modified_ns: int) -> str:

@@ -1,4 +1,4 @@
-"""How an error is shown: a line, a hint, an exit code; never a traceback unless asked for."""
+"""Show an error as one line with a hint; a traceback only with --debug."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ INTERRUPTED = 130
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a word on what that means for the work."""
+    """Ctrl-C, with a message that says what happens to the unfinished work."""
 
 
 def show(error: BaseException, session: Session) -> int:
-    """Show an error on stderr; returns the exit code."""
+    """Show an error on stderr and return the exit code."""
     debug = session.debug
     if debug:
         import traceback
@@ -54,28 +54,28 @@ def show(error: BaseException, session: Session) -> int:
         case OSError() if error.strerror:
             _print(f"{error.filename}: {error.strerror}" if error.filename else error.strerror, None)
             return 1
-    hint = None if debug else "run the command again with --debug to see where"
+    hint = None if debug else "run the command again with --debug to see the traceback"
     _print(f"internal error: {type(error).__name__}: {error}", hint)
     return 1
 
 
 def show_error(error: QmdError, session: Session) -> None:
-    """Show a failure and its hint on stderr."""
+    """Show an error and its hint on stderr."""
     suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
     hint = session.addressed(error.hint) if error.hint else None
     _print(session.addressed(error.message), hint, suggestions)
 
 
 def usage_message(error: click.UsageError) -> str:
-    """What is wrong with the arguments, in a line."""
+    """Return one line that says what is wrong with the arguments."""
     match error:
         case click.NoSuchOption():
-            known = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
-            return f"no such option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+            names = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
+            return f"no such option '{error.option_name}'{did_you_mean(error.option_name, names)}"
         case click.MissingParameter():
-            return f"missing {_shown_name(error.param) if error.param else 'argument'}"
+            return f"missing {_display_name(error.param) if error.param else 'argument'}"
         case click.BadParameter() if error.param is not None:
-            name = _shown_name(error.param)
+            name = _display_name(error.param)
             separator = " " if error.message.startswith("must ") else ": "
             return f"{name}{separator}{error.message}"
     message = error.format_message()
@@ -83,34 +83,34 @@ def usage_message(error: click.UsageError) -> str:
 
 
 def usage_hint(error: click.UsageError) -> str | None:
-    """What to do about wrong arguments."""
+    """Return a hint about wrong arguments."""
     if error.ctx is None:
         return None
     command = error.ctx.command
-    where = f"see '{error.ctx.command_path} --help'"
-    own = None
+    see_help = f"see '{error.ctx.command_path} --help'"
+    hint = None
     match error, command:
         case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
-            own = intended_as_text(error.option_name, error.ctx) or command.if_unknown
+            hint = intended_as_text(error.option_name, error.ctx) or command.if_unknown
         case click.BadParameter(), Command() if isinstance(error.param, click.Option):
             # -notes is read as -n otes: the message quotes the value.
-            attached = [each for name in error.param.opts for each in _attached(name, error.message)]
-            own = next(filter(None, (intended_as_text(each, error.ctx) for each in attached)), None)
+            attached = [word for name in error.param.opts for word in _attached(name, error.message)]
+            hint = next(filter(None, (intended_as_text(word, error.ctx) for word in attached)), None)
         case click.NoSuchOption(), click.Group():
-            own = "a command's options come after its name"
+            hint = "a command's options come after its name"
         case click.MissingParameter(), Command():
-            own = command.if_missing
-    return f"{own}; {where}" if own else where
+            hint = command.if_missing
+    return f"{hint}; {see_help}" if hint else see_help
 
 
 def _attached(name: str, message: str) -> list[str]:
-    """The argument that gives a short option the value that a message quotes at its end."""
+    """Return the argument that joins a short option and the value quoted at the end of the message."""
     value = re.search(r"'([^']*)'$", message)
     return [name + value[1]] if value and not name.startswith("--") else []
 
 
-def _shown_name(param: click.Parameter) -> str:
-    """An option's longest name; an argument as the help writes it."""
+def _display_name(param: click.Parameter) -> str:
+    """Return the longest name of an option, or the name of an argument in the help."""
     if isinstance(param, click.Argument):
         return param.metavar or param.human_readable_name
     return max(param.opts, key=len)

@@ -1,4 +1,4 @@
-"""`index`, `update` and `embed`: bringing the index up to date."""
+"""`index`, `update` and `embed`: bring the index up to date."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from qmd.cli.errors import Interrupted, show_error
 from qmd.cli.options import collection_option
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, duration, time_left
+from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
 from qmd.errors import AlreadyRunningError, QmdError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedProgress
     from qmd.engine.indexing.scan import ScanReport
 
-#: Problems shown of one collection; of the others only the number.
+#: The most problems shown for a collection; the rest is only counted.
 _PROBLEMS = 10
 
 
@@ -39,15 +40,15 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
 
 
 @click.command(cls=Command)
-@click.option("--pull", is_flag=True, help="First run 'git pull --ff-only' where it applies.")
+@click.option("--pull", is_flag=True, help="First run 'git pull --ff-only' in folders under git.")
 @click.option("--allow-empty", is_flag=True, help="Remove documents even if a mistake may explain it.")
 @collection_option("Update only this collection (may be repeated).")
 @pass_session
 def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[str, ...]) -> None:
     """Run the collections' update commands, then scan for new, changed and deleted files.
 
-    Nothing is removed if a folder came back empty or was replaced by another one (a drive that is not
-    mounted), or if index.yml names no collections or is not the one that the index belongs to. To remove it
+    Documents are not removed if a folder is suddenly empty or was replaced by another one (a drive that is
+    not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
     \b
@@ -60,22 +61,22 @@ def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[s
 
 
 @click.command(cls=Command)
-@click.option("-f", "--force", is_flag=True, help="Make all vectors anew.")
+@click.option("-f", "--force", is_flag=True, help="Make all vectors again.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
     metavar="N",
-    help="Embed with so many processes.",
+    help="Use N processes.",
 )
 @collection_option("Embed only this collection (may be repeated).")
 @pass_session
 def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
-    """Make the vectors that vsearch and query need, for texts that have none.
+    """Make the vectors that vsearch and query need, for texts without vectors.
 
-    It can be interrupted: what was embedded is kept, and the next run goes on from there. After a change of
-    model, searches go on with the old one's vectors until every text has new ones.
+    You can interrupt it: the next run continues from there. After a change of model, searches use the old
+    vectors until every text has new ones.
 
     \b
     Examples:
@@ -84,40 +85,43 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
       qmd embed --force
     """
     try:
-        opened = session.index  # it may have something to ask, before a bar is drawn
+        index = session.index  # it may ask for approval: open it before the bar is drawn
         with Bar("Embedding", quiet=session.quiet) as bar:
             bar.update(0, None)
 
             def on_progress(progress: EmbedProgress) -> None:
                 bar.update(progress.chunks_done, progress.chunks_total, time_left(progress.seconds_left))
 
-            report = opened.embed(collections, force=force, workers=workers, on_progress=on_progress)
+            report = index.embed(collections, force=force, workers=workers, on_progress=on_progress)
     except AlreadyRunningError as error:
-        # The work is being done: that is no failure of this command.
-        session.note(f"{error.message}: this one leaves it to that")
+        # Not a failure, because the other process does the work.
+        session.note(f"{error.message}: it does the work, so this command ends")
         return
     except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted. What was embedded is kept; run 'qmd embed' to go on.") from error
+        raise Interrupted("Interrupted. Finished vectors are saved; run 'qmd embed' to continue.") from error
     if report.texts:
         say(
-            f"Embedded {counted(report.texts, 'text')} ({counted(report.chunks, 'chunk')}) "
+            f"Embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')}) "
             f"in {duration(report.seconds)} with {report.model}."
         )
     elif not report.left or collections:
         say("Nothing to embed: every text has its vectors.")
     if report.left and report.still is None and not collections:
-        session.note(f"{counted(report.left, 'text')} more: held by other workers, or added meanwhile")
+        session.note(
+            f"{plural(report.left, 'text')} not embedded yet: other workers have them, or they are new"
+        )
     if report.lost:
-        session.note(f"{counted(report.lost, 'worker')} died; others did what was left to do")
+        session.note(f"{plural(report.lost, 'worker')} died; other workers did their work")
     if report.replaced:
-        say(f"Searches use them from now on; those by {clean_name(', '.join(report.replaced))} are gone.")
+        old = clean_name(", ".join(report.replaced))
+        say(f"Searches use the new vectors from now on; the vectors by {old} were deleted.")
     if report.still is not None:
-        lacking = f"{counted(report.left, 'text')} of other collections"
-        say(f"Searches go on with {clean_name(report.still)}: {lacking} have no new vectors yet.")
+        pending = f"{plural(report.left, 'text')} of other collections"
+        say(f"Searches still use vectors by {clean_name(report.still)}: {pending} have no new vectors yet.")
 
 
 def report_lines(report: ScanReport) -> list[str]:
-    """What a scan did, in a line, and what it could not read."""
+    """Return what a scan did as lines: its notices, then the numbers of files."""
     counts = [
         f"{number:,} {word}"
         for number, word in (
@@ -136,13 +140,12 @@ def report_lines(report: ScanReport) -> list[str]:
 
 
 def problem_lines(report: ScanReport) -> list[str]:
-    """What a scan could not read, the first ten, and how many more."""
+    """Return the problems of a scan as lines: the first ten, then the number of the others."""
     name = clean_name(report.collection)
     lines = []
     for path, reason in report.problems[:_PROBLEMS]:
-        shown = clean_name(path)
-        text = one_line(reason)
-        lines.append(f"{name}: {text if shown in text else f'{shown}: {text}'}")
+        file, text = clean_name(path), one_line(reason)
+        lines.append(f"{name}: {text if file in text else f'{file}: {text}'}")
     more = len(report.problems) - _PROBLEMS
     if more > 0:
         lines.append(f"{name}: ... and {more:,} more that could not be read")
@@ -162,8 +165,7 @@ def _scan(
         session.uses |= {"update"}
     if pull:
         session.uses |= {"pull"}
-    # Opened before the bar is drawn: it may have something to ask.
-    opened = session.index
+    index = session.index  # it may ask for approval: open it before the bar is drawn
     with Bar("Scanning", quiet=session.quiet) as bar:
 
         def on_progress(name: str, done: int, total: int) -> None:
@@ -182,7 +184,7 @@ def _scan(
                 failed = True
                 show_error(report.error, session)
 
-        reports = opened.update(
+        reports = index.update(
             collections,
             pull=pull,
             commands=commands,
@@ -191,7 +193,7 @@ def _scan(
             on_report=on_report,
         )
     if not reports:
-        say(session.addressed("There are no collections yet. Add one with: qmd collection add PATH"))
+        say(session.addressed("No collections yet. Add one with: qmd collection add PATH"))
     if changed:
         hint_to_embed(session)
     if failed:
@@ -199,7 +201,7 @@ def _scan(
 
 
 def hint_to_embed(session: Session) -> None:
-    """Say to a person that new texts are not found by meaning yet."""
+    """Tell a person that new texts have no vectors yet."""
     if session.quiet or not is_terminal(sys.stderr):
         return
     try:
@@ -207,4 +209,4 @@ def hint_to_embed(session: Session) -> None:
     except QmdError:
         return
     if waiting:
-        session.note(f"{counted(waiting, 'text')} not found by meaning yet: run 'qmd embed'")
+        session.note(f"{plural(waiting, 'text')} without vectors, not found by vsearch yet: run 'qmd embed'")

@@ -1,4 +1,4 @@
-"""`keys`: who may use the server of this index, and what they may see."""
+"""`keys`: manage the keys of the server of this index."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli.command import Command, Group, help_alone
-from qmd.cli.options import FORMATS, collection_option, format_options
+from qmd.cli.options import all_formats, collection_option
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import local_time
 from qmd.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -20,10 +23,10 @@ if TYPE_CHECKING:
 @click.group("keys", cls=Group)
 @click.pass_context
 def keys(ctx: click.Context) -> None:
-    """Say who may use the server of this index, and what they may see.
+    """Manage the keys of the server of this index, and what each key may do.
 
-    Without keys the server answers whoever reaches it on this machine. Once there is a key, it answers only
-    those who show one (Authorization: Bearer KEY), at /mcp too; your own commands need none.
+    Without keys the server answers every program on this machine. If there is a key, it answers only requests
+    with a key (Authorization: Bearer KEY), at /mcp too. Your own commands need no key.
 
     \b
     Examples:
@@ -36,13 +39,13 @@ def keys(ctx: click.Context) -> None:
 
 @keys.command("add", cls=Command)
 @click.argument("name", metavar="NAME")
-@collection_option("Let it see only this collection (may be repeated).")
-@click.option("--read-only", is_flag=True, help="Let it change nothing.")
+@collection_option("Allow only this collection (may be repeated).")
+@click.option("--read-only", is_flag=True, help="Allow no changes.")
 @pass_session
 def add(session: Session, name: str, collections: tuple[str, ...], read_only: bool) -> None:
-    """Make a key, and print it: only now, since only its digest is kept.
+    """Make a key and print it. Save it now: only its digest is stored, so it cannot be shown again.
 
-    One that is limited to collections can neither add nor rename any. NAME stands in the audit log.
+    A key that is limited to collections can neither add nor rename collections. The audit log shows NAME.
 
     \b
     Examples:
@@ -50,54 +53,51 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
       qmd keys add agent --collection notes --collection work --read-only
       KEY=$(qmd keys add ci --read-only)
     """
-    for each in collections:
-        session.index.collection(each)
+    for collection in collections:
+        session.index.collection(collection)
     token = _keys(session).add(name, collections, read_only=read_only)
     say(token)
     sys.stdout.flush()
-    session.note(
-        "this is the only time that the key is shown; a client sends it as 'Authorization: Bearer KEY'"
-    )
+    session.note("the key is shown only this once; a client sends it as 'Authorization: Bearer KEY'")
 
 
 @keys.command("list", cls=Command)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
-    """List the keys of this index, and what each may do.
+    """List the keys of this index and what each may do.
 
     \b
     Examples:
       qmd keys list
       qmd keys list --json
     """
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-    from qmd.cli.sizes import local_time
 
     rows = [
         {
-            "name": each.name,
-            "collections": None if each.collections is None else list(each.collections),
-            "read_only": each.read_only,
-            "created": each.created,
+            "name": key.name,
+            "collections": None if key.collections is None else list(key.collections),
+            "read_only": key.read_only,
+            "created": key.created,
         }
-        for each in _keys(session).all()
+        for key in _keys(session).all()
     ]
-    shown = (
+    fields = (
         Column("name"),
         Column("collections", "Limited to", ", ".join),
         Column("read_only"),
         Column("created", shown=local_time),
     )
-    show_listing(Listing("keys", "key", shown, rows, "No keys: the server of this index needs none."))
+    show_listing(
+        Listing("keys", "key", fields, rows, "No keys: the server of this index answers without one.")
+    )
 
 
 @keys.command("remove", cls=Command)
 @click.argument("name", metavar="NAME")
 @pass_session
 def remove(session: Session, name: str) -> None:
-    """Forget a key: a running server lets it in no more.
+    """Remove a key. A running server refuses it from then on.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`models`: which model each role uses, and whether it is here; `export` and `import` carry them about."""
+"""`models`: show, export and import the models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import click
 
 from qmd.cli.command import Group, fail
 from qmd.cli.errors import Interrupted
-from qmd.cli.options import FORMATS, chosen_format, format_options
+from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.progress import Bar
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean_name, one_line, say
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,25 +24,25 @@ if TYPE_CHECKING:
     from qmd.models.bundle import BundledModel
     from qmd.models.downloads import OnBytes
 
-_IN_WORDS = {
+_CONDITIONS = {
     "ready": "ready",
     "remote": "on a server",
-    "unprepared": "here, prepared at its first use",
+    "unprepared": "installed, prepared at its first use",
     "damaged": "damaged",
-    "missing": "not here",
+    "missing": "not installed",
     "unsupported": "cannot be used",
-    "unknown": "not known",
-    "none": "no model set",
+    "unknown": "unknown",
+    "none": "no model configured",
 }
 
 
 @click.group("models", cls=Group, subcommand_metavar="[COMMAND ...]")
-@format_options(*FORMATS)
+@all_formats
 @click.pass_context
 def models(ctx: click.Context) -> None:
-    """Show which model each role uses, where it comes from, and whether it is here.
+    """Show which model each role uses, its source, and whether it is installed.
 
-    ModelProvider: embed makes vectors, rerank judges the best candidates of a query, expand rewrites queries.
+    Roles: embed makes vectors, rerank reorders the best candidates of a query, expand rewrites queries.
 
     \b
     Examples:
@@ -50,7 +53,7 @@ def models(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         _show(ctx.ensure_object(Session))
     elif chosen_format() != "cli":
-        fail(f"a format stands for 'qmd models' alone, not for '{ctx.invoked_subcommand}'")
+        fail(f"output formats are for 'qmd models' itself, not for '{ctx.invoked_subcommand}'")
 
 
 @models.command("export")
@@ -58,10 +61,10 @@ def models(ctx: click.Context) -> None:
 @click.argument("names", nargs=-1, metavar="[ROLE|MODEL]...")
 @pass_session
 def export(session: Session, file: str, names: tuple[str, ...]) -> None:
-    """Put models that were fetched into one FILE, to take to a machine without a network.
+    """Copy downloaded models to one FILE, for a machine without a network.
 
-    Without a name, those that the configuration names. FILE is a plain tar archive with the models as they
-    lie in the cache, and a list of their sizes, checksums and licences.
+    Without a name, the configured models. FILE is a plain tar archive of the models' files and a list of
+    their sizes, checksums and licences.
 
     \b
     Examples:
@@ -69,45 +72,47 @@ def export(session: Session, file: str, names: tuple[str, ...]) -> None:
       qmd models export models.tar embed rerank
       qmd models export models.tar embeddinggemma-300M-Q8_0
     """
-    opened = session.index
+    index = session.index  # it may ask for approval: open it before the bar is drawn
     with Bar("Exporting", quiet=session.quiet) as bar:
-        entries = opened.export_models(file, names, on_bytes=_shown(bar))
+        entries = index.export_models(file, names, on_bytes=_drawing(bar))
     for entry in entries:
         say(f"{clean_name(entry.name)} ({human_size(entry.size)}, SHA-256 {entry.sha256[:12]})")
         _note_licence(session, entry)
-    say(f"Exported {counted(len(entries), 'model')} to {clean_name(file)}")
+    say(f"Exported {plural(len(entries), 'model')} to {clean_name(file)}")
 
 
 @models.command("import")
 @click.argument("file", metavar="FILE")
 @pass_session
 def import_(session: Session, file: str) -> None:
-    """Take models from a FILE that 'qmd models export' made, as if they had been fetched.
+    """Install models from a FILE that 'qmd models export' made.
 
-    Each one is proven by its checksum before it counts. Those that are here already are left as they are, so
-    an interrupted import goes on where it was.
+    The checksum of each model is verified. Models that are already installed are skipped, so an interrupted
+    import can be run again.
 
     \b
     Examples:
       qmd models import models.tar
     """
-    opened = session.index
+    index = session.index  # it may ask for approval: open it before the bar is drawn
     try:
         with Bar("Importing", quiet=session.quiet) as bar:
-            found = opened.import_models(file, on_bytes=_shown(bar))
+            imported = index.import_models(file, on_bytes=_drawing(bar))
     except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted. Whole models are kept; run the command again to go on.") from error
-    for each in found:
-        name, where = clean_name(each.entry.name), clean_name(str(each.path))
-        if not each.fresh:
-            say(f"{name} is here already: {where}")
+        raise Interrupted(
+            "Interrupted. Complete models are installed; run the command again to continue."
+        ) from error
+    for model in imported:
+        name, path = clean_name(model.entry.name), clean_name(str(model.path))
+        if not model.fresh:
+            say(f"{name} is already installed: {path}")
             continue
-        proof = f"SHA-256 {each.entry.sha256[:12]}"
-        say(f"Imported {name} ({human_size(each.entry.size)}, {proof}): {where}")
-        _note_licence(session, each.entry)
+        checksum = f"SHA-256 {model.entry.sha256[:12]}"
+        say(f"Imported {name} ({human_size(model.entry.size)}, {checksum}): {path}")
+        _note_licence(session, model.entry)
 
 
-def _shown(bar: Bar) -> OnBytes:
+def _drawing(bar: Bar) -> OnBytes:
     def on_bytes(done: int, total: int | None) -> None:
         bar.update(done, total, f"{human_size(done)} of {human_size(total or 0)}")
 
@@ -120,14 +125,12 @@ def _note_licence(session: Session, entry: BundledModel) -> None:
 
 
 def _show(session: Session) -> None:
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
 
-    found = session.index.models()
-    shown = (
+    uses = session.index.models()
+    fields = (
         Column("role"),
         Column("name", "Model", lambda name: name or "-"),
-        Column("condition", "State", _IN_WORDS.__getitem__),
+        Column("condition", "State", _CONDITIONS.__getitem__),
         Column("size", shown=lambda size: human_size(size) if size else "", right=True),
         Column("license", "Licence"),
         Column("source"),
@@ -136,44 +139,45 @@ def _show(session: Session) -> None:
             for name in ("setting", "languages", "dimension", "window", "files", "reason", "hint")
         ),
     )
-    show_listing(Listing("models", "model", shown, [_row(each) for each in found], names=("role", "name")))
+    show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
     if chosen_format() == "cli":
-        for line in _explained(found):
+        for line in _remarks(uses):
             say(line)
 
 
 def _row(use: ModelUse) -> dict[str, Any]:
-    card, here = use.card, use.installation
+    card, installation = use.card, use.installation
     return {
         "role": use.role,
         "name": use.name,
         "condition": use.condition,
-        "size": here.size if here else 0,
+        "size": installation.size if installation else 0,
         "license": card.license if card else None,
         "source": card.source if card else None,
         "setting": use.setting,
         "languages": card.languages if card else None,
         "dimension": (card.dimension or None) if card else None,
         "window": card.window if card else None,
-        "files": list(here.files) if here else [],
-        "reason": here.reason if here else None,
-        "hint": here.hint if here else None,
+        "files": list(installation.files) if installation else [],
+        "reason": installation.reason if installation else None,
+        "hint": installation.hint if installation else None,
     }
 
 
-def _explained(found: Sequence[ModelUse]) -> list[str]:
-    """What the table leaves open: files that two roles share, and what is not as it should be."""
+def _remarks(uses: Sequence[ModelUse]) -> list[str]:
+    """Return what the table does not show: models with problems, and files that two roles share."""
     lines: dict[str, str] = {}
     owners: dict[tuple[str, ...], str] = {}
-    for use in found:
-        here = use.installation
-        if here is None:
+    for use in uses:
+        installation = use.installation
+        if installation is None:
             continue
-        owner = owners.setdefault(here.files, use.role)
-        shared = here.files and owner != use.role
-        if here.reason and here.condition != "unprepared" and not (shared and here.condition == "ready"):
-            hint = f" ({one_line(here.hint)})" if here.hint else ""
-            lines[use.role] = f"{use.role}: {one_line(here.reason)}{hint}"
+        owner = owners.setdefault(installation.files, use.role)
+        shared = installation.files and owner != use.role
+        expected = installation.condition == "unprepared" or (shared and installation.condition == "ready")
+        if installation.reason and not expected:
+            hint = f" ({one_line(installation.hint)})" if installation.hint else ""
+            lines[use.role] = f"{use.role}: {one_line(installation.reason)}{hint}"
         elif shared:
-            lines[use.role] = f"{use.role} uses the files of {owner}: they are on the disk once."
+            lines[use.role] = f"{use.role} uses the same files as {owner}: they are stored once."
     return ["", *lines.values()] if lines else []

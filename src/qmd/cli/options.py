@@ -1,32 +1,23 @@
-"""Option types and options that several commands share."""
+"""Option types, and options that several commands share."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import fail
+from qmd.cli.render.formats import FORMATS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-FORMATS = ("cli", "json", "csv", "md", "xml", "files")
 _CHOSEN = "qmd.format"
-_WHAT = {
-    "json": "JSON",
-    "csv": "CSV, with a header",
-    "md": "Markdown",
-    "xml": "XML",
-    "files": "names only, a line a document",
-}
 
 
 def whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
-    """The type of an option that is a whole number from `least` to `most`."""
+    """Return an option type: a whole number from `least` to `most`."""
 
     def convert(value: str) -> int:
         number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,12}", value) else None
@@ -38,7 +29,7 @@ def whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
 
 
 def decimal(least: float, most: float) -> Callable[[str], float]:
-    """The type of an option that is a number from `least` to `most`."""
+    """Return an option type: a number from `least` to `most`."""
 
     def convert(value: str) -> float:
         number = float(value) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", value[:20]) else None
@@ -49,51 +40,51 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
-def date(value: str) -> str:
-    """The type of an option that is a date, or a part of one."""
-    from qmd.engine.requests import DATE
-    from qmd.text import dates
-
-    if dates.read(value) is None:
-        raise click.BadParameter(f"must be {DATE}, not '{value}'")
-    return value
-
-
 class OneOf(click.Choice[str]):
-    """One of some words."""
+    """An option type: one of several words."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         return f"must be one of {', '.join(map(str, self.choices))}, not '{value}'"
 
 
-def format_options(*formats: str) -> Callable[[Decorated], Decorated]:
-    """`--format F`, and a short form for each format but the first; ask `chosen_format` for the choice."""
+def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return one decorator that adds several options, in order."""
 
     def decorate(command: Decorated) -> Decorated:
-        for name in reversed(formats[1:]):
-            command = click.option(
-                f"--{name}",
-                f"as_{name}",
-                is_flag=True,
-                expose_value=False,
-                callback=_choose,
-                help=f"Print {_WHAT[name]}.",
-            )(command)
-        return click.option(
-            "--format",
-            "as_format",
-            type=OneOf(formats),
-            metavar="F",
-            expose_value=False,
-            callback=_choose,
-            help=f"Print as {', '.join(formats[:-1])} or {formats[-1]}.",
-        )(command)
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
 
     return decorate
 
 
+def format_options(*names: str) -> Callable[[Decorated], Decorated]:
+    """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
+    choice = click.option(
+        "--format",
+        "as_format",
+        type=OneOf(names),
+        metavar="F",
+        expose_value=False,
+        callback=_choose,
+        help=f"Print as {', '.join(names[:-1])} or {names[-1]}.",
+    )
+    flags = [
+        click.option(
+            f"--{name}",
+            f"as_{name}",
+            is_flag=True,
+            expose_value=False,
+            callback=_choose,
+            help=f"Print {FORMATS[name].description}.",
+        )
+        for name in names[1:]
+    ]
+    return combined(choice, *flags)
+
+
 def chosen_format() -> str:
-    """The format that the command line names, `cli` where it names none."""
+    """Return the format that the command line names, or `cli`."""
     chosen: str = click.get_current_context().meta.get(_CHOSEN, "cli")
     return chosen
 
@@ -106,16 +97,18 @@ def _choose(ctx: click.Context, param: click.Parameter, value: str | bool | None
         raise click.UsageError(f"two formats at once: {ctx.meta[_CHOSEN]} and {name}", ctx)
 
 
+#: All formats, for commands that print hits, documents or a listing.
+all_formats = format_options(*FORMATS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-line_numbers_option = click.option("--line-numbers", is_flag=True, help="Number lines as in the file.")
-full_path_option = click.option("--full-path", is_flag=True, help="Print paths on disk.")
+line_numbers_option = click.option("--line-numbers", is_flag=True, help="Show the file's line numbers.")
+full_path_option = click.option("--full-path", is_flag=True, help="Show paths on disk.")
 max_lines_option = click.option(
-    "-l", "--max-lines", type=whole(1), metavar="N", help="Print at most N lines of a document."
+    "-l", "--max-lines", type=whole(1), metavar="N", help="Print at most N lines of each document."
 )
 
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
-    """`-c C`, as often as wanted."""
+    """Add `-c C`, which may be repeated."""
     return click.option(
         "-c",
         "--collection",
@@ -125,37 +118,3 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
         shell_complete=candidates.collections,
         help=help,
     )
-
-
-def filter_options(command: Decorated) -> Decorated:
-    """`--author`, `--after` and `--before`."""
-    decorators = [
-        click.option(
-            "--author",
-            metavar="NAME",
-            shell_complete=candidates.authors,
-            help="Only documents of this author.",
-        ),
-        click.option("--after", type=date, metavar="DATE", help="Only documents from this date on: 2024-06."),
-        click.option("--before", type=date, metavar="DATE", help="Only documents from before this date."),
-    ]
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
-
-
-def words(parts: tuple[str, ...]) -> str:
-    """What the arguments say together; `-` reads it from stdin."""
-    if parts == ("-",):
-        return _read_stdin()
-    return " ".join(parts)
-
-
-def _read_stdin() -> str:
-    from qmd.engine.requests import MAX_QUERY
-
-    data = sys.stdin.buffer.read(4 * MAX_QUERY + 1024)
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
-    if len(text) > MAX_QUERY:
-        fail(f"the query on stdin is longer than {MAX_QUERY} characters")
-    return text

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, now and then a line elsewhere."""
+"""Progress on stderr: a bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from qmd.cli.terminal import one_line, takes_escapes, write
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-#: Seconds between two lines where there is no terminal.
-_EVERY = 10.0
+#: Seconds between two lines if stderr is not a terminal.
+_INTERVAL = 10.0
 
 
 class Bar:
-    """Says how far work is. Nothing is imported or drawn before the first `update`, or at all where quiet."""
+    """A progress bar. It is imported and drawn at the first `update`, and never if `quiet` is set."""
 
     def __init__(self, label: str, *, quiet: bool) -> None:
         self._label = label
         self._quiet = quiet
         self._terminal = takes_escapes(sys.stderr)
-        self._said = time.monotonic()
+        self._last = time.monotonic()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -36,19 +36,19 @@ class Bar:
         self.close()
 
     def update(self, done: int, total: int | None, detail: str = "", label: str | None = None) -> None:
-        """So much is done, of `total` where that is known."""
+        """Show that `done` of `total` is finished; `total` may be unknown."""
         if self._quiet:
             return
-        shown = one_line(label or self._label)
+        title = one_line(label or self._label)
         if self._terminal:
-            self._draw(shown, done, total, detail)
-        elif time.monotonic() - self._said >= _EVERY:
-            self._said = time.monotonic()
+            self._draw(title, done, total, detail)
+        elif time.monotonic() - self._last >= _INTERVAL:
+            self._last = time.monotonic()
             of = f" of {total:,}" if total is not None else ""
-            write(f"{shown}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
+            write(f"{title}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar from the terminal."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -1,34 +1,35 @@
-"""`init` and `trust`: projects with an `index.yml` of their own, and what such a file may do."""
+"""`init` and `trust`: projects with their own `index.yml`, and what that file may do."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli import candidates
+from qmd.cli import approval, candidates
 from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import FORMATS, format_options
+from qmd.cli.options import all_formats
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, is_terminal, say, styled, write
+from qmd.cli.show import show_listing
+from qmd.cli.sizes import local_time
+from qmd.cli.terminal import clean_name, columns, say
 from qmd.errors import NotFoundError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.config.approvals import Permission
     from qmd.engine.access.project_trust import Trust
 
 
 @click.command(cls=Command)
 @pass_session
 def init(session: Session) -> None:
-    """Make the current folder a project, with an index of its own in .qmd/.
+    """Make the current folder a project with its own index in .qmd/.
 
-    Commands that run in it or below use that index. Nothing is indexed yet; .qmd/index.yml says what will be,
-    and may be checked in: the index itself stays out of git.
+    Commands use that index when they run in the project or a folder below. Nothing is indexed yet. Edit
+    .qmd/index.yml to choose the folders; you can commit it, because git ignores the index itself.
 
     \b
     Example:
@@ -37,15 +38,15 @@ def init(session: Session) -> None:
     from qmd.engine.indexing.collections import create_project
 
     if session.index_name is not None:
-        fail("a project's index has no name: leave --index out")
-    made = create_project(session.folder(), os.environ)
-    name, path = clean_name(made.name), clean_name(made.path)
-    say(f"Made .qmd/index.yml: collection '{name}' is {path} ({made.pattern})")
+        fail("a project's index has no name: run init without --index")
+    collection = create_project(session.folder(), os.environ)
+    name, path = clean_name(collection.name), clean_name(collection.path)
+    say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.pattern})")
     if session.quiet:
         return
     steps = [
         ("qmd update", "index it"),
-        ("qmd embed", "then vsearch and query find by meaning too"),
+        ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
     ]
     say("\nNext:")
@@ -59,10 +60,10 @@ def init(session: Session) -> None:
 def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
-    Such a file comes with a checkout. Until you approve them, its update commands and 'git pull' are not run,
-    its folders outside the project are not read, its models and its store are not used, and agents that
-    connect are not told its contexts; all else works. If one of these changes, it has to be approved again.
-    QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
+    The file may come from someone else, with a git checkout. Until you approve it, its update commands and
+    'git pull' are not run, its folders outside the project are not read, its models and its store are not
+    used, and agents do not see its contexts. Everything else works. A setting that changes needs approval
+    again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     \b
     Examples:
@@ -75,51 +76,48 @@ def trust(ctx: click.Context, yes: bool) -> None:
     if ctx.invoked_subcommand is None:
         _review(session.index.trust, yes=yes)
     elif yes:
-        fail("--yes stands for 'qmd trust' alone")
+        fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
 
 
 @trust.command("list")
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def list_(session: Session) -> None:
-    """List what was approved, or declined, for which project and when.
+    """List what you approved or declined, for which project and when.
 
     \b
     Examples:
       qmd trust list
       qmd trust list --json
     """
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-    from qmd.cli.sizes import local_time
 
     rows = [
         {
-            "project": each.project,
-            "kind": each.permission.kind,
-            "name": each.permission.name,
-            "value": each.permission.value,
-            "approved": each.approved,
-            "when": each.when,
+            "project": decision.project,
+            "kind": decision.permission.kind,
+            "name": decision.permission.name,
+            "value": decision.permission.value,
+            "approved": decision.approved,
+            "when": decision.when,
         }
-        for each in session.index.trust.decisions()
+        for decision in session.index.trust.decisions()
     ]
-    table = (
+    fields = (
         Column("project"),
         Column("kind"),
         Column("name", "For"),
-        Column("value", "What", _visible),
+        Column("value", "What", approval.visible),
         Column("approved"),
         Column("when", shown=local_time),
     )
-    show_listing(Listing("approvals", "approval", table, rows, "Nothing was approved yet."))
+    show_listing(Listing("approvals", "approval", fields, rows, "Nothing was approved yet."))
 
 
 @trust.command()
 @click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
 @pass_session
 def revoke(session: Session, folder: str | None) -> None:
-    """Take back what was approved for a project: this one, or the one in FOLDER.
+    """Revoke the approvals of a project: this one, or the one in FOLDER.
 
     \b
     Examples:
@@ -127,100 +125,29 @@ def revoke(session: Session, folder: str | None) -> None:
       qmd trust revoke ~/code/app
     """
     project, approvals = session.index.trust.revoke(folder)
-    say(f"Revoked {counted(approvals, 'approval')} for {clean_name(project)}")
-
-
-def settle(session: Session, trust: Trust) -> bool:
-    """See to what this command would use of a project and may not: ask a person, once, or else say so.
-
-    Returns whether anything was approved.
-    """
-    left_out = trust.unapproved(session.uses)
-    if not left_out or session.quiet:
-        return False
-    new = [each for each, approved in trust.asked() if approved is None]
-    if _can_ask() and not set(left_out).isdisjoint(new):
-        _show(trust, new, sys.stderr)
-        if _ask(trust, new):
-            return True
-    # The report of a scan tells of pulls.
-    told = [each for each in left_out if each.kind != "pull"]
-    if told:
-        from qmd.engine.access.project_trust import skipped
-
-        session.note(skipped(told))
-    return False
+    say(f"Revoked {plural(approvals, 'approval')} for {clean_name(project)}")
 
 
 def _review(trust: Trust, *, yes: bool) -> None:
-    """Show what a project asks for, and have the rest of it approved."""
+    """Show the permissions that a project still waits for, and ask to approve them."""
     if trust.project is None:
         raise NotFoundError(
             "there is no project here: no .qmd/index.yml in this folder or above it",
             "your own configuration needs no approval; 'qmd init' makes a project",
         )
-    asked = trust.asked()
-    waiting = [each for each, approved in asked if not approved]
+    requests = trust.asked()
+    waiting = [permission for permission, approved in requests if not approved]
     if not waiting:
         say(f"{clean_name(trust.project)} asks for nothing that is not approved.")
-        for line in _described([each for each, _ in asked]):
+        for line in approval.described([permission for permission, _ in requests]):
             say(line)
         return
-    _show(trust, waiting, sys.stdout)
+    approval.show(trust, waiting, sys.stdout)
     if yes:
         trust.decide(waiting, approved=True)
-    elif not _can_ask():
-        fail("there is no terminal to ask on: read the above, then approve it with 'qmd trust --yes'")
-    elif not _ask(trust, waiting):
+    elif not approval.can_ask():
+        fail("cannot ask for approval without a terminal: read the above, then run 'qmd trust --yes'")
+    elif not approval.ask(trust, waiting):
         say("Nothing was approved.")
         return
-    say("Approved. 'qmd trust revoke' takes it back.")
-
-
-def _can_ask() -> bool:
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
-
-
-def _ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
-    """Ask whether to approve; keeps the answer, whichever it is."""
-    write("Approve this? [y/N] ", sys.stderr)
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    if not answer:  # the input has ended: that is no answer
-        write("\n", sys.stderr)
-        return False
-    approved = answer.strip().lower() in ("y", "yes")
-    trust.decide(permissions, approved=approved)
-    return approved
-
-
-def _show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:
-    title = f"{clean_name(trust.project or '')}/.qmd asks to"
-    lines = [styled(title, BOLD) if has_colours(stream) else title, *_described(permissions)]
-    write("\n".join(lines) + "\n", stream)
-
-
-def _described(permissions: Sequence[Permission]) -> list[str]:
-    """What is asked for, a line each and complete."""
-    lines = []
-    for each in permissions:
-        match each.kind:
-            case "update":
-                what = f"run at 'qmd update', in {_visible(each.where)}: {_visible(each.value)}"
-            case "path":
-                what = f"read the documents in {_visible(each.value)}"
-            case "model":
-                what = f"use the model {_visible(each.value)}"
-            case "store":
-                what = f"keep the index, with the documents' texts, at {_visible(each.value)}"
-            case "pull":
-                what = f"run 'git pull' at 'qmd update --pull', in {_visible(each.value)}"
-            case "context":
-                what = f"tell agents that connect: {_visible(each.value)}"
-        lines.append((f"{_visible(each.name)}:", what))
-    return [f"  {line}" for line in columns(lines)]
-
-
-def _visible(text: str) -> str:
-    """The text with everything in it that would not be seen, line breaks too, as escape sequences."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    say("Approved. To take it back, run 'qmd trust revoke'.")

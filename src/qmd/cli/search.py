@@ -1,114 +1,95 @@
-"""`search`, `vsearch` and `query`: three ways of finding, one way of asking and of showing."""
+"""`search`, `vsearch` and `query`."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli.command import Command, intended_as_text
 from qmd.cli.options import (
-    FORMATS,
     OneOf,
+    all_formats,
     chosen_format,
     collection_option,
+    combined,
     decimal,
-    filter_options,
-    format_options,
     full_path_option,
     line_numbers_option,
-    whole,
-    words,
+)
+from qmd.cli.search_options import (
+    candidate_limit_option,
+    filter_options,
+    intent_option,
+    limit_option,
+    min_score_option,
+    no_expand_option,
+    no_rerank_option,
+    query_argument,
+    query_text,
+    ranking_option,
+    search_request,
 )
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import write
-from qmd.errors import CollectionNotFoundError, TimedOutError
+from qmd.errors import CollectionNotFoundError, NotFoundError, TimedOutError
 
 if TYPE_CHECKING:
+    from qmd.engine.index import Index
+    from qmd.engine.requests import SearchRequest
     from qmd.types import SearchResponse
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
 _LIMIT, _LONG_LIMIT = 5, 20
-_MAX_LIMIT = 1_000_000
 _DAY = 86_400.0
-_IF_UNKNOWN = "text that begins with '-', such as a word to leave out, goes after '--'"
+_IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
-
-def search_options(min_score: float) -> Callable[[Decorated], Decorated]:
-    """What all three take, the query included."""
-    decorators: list[Callable[[Any], Any]] = [
-        click.argument("text", nargs=-1, required=True, metavar="QUERY..."),
-        click.option(
-            "-n",
-            "limit",
-            type=whole(1, _MAX_LIMIT),
-            metavar="N",
-            help=f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]",
-        ),
-        collection_option("Search only this collection (may be repeated)."),
-        filter_options,
-        click.option("--all", "everything", is_flag=True, help="Show all results, whatever -n says."),
-        click.option(
-            "--min-score",
-            type=decimal(0, 1),
-            metavar="F",
-            default=str(min_score),
-            help=f"Leave out results below this score, 0 to 1.  [default: {min_score:g}]",
-        ),
-        click.option("--full", is_flag=True, help="Show whole documents, not snippets."),
-        line_numbers_option,
-        full_path_option,
-        click.option("--explain", is_flag=True, help="Show how each result came to its place."),
-        click.option(
-            "--mode",
-            type=OneOf(["auto", "server", "local"]),
-            metavar="M",
-            default="auto",
-            help="Ask the server of this index: auto (where one runs), server or local.  [default: auto]",
-        ),
-        format_options(*FORMATS),
-        pass_session,
-    ]
-    return _all_of(decorators)
-
-
-def model_options() -> Callable[[Decorated], Decorated]:
-    """What the two that use models take besides."""
-    return _all_of(
-        [
-            click.option("--intent", metavar="TEXT", help="What the search is for; steers, finds nothing."),
-            click.option("--no-expand", is_flag=True, help="Search for the query alone, without variants."),
-            click.option(
-                "--timeout",
-                type=decimal(0.001, _DAY),
-                metavar="S",
-                default="30",
-                help="Answer with what is there after S seconds.  [default: 30]",
-            ),
-        ]
-    )
-
-
-def _all_of(decorators: list[Callable[[Any], Any]]) -> Callable[[Decorated], Decorated]:
-    def decorate(command: Decorated) -> Decorated:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate
+#: Options of all three commands.
+search_options = combined(
+    query_argument,
+    limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
+    collection_option("Search only this collection (may be repeated)."),
+    filter_options,
+    click.option("--all", "everything", is_flag=True, help="Show all results; -n is ignored."),
+    click.option("--full", is_flag=True, help="Show whole documents instead of snippets."),
+    line_numbers_option,
+    full_path_option,
+    click.option("--explain", is_flag=True, help="Show how each result was ranked."),
+    click.option(
+        "--mode",
+        type=OneOf(["auto", "server", "local"]),
+        metavar="M",
+        default="auto",
+        help="Search in the server of this index (server), in this process (local), or in the server if it "
+        "runs (auto).  [default: auto]",
+    ),
+    all_formats,
+    pass_session,
+)
+#: Options of the two commands that use models.
+model_options = combined(
+    intent_option,
+    no_expand_option,
+    click.option(
+        "--timeout",
+        type=decimal(0.001, _DAY),
+        metavar="S",
+        default="30",
+        help="Stop after S seconds and show the results so far.  [default: 30]",
+    ),
+)
 
 
 @click.command(cls=Command, if_unknown=_IF_UNKNOWN)
-@search_options(0.0)
+@search_options
+@min_score_option("0")
 def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
-    """Find documents by their words (BM25): fast, and nothing else is needed.
+    """Find documents by keyword (BM25): fast, and needs no models.
 
-    All words count, in any order; "quoted words" stand together, word* finds longer words, and -word leaves
-    documents out (after --). author:NAME, after:2024-06 and before:2025 filter as the options do, in all
-    searches. A single - reads the query from stdin.
+    Documents must contain all words, in any order. "Quoted words" must stand together, word* also finds
+    longer words, and -word excludes documents (write it after --). author:NAME, after:2024-06 and before:2025
+    filter like the options, in all searches. A single - reads the query from stdin.
 
     \b
     Examples:
@@ -121,10 +102,11 @@ def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(cls=Command, if_unknown=_IF_UNKNOWN)
-@search_options(0.3)
-@model_options()
+@search_options
+@min_score_option("0.3")
+@model_options
 def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
-    """Find documents by what they mean, in any language; 'qmd embed' comes first.
+    """Find documents by meaning, in any language. Run 'qmd embed' first.
 
     \b
     Examples:
@@ -135,28 +117,17 @@ def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
 
 
 @click.command(cls=Command, if_unknown=_IF_UNKNOWN)
-@search_options(0.0)
-@model_options()
-@click.option("--no-rerank", is_flag=True, help="Leave the order as the lists give it; faster.")
-@click.option(
-    "-C",
-    "--candidate-limit",
-    type=whole(1, 1000),
-    metavar="N",
-    default="30",
-    help="Rerank the best N.  [default: 30]",
-)
-@click.option(
-    "--ranking",
-    type=OneOf(["contract", "tuned"]),
-    metavar="R",
-    help="How to rank: contract or tuned.  [default: as set]",
-)
+@search_options
+@min_score_option("0")
+@model_options
+@no_rerank_option
+@candidate_limit_option
+@ranking_option
 def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
-    """Find documents by words and meaning together, reranked: the best answers.
+    """Combine keyword and vector search and rerank the results: the best results.
 
-    The query is a question, or lines that begin with lex: (words), vec: (a question) or hyde: (what an answer
-    would say), and at most one intent: line. What could not run is said on stderr.
+    The query is a question, or lines that start with lex: (keywords), vec: (a question) or hyde: (the text of
+    a possible answer), and at most one line that starts with intent:. If a step cannot run, stderr says so.
 
     \b
     Examples:
@@ -167,64 +138,81 @@ def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
     _run(session, "query", text, options)
 
 
-def _run(session: Session, kind: str, text: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Ask the engine, or the server of this index, and show its answer."""
-    from qmd.cli.asking import ask
-    from qmd.engine.requests import SearchRequest
+def _run(session: Session, kind: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Run a search of a kind and show its results."""
+    from qmd.engine.requests import VECTOR_MIN_SCORE
 
-    name = chosen_format()
-    default = _LONG_LIMIT if name in ("json", "files") else _LIMIT
-    wanted = words(text)
-    request = SearchRequest(
-        wanted,
-        limit=None if options["everything"] else options["limit"] or default,
-        min_score=options["min_score"],
-        collections=options["collections"],
-        intent=options.get("intent"),
-        candidate_limit=options.get("candidate_limit", 30),
-        rerank=not options.get("no_rerank"),
-        expand=not options.get("no_expand"),
-        ranking=options.get("ranking"),
+    format_name = chosen_format()
+    default_limit = _LONG_LIMIT if format_name in ("json", "files") else _LIMIT
+    default_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
+    text = query_text(words)
+    request = search_request(
+        text,
+        options,
+        limit=None if options["everything"] else options["limit"] or default_limit,
+        min_score=default_score if options["min_score"] is None else options["min_score"],
         explain=options["explain"],
         full=options["full"],
         timeout=options.get("timeout"),
-        author=options["author"],
-        after=options["after"],
-        before=options["before"],
     )
     try:
-        response = ask(session.index, kind, request, options["mode"])
+        response = _response(session.index, kind, request, options["mode"])
     except TimedOutError:
         session.abandoned = True
         raise
     except CollectionNotFoundError as error:
-        # -cats, meant as a word to leave out, is read as -c ats.
-        meant = (intended_as_text(f"-c{name}") for name in options["collections"])
-        error.hint = next(filter(None, meant), error.hint)
+        # -cats, meant as a word to exclude, is read as -c ats.
+        hints = (intended_as_text(f"-c{name}") for name in options["collections"])
+        error.hint = next(filter(None, hints), error.hint)
         raise
-    known = session.index.config.collections
-    if not known:
+    collections = session.index.config.collections
+    if not collections:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
-    elif not options["collections"] and not any(each.include_by_default for each in known.values()):
-        session.note("every collection is excluded: name one with -c, or 'qmd collection include NAME'")
-    _show(session, name, wanted, response, options)
+    elif not options["collections"] and not any(each.include_by_default for each in collections.values()):
+        session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
+    _show(session, format_name, text, response, options)
     if any(stage.status == "timed_out" for stage in response.stages):
         session.abandoned = True
 
 
-def _show(
-    session: Session, name: str, wanted: str, response: SearchResponse, options: dict[str, Any]
-) -> None:
-    from qmd.cli.render.explain import stages, worth_telling
-    from qmd.cli.render.formats import render_hits
-    from qmd.cli.show import tell_missing, view_for
+def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
+    """Run the search in the server of the index or in this process. Both give the same results.
 
-    told = name == "cli" and options["explain"]
-    if not told:
-        for line in worth_telling(response.stages):
+    Raises:
+        NotFoundError: `mode` is `server` and no server runs.
+        NoAnswerError: `mode` is `server` and the server has another configuration or version.
+    """
+    if mode != "local":
+        from qmd.config.paths import cache_dir
+        from qmd.server.discovery import read
+
+        server = read(cache_dir(os.environ), index.locations.index)
+        if server is not None:
+            from qmd.server import run_handler
+
+            try:
+                return run_handler.ask(server, index, kind, request)
+            except run_handler.NoAnswerError:
+                if mode == "server":
+                    raise
+        elif mode == "server":
+            raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
+    return index.run(kind, request)
+
+
+def _show(
+    session: Session, format_name: str, text: str, response: SearchResponse, options: dict[str, Any]
+) -> None:
+    from qmd.cli.render.explain import stages, unexpected
+    from qmd.cli.render.formats import render_hits
+    from qmd.cli.show import note_missing, view_for
+
+    show_stages = format_name == "cli" and options["explain"]
+    if not show_stages:
+        for line in unexpected(response.stages):
             session.note(line)
-    view = view_for(session, sys.stdout, wanted if name == "cli" else None, options)
-    write(render_hits(name, response.hits, view))
-    tell_missing(session, view)
-    if told:
+    view = view_for(session, sys.stdout, text if format_name == "cli" else None, options)
+    write(render_hits(format_name, response.hits, view))
+    note_missing(session, view)
+    if show_stages:
         write("\n" + stages(response.stages))

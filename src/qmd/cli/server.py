@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from typing import Any
 
 import click
 
-from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import OneOf, json_option, whole
-from qmd.cli.serving import LOOPBACK, announce, daemon_of, file_of, opened, over_stdio
+from qmd.cli.command import Command, Group
+from qmd.cli.options import OneOf, json_option
+from qmd.cli.serving import (
+    address,
+    announce,
+    daemon_option,
+    host_option,
+    index_server,
+    insecure_option,
+    over_stdio,
+    port_option,
+    refuse,
+    start_daemon,
+    state_path,
+    stop_daemon,
+)
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say
 
@@ -24,22 +36,22 @@ PORT = 18765
     type=OneOf(("both", "mcp", "http")),
     metavar="T",
     default="both",
-    help="Speak both, mcp (on stdin and stdout) or http.  [default: both]",
+    help="Serve http, mcp (on stdin and stdout), or both.  [default: both]",
 )
-@click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
-@click.option("--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {PORT}]")
-@click.option("--daemon", is_flag=True, help="Serve in the background; 'qmd server stop' ends it.")
-@click.option("--replace", is_flag=True, help="End a running server of this index, and take its place.")
-@click.option("--insecure", is_flag=True, help="Let other machines read all that is indexed.")
-@click.option("--log-queries", is_flag=True, help="Write down in the audit log what is searched for.")
+@host_option
+@port_option(PORT)
+@daemon_option("server")
+@click.option("--replace", is_flag=True, help="Stop the running server of this index first.")
+@insecure_option
+@click.option("--log-queries", is_flag=True, help="Write the text of queries to the audit log.")
 @pass_session
 @click.pass_context
 def server(ctx: click.Context, session: Session, /, transport: str, **options: Any) -> None:
-    """Serve programs over HTTP, and AI agents by the Model Context Protocol.
+    """Serve programs over HTTP, and AI agents over the Model Context Protocol (MCP).
 
-    HTTP has the API, what describes it (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is spoken on
-    stdin and stdout too where a program started the server, which then ends with that program. While it runs,
-    it answers this index's searches on the command line.
+    HTTP has the API, its documentation (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is also spoken
+    on stdin and stdout if another program started the server; the server then ends with that program. While
+    it runs, the search commands of this index use it, because its models are already loaded.
 
     \b
     Examples:
@@ -53,37 +65,37 @@ def server(ctx: click.Context, session: Session, /, transport: str, **options: A
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
-        for name, value in options.items():
-            if value not in (None, False):
-                fail(f"--{name.replace('_', '-')} needs --transport http or both")
-        over_stdio(session, "qmd server", opened(session))
+        refuse(options, "--transport http or both")
+        over_stdio(session, "qmd server", index_server(session))
     elif options["daemon"]:
-        _start(session, options)
+        host, port = address(options, PORT)
+        arguments = ["--transport", "http", "--host", host, "--port", str(port)]
+        arguments += [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
+        start_daemon(session, "server", arguments, replace=options["replace"])
     else:
-        _serve(session, options, talks=transport == "both" and _a_program_started_this())
+        _serve(session, options, stdio=transport == "both" and _started_by_a_program())
 
 
 @server.command("stop", cls=Command)
 @pass_session
 def stop(session: Session) -> None:
-    """End the server that 'qmd server --daemon' started.
+    """Stop the server that 'qmd server --daemon' started.
 
-    A write in progress is finished, or what it has not kept yet is rolled back.
+    A write in progress is completed or rolled back.
 
     \b
     Examples:
       qmd server stop
       qmd server stop --index work
     """
-    pid = daemon_of(session, "server").stop()
-    say("No server is running in the background." if pid is None else f"Stopped the server (process {pid}).")
+    stop_daemon(session, "server", "server")
 
 
 @server.command("status", cls=Command)
 @json_option
 @pass_session
 def status(session: Session, as_json: bool) -> None:
-    """Tell whether a server of this index is running, and where.
+    """Show whether a server of this index is running, and its address.
 
     \b
     Examples:
@@ -95,30 +107,27 @@ def status(session: Session, as_json: bool) -> None:
     from qmd.config.paths import cache_dir
     from qmd.server import discovery
 
-    found = discovery.read(cache_dir(os.environ), session.index_file())
+    running = discovery.read(cache_dir(os.environ), session.index_file())
     if as_json:
-        say(
-            json.dumps(
-                {"running": False} if found is None else {"running": True, "url": found.url, "pid": found.pid}
-            )
-        )
-    elif found is None:
+        server = {} if running is None else {"url": running.url, "pid": running.pid}
+        say(json.dumps({"running": running is not None} | server))
+    elif running is None:
         say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
     else:
-        say(f"qmd serves HTTP at {found.url} (process {found.pid})")
+        say(f"qmd serves HTTP at {running.url} (process {running.pid})")
 
 
-def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
-    """Serve HTTP, and where someone `talks` MCP on stdin, that too, until it ends."""
+def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
+    """Serve HTTP, and MCP on stdin and stdout too if `stdio` is set, until the server is told to stop."""
     from qmd.mcp.streams import take_streams
 
-    # Before anything else is imported, which might print.
-    streams = take_streams() if talks else None
+    # Before any other import, because an import might print.
+    streams = take_streams() if stdio else None
 
     from qmd.config.paths import cache_dir
     from qmd.http.app import app
     from qmd.mcp.server import build
-    from qmd.mcp.stdio import serve as serve_lines
+    from qmd.mcp.stdio import serve as serve_stdio
     from qmd.server import discovery
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
@@ -129,75 +138,42 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     from qmd.server.listener import listen, serve, url
     from qmd.server.metrics import Metrics
 
-    host, port = _place(options)
+    host, port = address(options, PORT)
     limits = Limits.from_environ(os.environ)
-    index = session.index  # opened now: what is wrong with it is told, and what a project asks for answered
-    place = cache_dir(os.environ), session.index_file()
+    index = session.index  # opened now, so that its errors and questions come before the server starts
+    location = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
-    with discovery.alone(*place, replace=options["replace"]):
+    with discovery.alone(*location, replace=options["replace"]):
         listener = listen(host, port, insecure=options["insecure"] or keys.any())
         if not is_loopback(host) and not keys.any():
-            session.note(f"whoever can reach {host} can read and change all that is indexed")
-        audit = Audit(f"{file_of(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
-        resident = IndexHost(lambda: index)
+            session.note(f"anyone who can reach {host} can read and change everything that is indexed")
+        audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
+        index_host = IndexHost(lambda: index)
         try:
-            with discovery.lit(*place, url(listener)) as lit:
-                gate = Gate(keys, lit.secret, audit, Metrics() if Metrics.available() else None)
-                served = app(resident, os.environ, host, gate)
+            with discovery.lit(*location, url(listener)) as beacon:
+                gate = Gate(keys, beacon.secret, audit, Metrics() if Metrics.available() else None)
+                application = app(index_host, os.environ, host, gate)
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
-                    serve(served, listener, limits=limits, ready=lambda: announce(line))
+                    serve(application, listener, limits=limits, ready=lambda: announce(line))
                 else:
-                    # Only one of both is to watch the folders.
-                    agent = build(resident, {**os.environ, "QMD_MCP_UPDATE": ""})
+                    # Only one of the two may watch the folders.
+                    agent = build(index_host, {**os.environ, "QMD_MCP_UPDATE": ""})
                     serve(
-                        served,
+                        application,
                         listener,
                         limits=limits,
                         ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
-                        beside=lambda: serve_lines(agent, *streams),
+                        beside=lambda: serve_stdio(agent, *streams),
                     )
         finally:
-            session.abandoned = not resident.close()
+            session.abandoned = not index_host.close()
             audit.close()
 
 
-def _start(session: Session, options: dict[str, Any]) -> None:
-    """Start the server in the background: the same command without `--daemon`, and without stdin."""
-    host, port = _place(options)
-    command = [
-        sys.executable,
-        "-m",
-        "qmd",
-        "server",
-        "--transport",
-        "http",
-        "--host",
-        host,
-        "--port",
-        str(port),
-    ]
-    command += [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
-    if session.index_name is not None:
-        command += ["--index", session.index_name]
-    if session.store is not None:
-        command += ["--store", session.store]
-    daemon = daemon_of(session, "server")
-    if options["replace"]:
-        daemon.stop()
-        command.append("--replace")
-    say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
-    session.note(f"'qmd server stop' ends it; it writes to {daemon.log}")
-
-
-def _place(options: dict[str, Any]) -> tuple[str, int]:
-    port = options["port"]
-    return options["host"] or LOOPBACK, PORT if port is None else port
-
-
-def _a_program_started_this() -> bool:
-    """Whether stdin is a pipe or the like, whose other end may talk; not a terminal, and not /dev/null."""
+def _started_by_a_program() -> bool:
+    """Whether stdin is a pipe or a socket, whose other end may talk; not a terminal, and not /dev/null."""
     try:
         return not stat.S_ISCHR(os.fstat(0).st_mode)
-    except OSError:  # there is none
+    except OSError:  # stdin is closed
         return False

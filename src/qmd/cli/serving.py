@@ -1,18 +1,18 @@
-"""`mcp`: serving AI agents, in the foreground or the background."""
+"""What the server commands (`mcp`, `server`, `archive mcp`) share: options, transports and daemons."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import whole
-from qmd.cli.session import Session, pass_session
+from qmd.cli.command import fail
+from qmd.cli.options import Decorated, whole
+from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
 
 if TYPE_CHECKING:
@@ -23,108 +23,79 @@ if TYPE_CHECKING:
     from qmd.server.index_host import IndexHost
     from qmd.server.keys import Keys
 
-#: A server that is made ready once it is entered, and let go at the end.
-Opened: TypeAlias = "AbstractContextManager[Server[Any]]"
+#: Prepares a server when entered, and closes what it uses on exit.
+ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
 
 MCP_PORT = 8181
 LOOPBACK = "127.0.0.1"
 
-
-http_option = click.option("--http", is_flag=True, help="Serve over HTTP, not stdin and stdout.")
-host_option = click.option("--host", metavar="HOST", help=f"Listen at this address.  [default: {LOOPBACK}]")
-port_option = click.option(
-    "--port", type=whole(0, 65535), metavar="N", help=f"Listen at this port.  [default: {MCP_PORT}]"
+http_option = click.option("--http", is_flag=True, help="Serve over HTTP instead of stdin and stdout.")
+host_option = click.option("--host", metavar="HOST", help=f"Listen on this address.  [default: {LOOPBACK}]")
+insecure_option = click.option(
+    "--insecure", is_flag=True, help="Let other machines read everything that is served, without a key."
 )
 
 
-@click.group("mcp", cls=Group)
-@http_option
-@host_option
-@port_option
-@click.option("--daemon", is_flag=True, help="Serve in the background; 'qmd mcp stop' ends it.")
-@click.option("--insecure", is_flag=True, help="Let other machines read all that is indexed.")
-@pass_session
-@click.pass_context
-def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> None:
-    """Serve AI agents by the Model Context Protocol.
-
-    Without options it speaks on stdin and stdout: an agent's settings name it as the command "qmd mcp". With
-    QMD_MCP_UPDATE=1 it scans the collections when it starts, and again whenever their files change.
-
-    \b
-    Examples:
-      qmd mcp
-      qmd mcp --http                   at http://127.0.0.1:8181/mcp
-      qmd mcp --http --port 9000 --daemon
-      qmd mcp stop
-    """
-    if ctx.invoked_subcommand is not None:
-        return
-    if not http:
-        refuse_without_http(options)
-        over_stdio(session, "qmd mcp", opened(session))
-    elif options["daemon"]:
-        _start(session, options)
-    else:
-        from qmd.mcp.rest import routes
-        from qmd.server.index_host import IndexHost
-        from qmd.server.keys import Keys, keys_path
-
-        resident = IndexHost(lambda: session.index)
-        keys = Keys(keys_path(os.environ), session.index_file())
-        over_http(session, options, opened(session, resident), keys, routes(resident))
+def port_option(default: int) -> Callable[[Decorated], Decorated]:
+    """Add `--port` to a command."""
+    return click.option(
+        "--port", type=whole(0, 65535), metavar="N", help=f"Listen on this port.  [default: {default}]"
+    )
 
 
-@mcp.command("stop", cls=Command)
-@pass_session
-def stop(session: Session) -> None:
-    """End the server that 'qmd mcp --http --daemon' started.
-
-    \b
-    Examples:
-      qmd mcp stop
-      qmd mcp stop --index work
-    """
-    pid = daemon_of(session).stop()
-    nothing = "No MCP server is running in the background."
-    say(nothing if pid is None else f"Stopped the MCP server (process {pid}).")
+def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
+    """Add `--daemon` to the command `name`."""
+    return click.option(
+        "--daemon", is_flag=True, help=f"Serve in the background; stop it with 'qmd {name} stop'."
+    )
 
 
-def refuse_without_http(options: dict[str, Any]) -> None:
-    """Fail for an option that has a meaning over HTTP only."""
+def address(options: dict[str, Any], default_port: int) -> tuple[str, int]:
+    """Return the host and port to listen on."""
+    port = options["port"]
+    return options["host"] or LOOPBACK, default_port if port is None else port
+
+
+def refuse(options: dict[str, Any], needed: str) -> None:
+    """Fail if an option is given that has no effect without another option, `needed`."""
     for name, value in options.items():
         if value not in (None, False):
-            fail(f"--{name} needs --http")
+            fail(f"--{name.replace('_', '-')} needs {needed}")
 
 
-def over_stdio(session: Session, command: str, served: Opened) -> None:
-    """Serve on stdin and stdout until stdin ends."""
+def over_stdio(session: Session, command: str, context: ServerContext) -> None:
+    """Serve MCP on stdin and stdout until stdin ends."""
     if is_terminal(sys.stdin):
         session.note(
-            f"{command} speaks MCP on stdin and stdout, and waits for a client there; Ctrl-D ends it"
+            f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"
         )
     from qmd.mcp.streams import take_streams
 
-    # Before anything else is imported, which might print.
+    # Before any other import, because an import might print.
     source, sink = take_streams()
     import anyio
 
     from qmd.mcp.stdio import serve
 
-    with served as server:
+    with context as server:
         anyio.run(serve, server, source, sink)
 
 
 def over_http(
     session: Session,
     options: dict[str, Any],
-    served: Opened,
+    context: ServerContext,
     keys: Keys | None = None,
-    more: Sequence[Route] = (),
+    routes: Sequence[Route] = (),
 ) -> None:
-    """Serve over HTTP, at the place that the options name, until told to end.
+    """Serve MCP over HTTP until the process is told to stop.
 
-    `keys` say who may call; `more` are routes beside that of MCP.
+    Args:
+        session: This run of the program.
+        options: `host`, `port` and `insecure` from the command line.
+        context: Prepares the server.
+        keys: The keys that clients need, if there are any.
+        routes: Routes to serve besides the one of MCP.
     """
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
@@ -132,15 +103,15 @@ def over_http(
     from qmd.server.host_check import is_loopback
     from qmd.server.listener import listen, serve, url
 
-    host, port = _place(options)
+    host, port = address(options, MCP_PORT)
     limits = Limits.from_environ(os.environ)
-    locked = keys is not None and keys.any()
-    listener = listen(host, port, insecure=options["insecure"] or locked)
-    if not is_loopback(host) and not locked:
-        session.note(f"whoever can reach {host} can read all that is served")
-    with served as server:
+    needs_key = keys is not None and keys.any()
+    listener = listen(host, port, insecure=options["insecure"] or needs_key)
+    if not is_loopback(host) and not needs_key:
+        session.note(f"anyone who can reach {host} can read everything that is served")
+    with context as server:
         serve(
-            app(server, os.environ, host, Gate(keys), more),
+            app(server, os.environ, host, Gate(keys), routes),
             listener,
             limits=limits,
             ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
@@ -148,60 +119,63 @@ def over_http(
 
 
 @contextmanager
-def opened(session: Session, resident: IndexHost | None = None) -> Iterator[Server[Any]]:
-    """The server over the index, which `resident` opens if it is given."""
+def index_server(session: Session, host: IndexHost | None = None) -> Iterator[Server[Any]]:
+    """Prepare the MCP server of the index. `host` keeps the index open; one is made if it is not given."""
     from qmd.mcp.server import build
     from qmd.server.index_host import IndexHost
 
-    resident = resident or IndexHost(lambda: session.index)
+    host = host or IndexHost(lambda: session.index)
     try:
-        yield build(resident)
+        yield build(host)
     finally:
-        session.abandoned = not resident.close()
+        session.abandoned = not host.close()
 
 
-def _start(session: Session, options: dict[str, Any]) -> None:
-    """Start the server in the background: the same command without `--daemon`."""
-    host, port = _place(options)
-    command = [sys.executable, "-m", "qmd", "mcp", "--http", "--host", host, "--port", str(port)]
-    if options["insecure"]:
-        command.append("--insecure")
-    if session.index_name is not None:
-        command += ["--index", session.index_name]
-    if session.store is not None:
-        command += ["--store", session.store]
-    daemon = daemon_of(session)
+def start_daemon(session: Session, name: str, arguments: Sequence[str], *, replace: bool = False) -> None:
+    """Start the command `name` in the background, with `arguments` and the global options of this run.
+
+    If `replace` is set, a daemon of the same index is stopped first.
+    """
+    command = [sys.executable, "-m", "qmd", name, *arguments]
+    for option, value in (("--index", session.index_name), ("--store", session.store)):
+        if value is not None:
+            command += [option, value]
+    daemon = _daemon(session, name)
+    if replace:
+        daemon.stop()
+        command.append("--replace")
     say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
-    session.note(f"'qmd mcp stop' ends it; it writes to {daemon.log}")
+    session.note(f"stop it with 'qmd {name} stop'; its log is {daemon.log}")
 
 
-def _place(options: dict[str, Any]) -> tuple[str, int]:
-    port = options["port"]
-    return options["host"] or LOOPBACK, MCP_PORT if port is None else port
+def stop_daemon(session: Session, name: str, title: str) -> None:
+    """Stop the daemon that the command `name` started. `title` is what messages call it."""
+    pid = _daemon(session, name).stop()
+    nothing = f"No {title} is running in the background."
+    say(nothing if pid is None else f"Stopped the {title} (process {pid}).")
 
 
-def daemon_of(session: Session, kind: str = "mcp") -> Daemon:
-    """The files of this index's server of a kind."""
+def _daemon(session: Session, name: str) -> Daemon:
     from qmd.server.daemon import Daemon
 
-    path = file_of(session, kind)
+    path = state_path(session, name)
     return Daemon(f"{path}.pid", f"{path}.log")
 
 
-def file_of(session: Session, kind: str) -> str:
-    """The path, less its ending, of the files that a server of this index keeps in the cache directory."""
+def state_path(session: Session, name: str) -> str:
+    """Return the path, without its extension, of the cache files that a server of this index keeps."""
     from hashlib import sha256
 
     from qmd.config.paths import cache_dir, locate
 
     project = locate(session.index_name, os.environ, session.folder()).project
     # Projects have no names: a digest of the folder tells their servers apart.
-    name = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
-    return os.path.join(cache_dir(os.environ), kind if name is None else f"{kind}-{name}")
+    index = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+    return os.path.join(cache_dir(os.environ), name if index is None else f"{name}-{index}")
 
 
 def announce(line: str) -> None:
-    """Say where the server is. From then on stdout is stderr: who waited for the line reads no further."""
+    """Print the address of the server, then send stdout to stderr: clients read this line and no further."""
     say(line)
     sys.stdout.flush()
     os.dup2(2, 1)

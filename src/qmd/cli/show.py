@@ -1,4 +1,4 @@
-"""Showing things as suits where the output goes."""
+"""Show results in the form that suits the output: a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
+from qmd.cli.options import chosen_format
+from qmd.cli.render.formats import render_listing
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
-from qmd.cli.sizes import counted
-from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write
+from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write, write_plain
 from qmd.errors import QueryError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.index import Index
     from qmd.types import Document, Hit
 
-#: What opens a file at a line where neither `editor_uri` nor QMD_EDITOR_URI says so.
+#: The address that opens a file at a line unless `editor_uri` or QMD_EDITOR_URI is set.
 DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
-#: The value of `editor_uri` that means: no links.
+#: The value of `editor_uri` that turns links off.
 _NO_EDITOR = "none"
-#: The schemes of addresses that open a file in an editor or a viewer. Others, such as `javascript:`, could do
-#: anything when a result is clicked.
+#: Schemes that open a file in an editor or a viewer. Others, such as `javascript:`, could run a program when
+#: a result is clicked.
 EDITOR_SCHEMES = frozenset(
     (
         *("file", "vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm"),
@@ -35,13 +37,13 @@ EDITOR_SCHEMES = frozenset(
 
 
 def view_for(session: Session, stream: IO[str], query: str | None, options: Mapping[str, Any]) -> View:
-    """How to show things on `stream`; `query` is given where its words are to be highlighted."""
+    """Return how to show results on `stream`, with the words of `query` highlighted if it is given."""
     index = session.index
     terminal, colours = is_terminal(stream), has_colours(stream)
     template = index.settings.editor_uri or DEFAULT_EDITOR
     links = colours and template != _NO_EDITOR
     if links and template.partition(":")[0].lower() not in EDITOR_SCHEMES:
-        session.note(f"editor_uri '{template}' is ignored: its scheme is not one of an editor's")
+        session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
     disk = _disk(index) if links or options["full_path"] else None
     return View(
@@ -63,30 +65,35 @@ def _disk(index: Index) -> Disk:
 
 
 def _opener(template: str, disk: Disk) -> Callable[[Hit | Document, int], str]:
-    """What makes the address that opens a document at a line."""
+    """Return a function that makes the address of a document at a line."""
     return lambda item, line: editor_address(template, disk.absolute(item), line)
 
 
-def tell_missing(session: Session, view: View) -> None:
-    """Say that files which were to be shown by their path on disk have gone."""
+def note_missing(session: Session, view: View) -> None:
+    """Note how many documents have no file any more, and so no path on disk."""
     if view.disk is not None and (missing := view.disk.missing):
-        files = f"{counted(missing, 'file')} {'has' if missing == 1 else 'have'}"
-        session.note(f"{files} gone since the last 'qmd update': shown by address")
+        have = "has" if missing == 1 else "have"
+        session.note(f"{plural(missing, 'file')} {have} gone since the last 'qmd update': shown by address")
+
+
+def show_json(value: Any) -> None:
+    """Write a value to stdout as JSON."""
+    from qmd.cli.render.json import dumps
+
+    write_plain(dumps(value))
 
 
 def show_listing(listing: Listing) -> None:
-    """Write rows of named columns to stdout in the format that was chosen."""
-    from qmd.cli.options import chosen_format
-    from qmd.cli.render.formats import render_listing
-
+    """Write a listing to stdout in the chosen format."""
     view = View(terminal=is_terminal(sys.stdout), width=terminal_width(), colours=has_colours(sys.stdout))
     write(render_listing(chosen_format(), listing, view))
 
 
 def editor_address(template: str, path: str, line: int) -> str:
-    """`editor_uri` filled in: {path}, {line} and {col}, which is 1; the path is percent-encoded.
+    """Fill in the fields of `editor_uri`: {path}, percent-encoded, {line}, and {col}, which is 1.
 
-    A path begins with a slash of its own: of two before it, `file/{path}` needs one and `file://{path}` both.
+    A path starts with a slash. A slash before {path} is therefore dropped in `file/{path}`, but kept in
+    `file://{path}`.
     """
     from qmd.text.uris import encode_path
 
@@ -95,7 +102,7 @@ def editor_address(template: str, path: str, line: int) -> str:
 
 
 def _highlights(query: str) -> Highlights:
-    """What finds a query's words in a text; of a query document, those of all its lines."""
+    """Return a function that finds the words of a query, in all its lines, in a text."""
     from qmd.text.highlight import Highlighter
     from qmd.text.query import parse, parse_document
 
@@ -103,6 +110,6 @@ def _highlights(query: str) -> Highlights:
         document = parse_document(query)
         texts = [search.query for search in document.searches] or [document.expand or query]
     except QueryError:
-        # Text to `search`, where nothing is malformed.
+        # `search` accepts any text.
         texts = [query]
     return Highlighter([term for text in texts for term in parse(text).terms]).highlights

@@ -1,15 +1,10 @@
-"""Numbers, sizes and times as people write them."""
+"""Format sizes and times for people."""
 
 from __future__ import annotations
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2,000 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def human_size(size: int) -> str:
-    """Bytes in a unit that keeps the number short."""
+    """Return a number of bytes in a unit that keeps it short: `1.5 MB`."""
     if size < 1024:
         return f"{size} B"
     value, units = size / 1024, ["KB", "MB", "GB", "TB"]
@@ -20,14 +15,14 @@ def human_size(size: int) -> str:
 
 
 def local_time(moment: str) -> str:
-    """An ISO 8601 time as the clock here shows it, to the minute."""
+    """Return an ISO 8601 time in the local time zone, to the minute."""
     from datetime import datetime
 
     return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def time_left(seconds: float | None) -> str:
-    """An estimate in words: `about 3 min left`."""
+    """Return an estimate: `about 3 min left`."""
     if seconds is None:
         return ""
     if seconds < 60:
@@ -38,7 +33,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took."""
+    """Return a duration: `4.2 s`, `3 min 10 s`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,4 +1,4 @@
-"""`store`: where the index is kept."""
+"""`store`: copy the index between stores."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import click
 from qmd.cli.command import Command, Group, help_alone
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted
 from qmd.cli.terminal import say
+from qmd.text.wording import plural
 
-#: Stands for the store in use.
-_HERE = "."
+#: Means the store in use.
+_IN_USE = "."
 
 
 @click.group("store", cls=Group)
 @click.pass_context
 def store(ctx: click.Context) -> None:
-    """Move an index between stores: a SQLite file, or a Milvus that several machines share.
+    """Copy an index between stores: a SQLite file, or a Milvus server that several machines share.
 
-    `qmd status` says which one is in use; `--store`, QMD_STORE or `store:` in index.yml name another.
+    'qmd status' shows the store in use. To use another, set --store, QMD_STORE, or 'store:' in index.yml.
 
     \b
     Example:
@@ -33,10 +33,10 @@ def store(ctx: click.Context) -> None:
 @click.argument("target", metavar="TO")
 @pass_session
 def copy(session: Session, source: str, target: str) -> None:
-    """Copy everything in a store to another: documents, vectors, answers of models. Nothing is embedded.
+    """Copy documents, vectors and cached model results from one store to another, without embedding again.
 
-    FROM and TO are addresses or paths of index files; '.' is the store in use. What TO has already is left as
-    it is, so a copy that was interrupted goes on. In the end both are compared.
+    FROM and TO are addresses or paths of index files; '.' is the store in use. Documents that TO already has
+    are skipped, so an interrupted copy can be run again. At the end the two stores are compared.
 
     \b
     Examples:
@@ -45,12 +45,12 @@ def copy(session: Session, source: str, target: str) -> None:
     """
     index = session.index
     in_use = index.status().index
-    places = [in_use if each == _HERE else each for each in (source, target)]
+    stores = [in_use if name == _IN_USE else name for name in (source, target)]
     with Bar("Copying", quiet=session.quiet) as bar:
         report = index.copy_store(
-            *places, on_progress=lambda what, done, total: bar.update(done, total, label=what)
+            *stores, on_progress=lambda step, done, total: bar.update(done, total, label=step)
         )
     say(
-        f"Copied {counted(report.documents, 'document')} and {counted(report.chunks, 'chunk')}; both hold "
-        f"{counted(report.total_documents, 'document')} and {counted(report.total_chunks, 'chunk')} now."
+        f"Copied {plural(report.documents, 'document')} and {plural(report.chunks, 'chunk')}; both have "
+        f"{plural(report.total_documents, 'document')} and {plural(report.total_chunks, 'chunk')}."
     )

@@ -1,4 +1,4 @@
-"""What can be shown where: terminals, colours, widths; and writing to stdout and stderr."""
+"""Write to stdout and stderr: terminals, colours, widths, escapes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import IO, Any
 
-# Of the terminal's own colours those that can be read on dark and on light ones; bold may make them brighter.
+# Colours of the terminal that are readable on a dark and on a light background.
 RED, GREEN, YELLOW, MAGENTA = "31", "32", "33", "35"
 BOLD, DIM = "1", "2"
 
-# Everything that moves the cursor, changes the terminal, or changes the order in which text is shown:
+# Characters that move the cursor, change the terminal, or change the order of the text:
 # C0 and C1 controls, line separators, bidirectional embeddings, overrides and isolates.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _IN_NAMES = re.compile("[\t\n]")
@@ -22,7 +22,7 @@ _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
 def is_terminal(stream: IO[Any]) -> bool:
-    """Whether a person reads it."""
+    """Whether the stream is a terminal."""
     try:
         return stream.isatty()
     except ValueError:  # closed
@@ -30,29 +30,29 @@ def is_terminal(stream: IO[Any]) -> bool:
 
 
 def takes_escapes(stream: IO[Any]) -> bool:
-    """Whether escape sequences are understood: on a terminal that is not dumb."""
+    """Whether the stream understands escape sequences: it is a terminal, and TERM is not dumb."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
 def has_colours(stream: IO[Any]) -> bool:
-    """Whether colours and styles are welcome: where they are understood, unless NO_COLOR is set."""
+    """Whether to use colours and styles: the stream understands them, and NO_COLOR is not set."""
     return takes_escapes(stream) and not os.environ.get("NO_COLOR")
 
 
 def terminal_width() -> int:
-    """Columns of the terminal."""
+    """Return the width of the terminal in columns."""
     from shutil import get_terminal_size
 
     return get_terminal_size().columns
 
 
 def styled(text: str, *codes: str) -> str:
-    """The text in bold, a colour and so on."""
+    """Return the text in bold, a colour and so on."""
     return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
 
 
 def link(text: str, address: str) -> str:
-    """The text as a hyperlink (OSC 8)."""
+    """Return the text as a hyperlink (OSC 8)."""
     return f"\x1b]8;;{clean_name(address)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
@@ -82,13 +82,13 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes: two for wide characters, none for combining ones."""
+    """Return the width of a text in columns: two for a wide character, none for a combining one."""
     return len(text) if text.isascii() else sum(map(char_width, text))
 
 
 @lru_cache(maxsize=4096)
 def char_width(char: str) -> int:
-    """Columns that a character takes: 0, 1 or 2."""
+    """Return the width of a character in columns: 0, 1 or 2."""
     if char.isascii():
         return 1
     from unicodedata import category, east_asian_width
@@ -97,12 +97,12 @@ def char_width(char: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """The text, filled with blanks to a width in columns."""
+    """Return the text, padded with spaces to a width in columns."""
     return text + " " * max(0, width - width_of(text))
 
 
 def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
-    """Rows as aligned lines; `right` names columns that are aligned to the right. The last is not filled."""
+    """Return rows as aligned lines. `right` has the indexes of the columns to align to the right."""
     table = list(rows)
     if not table:
         return []
@@ -118,7 +118,7 @@ def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()
 
 
 def write(text: str, stream: IO[str] | None = None) -> None:
-    """Write to stdout, or to `stream`. A reader that went away stops no work."""
+    """Write to `stream`, by default stdout. A closed pipe is not an error, so the work continues."""
     target = sys.stdout if stream is None else stream
     try:
         target.write(text)
@@ -140,13 +140,13 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Write a dim line to stderr."""
+    """Write a note to stderr, dimmed if it has colours."""
     line = f"note: {one_line(text)}"
     write((styled(line, DIM) if has_colours(sys.stderr) else line) + "\n", sys.stderr)
 
 
 def prepare() -> None:
-    """Let neither a closed stream nor a character that the terminal's charset lacks stop the program."""
+    """Make output safe: replace closed streams, and escape characters that the encoding lacks."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the whole run
     if sys.stderr is None:
@@ -158,7 +158,7 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Write out what is buffered. Raises OSError where that fails for another reason than a reader gone."""
+    """Flush stdout and stderr. Raises `OSError` if that fails, except for a closed pipe."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -170,9 +170,9 @@ def finish() -> None:
 
 
 def discard(stream: IO[str]) -> None:
-    """Send to nowhere what a stream still holds and gets: its reader has gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Send the rest of a stream to /dev/null, because its reader has gone."""
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, stream.fileno())
+        os.dup2(null, stream.fileno())
     finally:
-        os.close(nowhere)
+        os.close(null)

@@ -1,4 +1,4 @@
-"""`doctor` and `cleanup`: keeping an index whole and small."""
+"""`doctor` and `cleanup`: find problems, delete unused data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli.command import Command
-from qmd.cli.options import FORMATS, chosen_format, format_options, json_option
+from qmd.cli.options import all_formats, chosen_format, json_option
 from qmd.cli.progress import Bar
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted, human_size
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled, write_plain
+from qmd.cli.show import show_json, show_listing
+from qmd.cli.sizes import human_size
+from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +29,12 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
 @click.command(cls=Command)
-@format_options(*FORMATS)
+@all_formats
 @pass_session
 def doctor(session: Session) -> None:
-    """Check the program, configuration, index, models and server, and say how to mend what is wrong.
+    """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
-    Nothing is changed. The exit code is 1 where there is a problem; a warning alone is none.
+    Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings.
 
     \b
     Examples:
@@ -62,14 +65,14 @@ def doctor(session: Session) -> None:
 
 
 @click.command(cls=Command)
-@click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
 @json_option
 @pass_session
 def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
-    """Throw away what nothing uses any more, and make the index file small.
+    """Delete unused data and shrink the index file.
 
-    That is: old answers of models, texts and vectors without documents, vectors by models that are not used,
-    models prepared by other versions, unused space. Your files are not touched.
+    This deletes cached model results, texts and vectors without documents, vectors by unused models, models
+    prepared by other versions, and free space. Your files are not changed.
 
     \b
     Examples:
@@ -81,9 +84,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
-        from qmd.cli.render.json import dumps
-
-        write_plain(dumps(asdict(report)))
+        show_json(asdict(report))
         return
     rows = [
         (f"{item.count:,}", item.what, human_size(item.bytes) if item.bytes else "") for item in report.items
@@ -105,26 +106,23 @@ def _line(finding: Finding) -> str:
 
 def _summary(findings: Sequence[Finding]) -> str:
     counts = [
-        counted(number, level)
+        plural(number, level)
         for level in ("problem", "warning")
         if (number := sum(finding.level == level for finding in findings))
     ]
-    return f"{' and '.join(counts)}." if counts else "All is well."
+    return f"{' and '.join(counts)}." if counts else "No problems found."
 
 
 def _list(findings: Sequence[Finding]) -> None:
     from dataclasses import asdict
 
-    from qmd.cli.render.rows import Column, Listing
-    from qmd.cli.show import show_listing
-
-    shown = tuple(Column(name) for name in ("level", "check", "message", "hint"))
-    show_listing(Listing("findings", "finding", shown, [asdict(finding) for finding in findings]))
+    fields = tuple(Column(name) for name in ("level", "check", "message", "hint"))
+    show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
 
 
 def _outcome(report: CleanupReport) -> str:
     if not report.items:
         return "Nothing to clean."
     if report.dry_run:
-        return f"Nothing was changed. 'qmd cleanup' frees about {human_size(report.freed)}."
+        return f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
     return f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."

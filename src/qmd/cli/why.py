@@ -1,4 +1,4 @@
-"""`why`: what a search makes of one document."""
+"""`why`: explain the rank of one document in a search."""
 
 from __future__ import annotations
 
@@ -11,9 +11,22 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command
-from qmd.cli.options import OneOf, collection_option, decimal, filter_options, json_option, whole, words
+from qmd.cli.options import OneOf, collection_option, json_option
+from qmd.cli.search_options import (
+    candidate_limit_option,
+    filter_options,
+    intent_option,
+    limit_option,
+    min_score_option,
+    no_expand_option,
+    no_rerank_option,
+    query_argument,
+    query_text,
+    ranking_option,
+    search_request,
+)
 from qmd.cli.session import Session, pass_session
-from qmd.cli.sizes import counted
+from qmd.cli.show import show_json
 from qmd.cli.terminal import (
     BOLD,
     DIM,
@@ -27,68 +40,51 @@ from qmd.cli.terminal import (
     styled,
     terminal_width,
     write,
-    write_plain,
 )
 from qmd.errors import TimedOutError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.explain.explainer import Place, Why
     from qmd.engine.explain.term_matches import TermMatch
-    from qmd.engine.requests import SearchRequest
 
-#: As many results as the searches show on a terminal.
+#: The default limit of the searches on a terminal.
 _LIMIT = 5
-#: Columns where there is no terminal.
+#: Columns if the output is not a terminal.
 _WIDTH = 80
-#: Terms shown; of a longer query, the rarest.
-_TERMS = 20
+#: The most terms shown; of a longer query, the rarest.
+_MAX_TERMS = 20
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
 @click.command(cls=Command, if_unknown="a query that begins with '-' goes after '--'")
 @click.argument("path", shell_complete=candidates.paths)
-@click.argument("text", nargs=-1, required=True, metavar="QUERY...")
+@query_argument
 @click.option(
     "--search",
     "kind",
     type=OneOf(["search", "vsearch", "query"]),
     default="query",
     metavar="S",
-    help="The search in question: search, vsearch or query.  [default: query]",
+    help="The command to explain: search, vsearch or query.  [default: query]",
 )
-@click.option(
-    "-n", "limit", type=whole(1, 1_000_000), metavar="N", help=f"As of the search.  [default: {_LIMIT}]"
-)
-@collection_option("As of the search (may be repeated).")
+@limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
+@collection_option("Explain a search of only this collection (may be repeated).")
 @filter_options
-@click.option(
-    "--min-score",
-    type=decimal(0, 1),
-    metavar="F",
-    help="As of the search.  [default: 0; 0.3 for vsearch]",
-)
-@click.option("--intent", metavar="TEXT", help="As of query.")
-@click.option("--no-expand", is_flag=True, help="As of vsearch and query.")
-@click.option("--no-rerank", is_flag=True, help="As of query.")
-@click.option(
-    "-C",
-    "--candidate-limit",
-    type=whole(1, 1000),
-    metavar="N",
-    default="30",
-    help="As of query.  [default: 30]",
-)
-@click.option(
-    "--ranking", type=OneOf(["contract", "tuned"]), metavar="R", help="As of query.  [default: as set]"
-)
+@min_score_option("0; 0.3 for vsearch")
+@intent_option
+@no_expand_option
+@no_rerank_option
+@candidate_limit_option
+@ranking_option
 @json_option
 @pass_session
 def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Tell why a document is among the results of a search, or why it is not.
+    """Explain why a document is in the results of a search, or why not.
 
-    PATH is anything that get takes, or a file on disk: one that is not indexed is told which rule keeps it
-    out. For a document, the search is run with the options that it is given here, and what it says of the
-    document is shown: its words, its place in every list, what would show it.
+    PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
+    excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
+    document contains, its rank in every list, and how to make it a result.
 
     \b
     Examples:
@@ -96,103 +92,90 @@ def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
     """
+    from qmd.engine.requests import VECTOR_MIN_SCORE
+
+    default_score = VECTOR_MIN_SCORE if options["kind"] == "vsearch" else 0.0
+    request = search_request(
+        query_text(text),
+        options,
+        limit=options["limit"] or _LIMIT,
+        min_score=default_score if options["min_score"] is None else options["min_score"],
+    )
     try:
-        found = session.index.why(path, options["kind"], _request(words(text), options))
+        explanation = session.index.why(path, options["kind"], request)
     except TimedOutError:
         session.abandoned = True
         raise
-    if any(stage.status == "timed_out" for stage in found.stages):
+    if any(stage.status == "timed_out" for stage in explanation.stages):
         session.abandoned = True
     if as_json:
-        from qmd.cli.render.json import dumps
-
-        write_plain(dumps(_as_json(found)))
+        show_json(_as_json(explanation))
         return
-    from qmd.cli.render.explain import worth_telling
+    from qmd.cli.render.explain import unexpected
 
-    for line in worth_telling(found.stages):
+    for line in unexpected(explanation.stages):
         session.note(line)
-    found = replace(
-        found,
-        hint=found.hint and session.addressed(found.hint),
-        notes=tuple(map(session.addressed, found.notes)),
+    explanation = replace(
+        explanation,
+        hint=explanation.hint and session.addressed(explanation.hint),
+        notes=tuple(map(session.addressed, explanation.notes)),
     )
-    write("\n".join(_lines(found, colours=has_colours(sys.stdout))) + "\n")
+    write("\n".join(_lines(explanation, colours=has_colours(sys.stdout))) + "\n")
 
 
-def _request(query: str, options: dict[str, Any]) -> SearchRequest:
-    from qmd.engine.requests import VECTOR_MIN_SCORE, SearchRequest
-
-    least = VECTOR_MIN_SCORE if options["kind"] == "vsearch" else 0.0
-    return SearchRequest(
-        query,
-        limit=options["limit"] or _LIMIT,
-        min_score=least if options["min_score"] is None else options["min_score"],
-        collections=options["collections"],
-        intent=options["intent"],
-        candidate_limit=options["candidate_limit"],
-        rerank=not options["no_rerank"],
-        expand=not options["no_expand"],
-        ranking=options["ranking"],
-        author=options["author"],
-        after=options["after"],
-        before=options["before"],
-    )
-
-
-def _lines(found: Why, *, colours: bool) -> Iterator[str]:
-    """The answer for people: the verdict first, then what it rests on."""
-    docid = f" {found.document.docid}" if found.document is not None else ""
-    yield _style(clean_name(found.file), colours, BOLD) + _style(docid, colours, DIM)
-    label, colour = _VERDICTS.get(found.verdict, ("Not shown", YELLOW))
-    yield f"{_style(label, colours, colour)}: {one_line(found.reason)}."
-    if found.hint:
-        yield f"Hint: {one_line(found.hint)}"
-    for note in found.notes:
+def _lines(explanation: Why, *, colours: bool) -> Iterator[str]:
+    """Yield the lines for people: the verdict first, then the reasons for it."""
+    docid = f" {explanation.document.docid}" if explanation.document is not None else ""
+    yield _style(clean_name(explanation.file), colours, BOLD) + _style(docid, colours, DIM)
+    label, colour = _VERDICTS.get(explanation.verdict, ("Not shown", YELLOW))
+    yield f"{_style(label, colours, colour)}: {one_line(explanation.reason)}."
+    if explanation.hint:
+        yield f"Hint: {one_line(explanation.hint)}"
+    for note in explanation.notes:
         yield f"Note: {one_line(note)}"
-    if found.terms:
+    if explanation.terms:
         yield ""
         yield "Words of the query, the rarest first:"
-        yield from _terms(found.terms)
-    for place in found.places:
+        yield from _term_lines(explanation.terms)
+    for place in explanation.places:
         yield ""
-        query = "" if place.query == found.query else f" {one_line(place.query)}"
-        yield f"qmd {place.kind}{query}: {_standing(place)}"
+        query = "" if place.query == explanation.query else f" {one_line(place.query)}"
+        yield f"qmd {place.kind}{query}: {_rank(place)}"
         yield from _details(place)
 
 
-def _terms(terms: Sequence[TermMatch]) -> Iterator[str]:
-    shown = terms[:_TERMS]
-    for line in columns(
-        [(clean_name(f"{'-' * each.excluded}{each.term}"), _has(each), _rarity(each)) for each in shown]
-    ):
-        yield f"  {line}"
-    if len(terms) > len(shown):
-        held = sum(bool(term.found) for term in terms)
-        yield f"  ... and {len(terms) - len(shown)} more; of all {len(terms)}, {held} are in it"
+def _term_lines(terms: Sequence[TermMatch]) -> Iterator[str]:
+    rows = [
+        (clean_name(f"{'-' * term.excluded}{term.term}"), _occurrences(term), _rarity(term))
+        for term in terms[:_MAX_TERMS]
+    ]
+    yield from (f"  {line}" for line in columns(rows))
+    more = len(terms) - len(rows)
+    if more:
+        matched = sum(bool(term.found) for term in terms)
+        yield f"  ... and {more} more; the document contains {matched} of all {len(terms)}"
 
 
-def _has(term: TermMatch) -> str:
+def _occurrences(term: TermMatch) -> str:
     if not term.found:
         return "only in longer words" if term.longer else "not in it"
-    count = sum(term.found.values())
-    return f"{count} {'time' if count == 1 else 'times'} in {', '.join(term.found)}"
+    return f"{plural(sum(term.found.values()), 'time')} in {', '.join(term.found)}"
 
 
 def _rarity(term: TermMatch) -> str:
     return f"in {term.documents:,} of {term.total:,} documents" if term.documents else "in no document"
 
 
-def _standing(place: Place) -> str:
+def _rank(place: Place) -> str:
     if place.hit is not None:
-        of = f"{place.of:,}" if place.complete else f"{place.of:,} or more"
-        return f"number {place.rank:,} of {of}, score {place.hit.score:.3f}"
+        results = f"{place.of:,}" if place.complete else f"{place.of:,} or more"
+        return f"number {place.rank:,} of {results}, score {place.hit.score:.3f}"
     if place.last is None:
-        return "finds nothing"
-    among = f"its {counted(place.of, 'result')}" if place.complete else f"its best {place.of:,}"
+        return "no results"
+    results = f"its {plural(place.of, 'result')}" if place.complete else f"its best {place.of:,}"
     vector = (place.last.explain or {}).get("vector")
     cosine = f", cosine {vector['cosine']:.3f}" if vector else ""
-    return f"not among {among}, the last of which scores {place.last.score:.3f}{cosine}"
+    return f"not among {results}; the last one has score {place.last.score:.3f}{cosine}"
 
 
 def _details(place: Place) -> Iterator[str]:
@@ -207,31 +190,31 @@ def _details(place: Place) -> Iterator[str]:
         yield f"  nearest passage: lines {chunk.first_line} to {chunk.last_line}, cosine {cosine:.3f}"
 
 
-def _as_json(found: Why) -> dict[str, Any]:
+def _as_json(explanation: Why) -> dict[str, Any]:
     from dataclasses import asdict
 
     from qmd.cli.render.view import address
 
-    document = found.document
-    shown: dict[str, Any] = {"file": found.file if document is None else address(document.file)}
+    document = explanation.document
+    values = {"file": explanation.file if document is None else address(document.file)}
     if document is not None:
-        shown |= {"docid": document.docid, "title": document.title}
-    return shown | {
-        "search": found.kind,
-        "query": found.query,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "hint": found.hint,
-        "notes": list(found.notes),
-        "results": found.shown,
-        "least_score": found.least,
-        "terms": [asdict(term) for term in found.terms],
-        "places": [_place_as_json(place) for place in found.places],
+        values |= {"docid": document.docid, "title": document.title}
+    return values | {
+        "search": explanation.kind,
+        "query": explanation.query,
+        "verdict": explanation.verdict,
+        "reason": explanation.reason,
+        "hint": explanation.hint,
+        "notes": list(explanation.notes),
+        "results": explanation.shown,
+        "least_score": explanation.least,
+        "terms": [asdict(term) for term in explanation.terms],
+        "places": [_place_as_json(place) for place in explanation.places],
     }
 
 
 def _place_as_json(place: Place) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    values: dict[str, Any] = {
         "search": place.kind,
         "query": place.query,
         "rank": place.rank,
@@ -240,15 +223,15 @@ def _place_as_json(place: Place) -> dict[str, Any]:
         "last_score": place.last.score if place.last is not None else None,
     }
     if place.hit is not None:
-        shown |= {"score": place.hit.score, "line": place.hit.line, "explain": place.hit.explain}
+        values |= {"score": place.hit.score, "line": place.hit.line, "explain": place.hit.explain}
     if place.passage is not None:
         chunk = place.passage.chunk
-        shown["passage"] = {
+        values["passage"] = {
             "first_line": chunk.first_line,
             "last_line": chunk.last_line,
             "cosine": place.passage.similarity,
         }
-    return shown
+    return values
 
 
 def _style(text: str, colours: bool, *codes: str) -> str:

@@ -17,9 +17,9 @@ from qmd.errors import UsageError
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.texts import counted
 from qmd.models.base import Cancelled
 from qmd.server.jobs import unless
+from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
 routes = router()
@@ -122,7 +122,7 @@ async def add(request: Request, body: NewCollection) -> Response:
             name=added.name,
             path=added.path,
             documents=added.documents,
-            content=f"Added collection '{added.name}' with {counted(added.documents, 'document')}",
+            content=f"Added collection '{added.name}' with {plural(added.documents, 'document')}",
         )
 
     return await service(request).write(work)
@@ -134,7 +134,7 @@ async def collections(request: Request) -> Response:
 
     def work(index: Index, cancelled: Cancelled) -> Collections:
         found = index.status().collections
-        lines = [f"- {each.name} ({counted(each.documents, 'doc')})" for each in found]
+        lines = [f"- {each.name} ({plural(each.documents, 'doc')})" for each in found]
         return Collections(
             collections=[Collection(**_shown(each)) for each in found],
             content="\n".join([f"Collections: {len(found)}", *lines]),

@@ -16,9 +16,9 @@ from qmd.errors import ModelError
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
 from qmd.http.routing import Body, example, router
-from qmd.http.texts import counted
 from qmd.models.base import Cancelled, CancelledError
 from qmd.server.jobs import unless
+from qmd.text.wording import plural
 
 routes = router()
 
@@ -96,7 +96,7 @@ async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa
     def work(index: Index, cancelled: Cancelled) -> Indexed:
         reports = index.update(commands=False, on_progress=unless(cancelled))
         total = index.status().total_documents
-        told = f"Indexed {counted(len(reports), 'collection')}: {counted(total, 'document')}"
+        told = f"Indexed {plural(len(reports), 'collection')}: {plural(total, 'document')}"
         return Indexed(
             status="indexed",
             collections=len(reports),
@@ -118,7 +118,7 @@ async def update(request: Request, body: UpdateBody = UpdateBody()) -> Response:
             status="updated",
             collections=len(reports),
             reports=_shown(reports),
-            content=f"Updated {counted(len(reports), 'collection')}" + _failed(reports),
+            content=f"Updated {plural(len(reports), 'collection')}" + _failed(reports),
         )
 
     return await service(request).write(work)
@@ -164,4 +164,4 @@ def _shown(reports: Sequence[ScanReport]) -> list[Report]:
 def _failed(reports: Sequence[ScanReport]) -> str:
     """Which had errors, to be put behind a text."""
     names = [each.collection for each in reports if each.error is not None]
-    return f"; {counted(len(names), 'error')}: {', '.join(names)}" if names else ""
+    return f"; {plural(len(names), 'error')}: {', '.join(names)}" if names else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qmd.engine.index import Index
 from qmd.errors import QmdError
 from qmd.text.visible import plain
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus, Status
@@ -32,7 +33,7 @@ def instructions(index: Index) -> str:
     contexts = {place: text for place, text in index.contexts() if place not in unapproved}
     lines = [
         f"qmd searches Markdown on this machine: {found.total_documents:,} documents "
-        f"in {_counted(len(found.collections), 'collection')}."
+        f"in {plural(len(found.collections), 'collection')}."
     ]
     if "qmd://" in contexts:
         lines.append(_short(contexts["qmd://"]))
@@ -53,7 +54,7 @@ def _collection(each: CollectionStatus, contexts: dict[str, str]) -> str:
     named = "" if each.include_by_default else ", searched only when named"
     context = contexts.get(f"qmd://{each.name}")
     about = f": {_short(context)}" if context else ""
-    return f"- {plain(each.name)} ({_counted(each.documents, 'document')}, {updated}{named}){about}"
+    return f"- {plain(each.name)} ({plural(each.documents, 'document')}, {updated}{named}){about}"
 
 
 def _vectors(found: Status) -> str:
@@ -62,12 +63,8 @@ def _vectors(found: Status) -> str:
     if any(each.current and not each.configured for each in found.vectors):
         return "Vectors are being made anew by another model; until that is done the old ones answer."
     if found.needs_embedding:
-        return f"{_counted(found.needs_embedding, 'text')} without vectors: not found by meaning yet."
+        return f"{plural(found.needs_embedding, 'text')} without vectors: not found by meaning yet."
     return "All documents have vectors."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _short(context: str) -> str:

@@ -82,7 +82,7 @@ def test_a_backup_holds_all_that_is_needed_to_begin_again(owner: User) -> None:
     assert config_of(owner).read_bytes() == config
     assert answers(owner) == before
     assert owner.ok("update") == f"notes: {len(FILES)} unchanged\n"
-    assert owner.ok("doctor").endswith("\nAll is well.\n")
+    assert owner.ok("doctor").endswith("\nNo problems found.\n")
     assert kept_of(owner) == []
 
 
@@ -107,7 +107,7 @@ def test_a_backup_is_of_one_moment_while_others_write(owner: User) -> None:
     writer.close()
     assert f": {len(FILES)} documents" in said
     owner.ok("restore", str(owner.home / "other.sqlite"))
-    assert owner.ok("doctor").endswith("\nAll is well.\n")
+    assert owner.ok("doctor").endswith("\nNo problems found.\n")
 
 
 def test_index_yml_stays_where_there_is_one_unless_it_is_wanted(owner: User) -> None:
@@ -276,7 +276,7 @@ def test_a_damaged_index_is_told_in_a_line_and_restored(owner: User, place: floa
             assert "qmd restore" in hint
     owner.ok("restore", str(copy_of(owner)))
     assert answers(owner) == before
-    assert owner.ok("doctor").endswith("\nAll is well.\n")
+    assert owner.ok("doctor").endswith("\nNo problems found.\n")
 
 
 def test_an_index_whose_beginning_is_damaged_is_replaced_when_that_is_wanted(owner: User) -> None:

@@ -79,7 +79,7 @@ def test_import_skips_existing_models(bundle: Path, receiver: User) -> None:
     receiver.ok("models", "import", str(bundle))
     place(receiver, SOURCES[1]).unlink()
     output = receiver.ok("models", "import", str(bundle)).splitlines()
-    assert output[0] == f"small is here already: {place(receiver, SOURCES[0])}"
+    assert output[0] == f"small is already installed: {place(receiver, SOURCES[0])}"
     assert output[1].startswith("Imported other (")
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]
 
@@ -281,5 +281,5 @@ def test_import_continues_after_it_was_killed(bundle: Path, receiver: User) -> N
     assert place(receiver, SOURCES[0]).read_bytes() == CONTENTS[0]
     assert not place(receiver, SOURCES[1]).exists()
     output = receiver.ok("models", "import", str(bundle))
-    assert "small is here already" in output
+    assert "small is already installed" in output
     assert place(receiver, SOURCES[1]).read_bytes() == CONTENTS[1]

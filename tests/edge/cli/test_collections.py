@@ -276,7 +276,7 @@ def test_places_without_a_context_are_named_with_the_command_that_describes_them
         )
         assert done.returncode == 0, done.stderr
     assert (
-        owner.ok("context", "check") == "Every collection and top folder that has documents is described.\n"
+        owner.ok("context", "check") == "Every collection and top folder that has documents has a context.\n"
     )
     assert owner.ok("context", "check", "--format", "files") == ""
 

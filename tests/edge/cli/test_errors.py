@@ -44,8 +44,8 @@ USAGE = {
     "get a.md --from 0": "--from must be a whole number from 1 to 1000000000, not '0'",
     "multi-get a.md --max-bytes -5": "--max-bytes must be a whole number from 1 to 1000000000, not '-5'",
     "multi-get a.md --full --max-bytes 5": "--full and --max-bytes contradict each other",
-    "context add a b c": "one PATH and one TEXT are wanted: put the text in quotes",
-    "context add qmd://notes": "the text that describes qmd://notes is missing",
+    "context add a b c": "give one PATH and one TEXT: put the text in quotes",
+    "context add qmd://notes": "the TEXT that describes qmd://notes is missing",
     "update notes": "got unexpected extra argument (notes)",
     "search --timeout 3 x": "no such option '--timeout'",
     "search --no-rerank x": "no such option '--no-rerank'",
@@ -80,7 +80,7 @@ def test_a_word_with_a_minus_is_explained(reader: User, line: str, instead: str)
     result = reader.invoke(*line.split())
     assert result.exit_code in (1, 2)
     _, hint = result.stderr.splitlines()
-    wanted = f"Hint: text that begins with '-', such as a word to leave out, goes after '--': qmd {instead}"
+    wanted = f"Hint: text that begins with '-', such as an excluded word, goes after '--': qmd {instead}"
     assert hint.partition(";")[0] == wanted
 
 
@@ -140,7 +140,7 @@ def test_a_collection_that_was_misspelt_is_suggested(reader: User) -> None:
 
 
 def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> None:
-    assert "quote a docid" in user.invoke("get").stderr
+    assert "put a docid in quotes" in user.invoke("get").stderr
 
 
 def test_debug_shows_where_an_error_comes_from(user: User) -> None:

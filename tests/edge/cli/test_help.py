@@ -8,8 +8,9 @@ import click
 import pytest
 
 from qmd import __version__
-from qmd.cli.app import ALIASES, app
+from qmd.cli.app import app
 from qmd.cli.command import Group
+from qmd.cli.commands import ALIASES
 from tests.users import User
 
 
@@ -39,7 +40,7 @@ def test_help_of_an_unknown_command_suggests_the_nearest(user: User) -> None:
     result = user.invoke("help", "collection", "ad")
     assert result.exit_code == 2
     assert "no such command 'ad'. Did you mean 'add'?" in result.stderr
-    assert "'qmd get' has no commands of its own" in user.invoke("help", "get", "x").stderr
+    assert "'qmd get' has no subcommands" in user.invoke("help", "get", "x").stderr
 
 
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])

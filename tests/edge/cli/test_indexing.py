@@ -55,7 +55,7 @@ def test_only_the_named_collection_is_scanned(owner: User) -> None:
 
 
 def test_nothing_to_scan_says_how_to_begin(user: User) -> None:
-    assert user.ok("update").startswith("There are no collections yet.")
+    assert user.ok("update").startswith("No collections yet.")
 
 
 def test_an_update_command_runs_first_and_its_failure_is_told(owner: User) -> None:
@@ -108,7 +108,7 @@ def test_a_second_embed_says_so_and_leaves(owner: User) -> None:
         quiet = owner.run("embed", "-q")
     assert (found.returncode, found.stdout) == (0, "")
     assert found.stderr == (
-        "note: another 'qmd embed' is running for this index: this one leaves it to that\n"
+        "note: another 'qmd embed' is running for this index: it does the work, so this command ends\n"
     )
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 

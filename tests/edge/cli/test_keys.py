@@ -14,12 +14,12 @@ def test_a_key_is_printed_once_and_alone(user: User) -> None:
     made = user.run("keys", "add", "laptop", "--collection", "notes", "--read-only")
     assert made.returncode == 0
     assert re.fullmatch(r"qmd_[A-Za-z0-9_-]{43}\n", made.stdout)
-    assert "the only time" in made.stderr
+    assert "only this once" in made.stderr
     assert made.stdout.strip() not in user.ok("keys", "list") + user.ok("keys", "list", "--json")
 
 
 def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
-    assert user.ok("keys", "list") == "No keys: the server of this index needs none.\n"
+    assert user.ok("keys", "list") == "No keys: the server of this index answers without one.\n"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("keys", "add", "all")
     user.ok("keys", "add", "agent", "-c", "notes", "--read-only")

@@ -104,7 +104,7 @@ def test_a_new_project_indexes_its_own_folder_into_its_own_index(user: User, fol
     (folder / ".qmd").mkdir()
     made = user.run("init", cwd=folder)
     assert (made.returncode, made.stderr) == (0, "")
-    assert made.stdout.startswith(f"Made .qmd/index.yml: collection 'site' is {folder} (**/*.md)\n")
+    assert made.stdout.startswith(f"Created .qmd/index.yml: collection 'site' is {folder} (**/*.md)\n")
     assert "\n  qmd update " in made.stdout
     assert not (folder / ".qmd" / "index.sqlite").exists()
     assert user.run("update", cwd=folder / "sub").stdout == "site: 1 new\n"
@@ -234,7 +234,7 @@ def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout
         f"  other:  read the documents in {checkout.other}\n"
         "  embed:  use the model some-model\n"
         "Approve this? [y/N] docs: made\ndocs: 2 new\nother: 1 new\n"
-        "note: 3 texts not found by meaning yet: run 'qmd embed'\n"
+        "note: 3 texts without vectors, not found by vsearch yet: run 'qmd embed'\n"
     )
     assert checkout.run("search", "outside").stderr == ""
     assert "Approve" not in checkout.on_terminal("y\n", "search", "outside")
@@ -286,7 +286,7 @@ def test_trust_asks_a_person_again(checkout: Checkout) -> None:
     checkout.on_terminal("n\n", "update")
     assert checkout.on_terminal("no\n", "trust").endswith("[y/N] Nothing was approved.\n")
     assert checkout.on_terminal("Yes\n", "trust").endswith(
-        "[y/N] Approved. 'qmd trust revoke' takes it back.\n"
+        "[y/N] Approved. To take it back, run 'qmd trust revoke'.\n"
     )
     assert "docs: made" in checkout.run("update").stdout
 

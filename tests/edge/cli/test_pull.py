@@ -94,10 +94,10 @@ def place(user: User) -> Path:
 
 def test_pull_downloads_verifies_and_does_not_repeat(puller: User, mirror: Mirror) -> None:
     message = puller.ok("pull", NAME)
-    assert message == f"Fetched small (1.0 MB, SHA-256 {CHECKSUM[:12]}): {place(puller)}\n"
+    assert message == f"Downloaded small (1.0 MB, SHA-256 {CHECKSUM[:12]}): {place(puller)}\n"
     assert place(puller).read_bytes() == CONTENT
     assert [path.name for path in place(puller).parent.iterdir() if path.suffix != ".lock"] == ["small.gguf"]
-    assert puller.ok("pull", NAME) == f"small is here already: {place(puller)}\n"
+    assert puller.ok("pull", NAME) == f"small is already installed: {place(puller)}\n"
     assert len(mirror.requests) == 1
 
 
@@ -147,7 +147,7 @@ def test_pull_uses_the_redirect_s_checksum_and_does_not_forward_the_token(
 
 def test_pull_reports_a_missing_checksum(puller: User, mirror: Mirror) -> None:
     mirror.checksum = None
-    assert "the server named no checksum" in puller.ok("pull", NAME)
+    assert "the server gave no checksum" in puller.ok("pull", NAME)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_pull_without_a_name_downloads_the_configured_models(puller: User, mirro
     assert mirror.requests == []
     puller.environ["QMD_GENERATE_MODEL"] = NAME
     assert puller.ok("pull", "rerank").startswith("Nothing to pull")
-    assert puller.ok("pull").startswith("Fetched small")
+    assert puller.ok("pull").startswith("Downloaded small")
 
 
 def test_no_other_command_downloads_a_model(puller: User, mirror: Mirror) -> None:

@@ -96,13 +96,11 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     )
     assert (new["current"], new["configured"], new["share"]) == (False, True, round(len(MORE) / ALL, 4))
     text = mover.ok("status")
-    assert (
-        f"{ALL} chunks by first@{server.url}, used until 'qmd embed' has made all by the model that is set"
-        in text
-    )
+    until = "used until 'qmd embed' has made all vectors by the configured model"
+    assert f"{ALL} chunks by first@{server.url}, {until}" in text
     assert f"{len(MORE)} chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
     assert status(mover)["has_vector_index"] is True
-    assert f"{len(FILES)} texts without vectors by the model that is set: run 'qmd embed'" in text
+    assert f"{len(FILES)} texts without vectors by the configured model: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
     assert f"searches use {ALL} vectors by first@{server.url} until there are all of" in told
     assert "not found by meaning" not in told
@@ -110,7 +108,7 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
 
 def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:
     said = mover.ok("embed")
-    assert f"those by first@{server.url} are gone" in said
+    assert f"the vectors by first@{server.url} were deleted" in said
     (only,) = status(mover)["vectors"]
     assert (only["model"], only["current"], only["share"]) == (f"second@{server.url}", True, 1.0)
     server.requests.clear()
@@ -145,7 +143,7 @@ def test_embedding_one_collection_says_whose_vectors_go_on_answering(owner: User
     use(owner, server, "second")
     said = owner.ok("embed", "-c", "birds")
     lacking = f"{len(FILES)} texts of other collections have no new vectors yet"
-    assert f"Searches go on with first@{server.url}: {lacking}." in said
+    assert f"Searches still use vectors by first@{server.url}: {lacking}." in said
 
 
 def test_a_cleanup_in_between_takes_neither_set(mover: User, server: Server) -> None:

@@ -31,8 +31,8 @@ def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) ->
     assert heading.split() == ["Role", "Model", "State", "Size", "Licence", "Source"]
     assert embed.split()[:3] == ["embed", "multilingual-e5-small", "ready"]
     assert rerank.split()[:3] == ["rerank", "late-interaction", "ready"]
-    assert expand.split() == ["expand", "no", "model", "set"]
-    assert rest == ["", "rerank uses the files of embed: they are on the disk once."]
+    assert expand.split() == ["expand", "no", "model", "configured"]
+    assert rest == ["", "rerank uses the same files as embed: they are stored once."]
 
 
 def test_a_model_that_was_never_used_is_prepared_at_its_first_use(user: User) -> None:

@@ -17,8 +17,9 @@ from qmd.cli.render.formats import render_listing
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
 from qmd.cli.show import editor_address
-from qmd.cli.sizes import counted, duration, human_size, time_left
+from qmd.cli.sizes import duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
+from qmd.text.wording import plural
 from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow
@@ -255,7 +256,7 @@ def test_sizes_are_short(size: int, expected: str) -> None:
 
 
 def test_numbers_and_times_are_in_words() -> None:
-    assert [counted(number, "file") for number in (0, 1, 1234)] == ["0 files", "1 file", "1,234 files"]
+    assert [plural(number, "file") for number in (0, 1, 1234)] == ["0 files", "1 file", "1,234 files"]
     assert [time_left(seconds) for seconds in (None, 0.2, 59, 120, 7200)] == [
         "",
         "about 1 s left",
@@ -316,7 +317,7 @@ def test_an_interrupted_embedding_says_what_is_kept_and_leaves_a_good_index(user
             pass
         assert process.wait(60) == 130
     os.close(ours)
-    assert b"Interrupted. What was embedded is kept" in seen
+    assert b"Interrupted. Finished vectors are saved" in seen
     assert b"Traceback" not in seen
     assert json.loads(user.run("status", "--json").stdout)["needs_embedding"] > 0
     assert "notes/deploy.md" in user.run("search", "rollback").stdout

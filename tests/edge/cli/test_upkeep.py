@@ -80,7 +80,7 @@ def kinds(report: dict[str, Any]) -> dict[str, int]:
 def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) -> None:
     text = embedded.ok("doctor")
     *lines, empty, verdict = text.splitlines()
-    assert (empty, verdict) == ("", "All is well.")
+    assert (empty, verdict) == ("", "No problems found.")
     assert all(line.startswith("ok       ") for line in lines)
     for part in ("SQLite 3.", "index.yml can be read", f"whole: {len(FILES)} documents", "are as before"):
         assert part in text
@@ -248,7 +248,7 @@ def test_wrong_vector_blocks_are_found_and_a_cleanup_mends_them(embedded: User) 
     assert f"{len(FILES)} chunks are missing" in found["message"]
     assert found["hint"].startswith("run 'qmd cleanup'")
     embedded.ok("cleanup")
-    assert embedded.ok("doctor").endswith("All is well.\n")
+    assert embedded.ok("doctor").endswith("No problems found.\n")
     assert embedded.ok("vsearch", "databases", "--json") == before
 
 
@@ -317,7 +317,7 @@ def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> N
     done = embedded.ok("cleanup")
     assert "1  empty places among the vectors" in done
     assert rehearsed.splitlines()[:-1] == done.splitlines()[:-1]
-    assert re.search(r"^Nothing was changed\. 'qmd cleanup' frees about .+\.$", rehearsed, re.MULTILINE)
+    assert re.search(r"^Nothing was changed\. 'qmd cleanup' would free about .+\.$", rehearsed, re.MULTILINE)
     assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""For people: results with matches highlighted, documents under a heading."""
+"""The format for people: results with highlighted matches, documents under a heading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from qmd.types import Document, Hit
 
 _NO_RESULTS = "No results found.\n"
-#: Above these percentages a score is green, or yellow.
+#: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
 _CONTEXT = "Context: "
 
@@ -42,19 +42,18 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 
 def listing(found: Listing, view: View) -> str:
-    """An aligned table; where that is wider than the terminal, a block of lines for each row."""
+    """Return an aligned table, or a block of lines for each row if the table is wider than the terminal."""
     if not found.rows:
         return found.nothing + "\n"
-    shown = [column for column in found.columns if column.for_people]
+    fields = [column for column in found.columns if column.for_people]
     cells = [
         tuple(
-            clean_name(one_line(column.for_person(row[column.name])), terminal=view.terminal)
-            for column in shown
+            clean_name(one_line(column.text(row[column.name])), terminal=view.terminal) for column in fields
         )
         for row in found.rows
     ]
-    headings = tuple(column.heading for column in shown)
-    right = frozenset(at for at, column in enumerate(shown) if column.right)
+    headings = tuple(column.heading for column in fields)
+    right = frozenset(at for at, column in enumerate(fields) if column.right)
     first, *lines = columns([headings, *cells], right=right)
     if view.terminal and max(map(width_of, lines)) > view.width:
         blocks = [
@@ -66,13 +65,13 @@ def listing(found: Listing, view: View) -> str:
 
 
 def heading(page: Page, view: View) -> str:
-    """What stands above a document on a terminal."""
-    place = _place(page.document, view, line=page.first_line, gap="  ")
+    """Return the lines above a document on a terminal: its path and context."""
+    place = _location(page.document, view, line=page.first_line, gap="  ")
     return "\n".join([place, *_context(page.context, view)]) + "\n\n"
 
 
 def percent(score: float) -> int:
-    """A score of 0..1 in percent, rounded half up."""
+    """Return a score from 0 to 1 in percent, rounded half up."""
     return math.floor(score * 100 + 0.5 + 1e-9)
 
 
@@ -80,7 +79,7 @@ def _hit(hit: Hit, view: View) -> str:
     value = percent(hit.score)
     colour = GREEN if value > _GOOD else YELLOW if value > _FAIR else DIM
     lines = [
-        _place(hit, view, line=hit.line, shown=True),
+        _location(hit, view, line=hit.line, show_line=True),
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_context(hit.context, view),
         f"Score: {style(f'{value}%', view, colour)}",
@@ -98,7 +97,7 @@ def _hit(hit: Hit, view: View) -> str:
 
 
 def _context(context: str | None, view: View) -> list[str]:
-    # General to specific, each on a line of its own.
+    # From general to specific, one per line.
     texts = [one_line(line, terminal=view.terminal) for line in (context or "").split("\n") if line.strip()]
     return [
         line
@@ -107,16 +106,16 @@ def _context(context: str | None, view: View) -> list[str]:
     ]
 
 
-def _place(item: Hit | Document, view: View, *, line: int, gap: str = " ", shown: bool = False) -> str:
-    """A path, with the line where `shown`, that opens an editor there; and the docid where that says more."""
+def _location(item: Hit | Document, view: View, *, line: int, gap: str = " ", show_line: bool = False) -> str:
+    """Return a path that links to an editor at `line`, with the line if `show_line` is set, and the docid."""
     place = style(clean_name(view.file(item), terminal=view.terminal), view, BOLD, MAGENTA)
-    place = linked(place + style(f":{line}", view, DIM) if shown else place, item, line, view)
+    place = linked(place + style(f":{line}", view, DIM) if show_line else place, item, line, view)
     docid = view.docid(item)
     return place if docid is None else f"{place}{gap}{style(docid, view, DIM)}"
 
 
 def linked(text: str, item: Hit | Document, line: int, view: View) -> str:
-    """The text as a link that opens the document in an editor, where links are understood."""
+    """Return the text as a link to the document in an editor, if the terminal understands links."""
     return text if view.editor is None else link(text, view.editor(item, line))
 
 
@@ -125,9 +124,9 @@ def _item(item: Page | Skipped, view: View) -> str:
 
     rule = "=" * min(60, view.width)
     line = 1 if isinstance(item, Skipped) else item.first_line
-    top = f"{rule}\nFile: {_place(item.document, view, line=line)}\n{rule}\n\n"
+    heading = f"{rule}\nFile: {_location(item.document, view, line=line)}\n{rule}\n\n"
     if isinstance(item, Skipped):
-        return f"{top}[SKIPPED: {skipped_because(item)}]\n"
+        return f"{heading}[SKIPPED: {skipped_because(item)}]\n"
     context = "\n".join(_context(item.context, view))
     text = view.page(item).rstrip("\n")
-    return top + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
+    return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"

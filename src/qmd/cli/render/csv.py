@@ -1,11 +1,11 @@
-"""CSV as RFC 4180 quotes it, rows ended by line feeds; and `files`, names alone in the same manner."""
+"""CSV, quoted as in RFC 4180 with line feeds as row ends; and `files`, names with the same quoting."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from qmd.cli.render.rows import for_program
+from qmd.cli.render.rows import program_text
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import one_line
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qmd.types import Document, Hit
 
 _SPECIAL = frozenset(',"\n\r')
-#: A spreadsheet takes a text that begins with one of these for a formula.
+#: A spreadsheet reads a text that starts with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -42,14 +42,14 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
     return "".join(rows)
 
 
-def files_of_hits(found: Sequence[Hit], view: View) -> str:
+def file_hits(found: Sequence[Hit], view: View) -> str:
     return "".join(
         f"{_docid(hit, view)}{hit.score:.2f},{cell(view.address(hit))}{_context(hit.context)}\n"
         for hit in found
     )
 
 
-def files_of_pages(items: Sequence[Page | Skipped], view: View) -> str:
+def file_pages(items: Sequence[Page | Skipped], view: View) -> str:
     from qmd.engine.documents.library import Skipped
 
     rows = []
@@ -66,15 +66,15 @@ def listing(found: Listing, view: View) -> str:
     return _row(names) + "".join(_row([row[name] for name in names]) for row in found.rows)
 
 
-def names_of_listing(found: Listing, view: View) -> str:
+def file_listing(found: Listing, view: View) -> str:
     return "".join(
-        ",".join(cell(one_line(for_program(row[name]), terminal=False)) for name in found.named_by) + "\n"
+        ",".join(cell(one_line(program_text(row[name]), terminal=False)) for name in found.key_columns) + "\n"
         for row in found.rows
     )
 
 
 def cell(text: str) -> str:
-    """A field, quoted where it must be."""
+    """Return a field, quoted if necessary."""
     if _SPECIAL.isdisjoint(text) and text == text.strip():
         return text
     return _quoted(text)
@@ -86,7 +86,7 @@ def _docid(item: Hit | Document, view: View) -> str:
 
 
 def _context(context: str | None) -> str:
-    # Always quoted, and on one line: a line is a document.
+    # Always quoted, and without line breaks, because each line is one document.
     return f",{_quoted(one_line(context, terminal=False))}" if context else ""
 
 
@@ -99,6 +99,6 @@ def _row(values: Sequence[Any]) -> str:
 
 
 def _guarded(value: Any) -> str:
-    """Return a value as text that no spreadsheet takes for a formula; numbers stay numbers."""
-    text = for_program(value)
+    """Return a value as text that a spreadsheet does not read as a formula; numbers stay numbers."""
+    text = program_text(value)
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""How a result came to its place, in lines for people; and what became of each stage."""
+"""Explain the ranking of a result, and the stages of a search, to people."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 
 def breakdown(explain: Mapping[str, Any], width: int) -> list[str]:
-    """A hit's `explain`, in lines: a table of the lists, then how their sum and the reranker were blended.
+    """Return a hit's `explain` as lines: a table of the lists, then the blend with the reranker.
 
-    `width` is how many columns there are; a table that needs more is told row by row.
+    A table that is wider than `width` columns is written row by row.
     """
     lines = []
     if (lexical := explain.get("lexical")) is not None:
@@ -52,7 +52,7 @@ def _share(share: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _fused(fused: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """The sum of what the lists give, with what top ranks earn."""
+    """Return the rows for the bonus of top ranks, and for the sum of all contributions."""
     bonus = [("top ranks", "", "", "", f"{fused['bonus']:.4f}")] if fused.get("bonus") else []
     total = fused.get("rrf", fused["score"])
     return [*bonus, ("fused", str(fused["rank"]), f"{fused['score']:.3f}", "", f"{total:.4f}")]
@@ -69,7 +69,7 @@ def _blend(blend: Mapping[str, float], explain: Mapping[str, Any]) -> str:
 
 
 def stages(found: Sequence[Stage]) -> str:
-    """What each stage did and how long it took, aligned."""
+    """Return a table of the stages: status, time and reason."""
     rows = [
         (
             stage.stage,
@@ -82,8 +82,8 @@ def stages(found: Sequence[Stage]) -> str:
     return "\n".join(["Stages:", *(f"  {line}" for line in columns(rows, right=frozenset({2})))]) + "\n"
 
 
-def worth_telling(found: Sequence[Stage]) -> list[str]:
-    """What a user should know of stages that did not run, a line each."""
+def unexpected(found: Sequence[Stage]) -> list[str]:
+    """Return one line for each stage that failed to run unexpectedly."""
     return [
         f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
         for stage in found

@@ -1,10 +1,10 @@
-"""The formats by name; each is imported when it is chosen."""
+"""The output formats. Each module is imported when its format is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from qmd.cli.terminal import clean
 
@@ -14,34 +14,45 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Hit
 
-#: Format to (module, function for hits, function for pages, function for listings).
-_FORMATS = {
-    "cli": ("cli", "hits", "pages", "listing"),
-    "json": ("json", "hits", "pages", "listing"),
-    "csv": ("csv", "hits", "pages", "listing"),
-    "md": ("markdown", "hits", "pages", "listing"),
-    "xml": ("xml", "hits", "pages", "listing"),
-    "files": ("csv", "files_of_hits", "files_of_pages", "names_of_listing"),
+
+class Format(NamedTuple):
+    """An output format: its description for the help, its module, and the module's functions."""
+
+    description: str
+    module: str
+    hits: str = "hits"
+    pages: str = "pages"
+    listing: str = "listing"
+
+
+#: By the name that `--format` takes. To add a format, add a row and a module.
+FORMATS = {
+    "cli": Format("text for people", "cli"),
+    "json": Format("JSON", "json"),
+    "csv": Format("CSV with a header row", "csv"),
+    "md": Format("Markdown", "markdown"),
+    "xml": Format("XML", "xml"),
+    "files": Format("only names, one per line", "csv", "file_hits", "file_pages", "file_listing"),
 }
 
 
-def render_hits(name: str, found: Sequence[Hit], view: View) -> str:
-    """Results in a format."""
-    return _render(name, 1, found, view)
+def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
+    """Render search results in the format `name`."""
+    return _render(name, FORMATS[name].hits, hits, view)
 
 
 def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
-    """Documents in a format."""
-    return _render(name, 2, items, view)
+    """Render documents in the format `name`."""
+    return _render(name, FORMATS[name].pages, items, view)
 
 
 def render_listing(name: str, listing: Listing, view: View) -> str:
-    """Rows of named columns in a format."""
-    return _render(name, 3, listing, view)
+    """Render a listing in the format `name`."""
+    return _render(name, FORMATS[name].listing, listing, view)
 
 
-def _render(name: str, function: int, shown: object, view: View) -> str:
-    module = import_module(f"qmd.cli.render.{_FORMATS[name][0]}")
-    text = cast(str, getattr(module, _FORMATS[name][function])(shown, view))
-    # `cli` has styles of its own, and has escaped what it puts them around.
+def _render(name: str, function: str, value: object, view: View) -> str:
+    module = import_module(f"qmd.cli.render.{FORMATS[name].module}")
+    text = cast(str, getattr(module, function)(value, view))
+    # `cli` adds styles, and has already escaped the text inside them.
     return text if name == "cli" else clean(text, terminal=view.terminal)

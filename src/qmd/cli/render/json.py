@@ -1,4 +1,4 @@
-"""JSON: an array of objects, two decimals for scores."""
+"""JSON: an array of objects; scores have two decimals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 
 def page(item: Page, view: View) -> str:
-    """One document, as an object."""
+    """Return one document as an object."""
     return dumps(_item(item, view))
 
 
@@ -32,12 +32,12 @@ def listing(found: Listing, view: View) -> str:
 
 
 def dumps(value: Any) -> str:
-    """Indented JSON, every script as itself, ended by a line feed."""
+    """Return indented JSON without ASCII escapes, with a line feed at the end."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def _hit(hit: Hit, view: View) -> dict[str, Any]:
-    return _given(
+    return _without_none(
         {
             "docid": view.docid(hit),
             "score": round(hit.score, 2),
@@ -57,17 +57,17 @@ def _item(item: Page | Skipped, view: View) -> dict[str, Any]:
     document = item.document
     names = {"file": view.address(document), "docid": view.docid(document), "title": document.title}
     if isinstance(item, Skipped):
-        return _given(names | {"skipped": True, "reason": skipped_because(item)})
+        return _without_none(names | {"skipped": True, "reason": skipped_because(item)})
     lines = {"line": item.first_line, "total_lines": item.total_lines}
-    return _given(names | {"context": item.context} | lines | {"body": view.page(item)})
+    return _without_none(names | {"context": item.context} | lines | {"body": view.page(item)})
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers at six decimals, at any depth."""
+    """Round numbers to six decimals, at any depth."""
     match value:
         case float():
             return round(value, 6)

@@ -1,11 +1,11 @@
-"""Markdown: a section a document."""
+"""Markdown: one section per document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmd.cli.render.rows import for_program
+from qmd.cli.render.rows import program_text
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import one_line
 
@@ -26,13 +26,13 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 
 def listing(found: Listing, view: View) -> str:
-    """A table."""
+    """Return a table."""
     if not found.rows:
         return ""
     lines = [
         [column.name for column in found.columns],
         ["---:" if column.right else "---" for column in found.columns],
-        *([_cell(for_program(row[column.name])) for column in found.columns] for row in found.rows),
+        *([_cell(program_text(row[column.name])) for column in found.columns] for row in found.rows),
     ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -1,4 +1,4 @@
-"""Things of one kind as rows of named columns: what a command that lists them hands to a format.
+"""Listings: rows of named columns, which a command passes to an output format.
 
 listing = Listing(
     "models",
@@ -7,7 +7,7 @@ listing = Listing(
     [{"role": "embed", "name": "e5", "bytes": 96_000_000}],
     nothing="No models.",
 )
-show_listing(listing)  # qmd.cli.show; the command has @format_options(*FORMATS)
+show_listing(listing)  # qmd.cli.show; the command has @all_formats
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One value of every row: text, number, bool, None, or a list or mapping of those.
+    """A column, whose values are text, numbers, booleans, None, or lists or mappings of these.
 
-    `name` is its key for programs, `title` its heading for people (the name, where none is given). `shown`
-    makes a value readable. `for_people` false: only programs are given it.
+    Args:
+        name: The key in formats for programs.
+        title: The heading for people; the name if it is not given.
+        shown: Converts a value to text for people.
+        right: Whether to align the column to the right.
+        for_people: Whether people see the column too.
     """
 
     name: str
@@ -33,11 +37,11 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What stands above the column."""
+        """The title, or one made from the name."""
         return self.name.replace("_", " ").capitalize() if self.title is None else self.title
 
-    def for_person(self, value: Any) -> str:
-        """A value as a person reads it."""
+    def text(self, value: Any) -> str:
+        """Return a value as text for people."""
         if self.shown is not None and value is not None:
             return self.shown(value)
         match value:
@@ -56,10 +60,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows by column name. `root` and `row` name the elements in XML.
+    """Rows by column name.
 
-    `names` are the columns that the format `files` prints, by default the first; `nothing` is what a person
-    reads where there are no rows.
+    Args:
+        root: The name of the root element in XML.
+        row: The name of a row's element in XML.
+        columns: The columns, in order.
+        rows: The values by column name.
+        nothing: The message for people if there are no rows.
+        names: The columns that the format `files` prints; by default the first.
     """
 
     root: str
@@ -70,13 +79,13 @@ class Listing:
     names: Sequence[str] = field(default=())
 
     @property
-    def named_by(self) -> Sequence[str]:
-        """The columns that name a row."""
+    def key_columns(self) -> Sequence[str]:
+        """The columns that the format `files` prints."""
         return self.names or (self.columns[0].name,)
 
 
-def for_program(value: Any) -> str:
-    """A value as text: nothing for None, JSON for what has parts."""
+def program_text(value: Any) -> str:
+    """Return a value as text for programs: empty for None, JSON for lists and mappings."""
     match value:
         case None:
             return ""

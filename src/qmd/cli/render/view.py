@@ -1,4 +1,4 @@
-"""What a format needs to know besides the hits or pages themselves."""
+"""Options of an output format: paths, line numbers, colours, width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Document, Hit
 
-#: What is encoded in an address: escapes that are none, and whatever ends a line to some program.
+#: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
 _TO_ENCODE = re.compile("%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
 
 #: Spans (start, end) to highlight in a text.
@@ -22,38 +22,46 @@ Highlights = Callable[[str], list[tuple[int, int]]]
 
 
 class Disk:
-    """Where documents lie. `roots` has each collection's folder; paths are told from `current`."""
+    """Paths on disk. `roots` has each collection's folder; paths below `current` are relative to it."""
 
     def __init__(self, roots: Mapping[str, str], current: str) -> None:
         self._roots = {name: os.path.realpath(root) for name, root in roots.items()}
         self._here = os.path.join(os.path.realpath(current), "")
-        self._known: dict[str, str | None] = {}
+        self._paths: dict[str, str | None] = {}
 
     @property
     def missing(self) -> int:
-        """How many of the documents asked for have lost their files."""
-        return sum(path is None for path in self._known.values())
+        """The number of documents looked up whose files are missing."""
+        return sum(path is None for path in self._paths.values())
 
     def absolute(self, item: Hit | Document) -> str:
-        """The path of a document's file, whether or not that is there."""
+        """Return the absolute path of a document's file, which may be missing."""
         return os.path.join(self._roots[item.collection], item.path)
 
     def path(self, item: Hit | Document) -> str | None:
-        """From the current folder on with `./` where it is below that; None where the file has gone."""
-        if item.file not in self._known:
+        """Return the path, relative if it is below the current folder, or None if the file is missing."""
+        if item.file not in self._paths:
             absolute = self.absolute(item)
             below = f"./{absolute.removeprefix(self._here)}" if absolute.startswith(self._here) else absolute
-            self._known[item.file] = below if os.path.exists(absolute) else None
-        return self._known[item.file]
+            self._paths[item.file] = below if os.path.exists(absolute) else None
+        return self._paths[item.file]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How to show things. `disk` is given where paths on disk are wanted in place of addresses and docids.
+    """How to show results.
 
-    `exact` leaves out the line that says how much of a document was cut: those lines alone were asked for.
-    `terminal` says whether a person reads it; `width`, `colours`, `highlights` and `editor` (the address of a
-    file at a line) are that terminal's.
+    Args:
+        full: Whether to show whole documents instead of snippets.
+        line_numbers: Whether to show line numbers.
+        explain: Whether to show how each result was ranked.
+        disk: Makes paths on disk, which replace addresses and docids if it is given.
+        exact: Whether to omit the line that says how much of a document was cut.
+        terminal: Whether the output is a terminal.
+        width: The width of the terminal in columns.
+        colours: Whether the terminal has colours.
+        highlights: Finds the spans to highlight in a text.
+        editor: Makes the address that opens a file in an editor at a line.
     """
 
     full: bool = False
@@ -68,31 +76,31 @@ class View:
     editor: Callable[[Hit | Document, int], str] | None = None
 
     def file(self, item: Hit | Document) -> str:
-        """The path for people: the display path, or that on disk. `get` takes either."""
+        """Return the path for people: the display path or the path on disk. `get` accepts both."""
         return self._on_disk(item) or (item.file if self.disk is None else address(item.file))
 
     def address(self, item: Hit | Document) -> str:
-        """The path for programs: a `qmd://` address, or the path on disk. `get` takes either."""
+        """Return the path for programs: a `qmd://` address or the path on disk. `get` accepts both."""
         return self._on_disk(item) or address(item.file)
 
     def docid(self, item: Hit | Document) -> str | None:
-        """The docid; None where a path on disk says already which file it is."""
+        """Return the docid, or None if a path on disk identifies the document."""
         return None if self._on_disk(item) else item.docid
 
     def _on_disk(self, item: Hit | Document) -> str | None:
         return None if self.disk is None else self.disk.path(item)
 
     def text(self, hit: Hit) -> str:
-        """What is shown of a hit: its snippet or all of it, with the file's line numbers where wanted."""
+        """Return the snippet of a hit, or its whole text if `full` is set."""
         if self.full and hit.body is not None:
             return self.numbered(hit.body.removesuffix("\n"), 1)
         return self.numbered(hit.snippet.text, hit.snippet.first_line)
 
     def page(self, page: Page) -> str:
-        """A page's text, numbered where wanted; and how much was cut, unless the cut was asked for."""
+        """Return the text of a page, and the number of lines cut unless `exact` is set."""
         text = page.text
         if self.line_numbers:
-            # The line feed at the end of a whole document begins no line; a part ends without one.
+            # The line feed at the end of a whole document does not start another line.
             text = self.numbered(text.removesuffix("\n") if page.whole else text, page.first_line)
         return text if self.exact or page.counted else text + cut_mark(page)
 
@@ -105,23 +113,18 @@ class View:
 
 
 def address(file: str) -> str:
-    """`qmd://` and a display path; only what would be decoded, or would end a line, is encoded."""
+    """Return the `qmd://` address of a display path. Only characters in `_TO_ENCODE` are encoded."""
     return "qmd://" + _TO_ENCODE.sub(lambda match: encode_path(match[0]), file)
 
 
 def cut_mark(page: Page) -> str:
-    """What follows a text that was cut."""
+    """Return the line after a text that was cut, or an empty string."""
     return f"\n\n[... truncated {page.more} more lines]" if page.more else ""
 
 
-def kilobytes(item: Skipped) -> int:
-    """A skipped document's size, at least 1."""
-    return max(1, round(item.bytes / 1024))
-
-
 def skipped_because(item: Skipped) -> str:
-    """Why a document was left out, and how to have it all the same."""
+    """Return why a document was skipped, and the command that prints it."""
     import shlex
 
     command = f"qmd get {shlex.quote(item.document.file)}"
-    return f"File too large ({kilobytes(item)}KB). Use '{command}' to retrieve."
+    return f"File too large ({item.kilobytes}KB). Use '{command}' to retrieve."

@@ -1,4 +1,4 @@
-"""XML: one root, everything escaped, only characters that XML 1.0 has."""
+"""XML 1.0: one root element, with characters that XML does not allow removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qmd.cli.render.rows import for_program
+from qmd.cli.render.rows import program_text
 from qmd.cli.render.view import View, skipped_because
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-# A parser makes blanks of bare line feeds and tabs in attributes.
+# A parser replaces line feeds and tabs in attributes by spaces, unless they are escaped.
 _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
@@ -45,13 +45,13 @@ def pages(items: Sequence[Page | Skipped], view: View) -> str:
 
 
 def listing(found: Listing, view: View) -> str:
-    """An element a row, in it one a column; absent where there is no value."""
+    """Return one element per row that contains one per column, without columns whose value is None."""
     rows = ["".join(_value(column.name, row[column.name]) for column in found.columns) for row in found.rows]
     return _document(found.root, [f"<{found.row}>{row}</{found.row}>\n" for row in rows])
 
 
 def _value(name: str, value: Any, key: str | None = None) -> str:
-    """An element; of a list or a mapping one for each part, with its key as `name`."""
+    """Return an element, or one for each item of a list or mapping, with the key as `name`."""
     match value:
         case None:
             return ""
@@ -60,7 +60,7 @@ def _value(name: str, value: Any, key: str | None = None) -> str:
         case list() | tuple():
             return "".join(_value(name, each) for each in value)
     given = f' name="{_allowed(key).translate(_IN_ATTRIBUTE)}"' if key is not None else ""
-    return f"<{name}{given}>{_allowed(for_program(value)).translate(_IN_TEXT)}</{name}>"
+    return f"<{name}{given}>{_allowed(program_text(value)).translate(_IN_TEXT)}</{name}>"
 
 
 def _item(item: Page | Skipped, view: View) -> str:

@@ -1,4 +1,4 @@
-"""`pull`: fetching the models that are not here."""
+"""`pull`: download missing models."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qmd.cli.terminal import clean_name, say
 @click.argument("models", nargs=-1, metavar="[ROLE|MODEL]...")
 @pass_session
 def pull(session: Session, models: tuple[str, ...]) -> None:
-    """Fetch models that are not on this machine: of a role (embed, rerank, expand), or by name.
+    """Download missing models, named by role (embed, rerank, expand) or by name.
 
-    Without an argument, those that the configuration names. Nothing else ever fetches a model. An interrupted
-    download goes on where it stopped, and a file counts once its checksum is right. HF_ENDPOINT names a
-    mirror of huggingface.co.
+    Without an argument, the configured models. No other command downloads a model. An interrupted download
+    continues where it stopped, and the checksum of each file is verified. HF_ENDPOINT names a mirror of
+    huggingface.co.
 
     \b
     Examples:
@@ -29,25 +29,27 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
       qmd pull embeddinggemma-300M-Q8_0
       qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf
     """
-    found = session.index.pullable(models)
-    if not found:
-        say("Nothing to pull: the models in use come with the program, are your own files, or on a server.")
-    for card in found:
+    cards = session.index.pullable(models)
+    if not cards:
+        say("Nothing to pull: the models come with the program, are your own files, or on a server.")
+    for card in cards:
         if card.license:
             session.note(f"{card.name}: licence {card.license}")
         try:
             with Bar(card.name, quiet=session.quiet) as bar:
-                fetched = session.index.pull(
+                download = session.index.pull(
                     card,
                     on_bytes=lambda done, total, bar=bar: bar.update(  # type: ignore[misc]
                         done, total, f"{human_size(done)}{f' of {human_size(total)}' if total else ''}"
                     ),
                 )
         except KeyboardInterrupt as error:
-            raise Interrupted("Interrupted. What was fetched is kept; run 'qmd pull' to go on.") from error
-        where = clean_name(str(fetched.path))
-        if not fetched.fresh:
-            say(f"{card.name} is here already: {where}")
+            raise Interrupted(
+                "Interrupted. The downloaded part is saved; run 'qmd pull' to continue."
+            ) from error
+        path = clean_name(str(download.path))
+        if not download.fresh:
+            say(f"{card.name} is already installed: {path}")
             continue
-        proof = f"SHA-256 {fetched.sha256[:12]}" if fetched.sha256 else "the server named no checksum"
-        say(f"Fetched {card.name} ({human_size(fetched.size)}, {proof}): {where}")
+        checksum = f"SHA-256 {download.sha256[:12]}" if download.sha256 else "the server gave no checksum"
+        say(f"Downloaded {card.name} ({human_size(download.size)}, {checksum}): {path}")
