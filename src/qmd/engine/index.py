@@ -402,9 +402,9 @@ class Index:
         from qmd.engine.embedding import active_vectors, batches
         from qmd.engine.models import egress
 
-        kept = egress.kept(self.config, self.roles, "embed")
-        scope = Scope(egress.sendable(self._scope(collections).collections, kept))
-        egress.announce(self._store, self.roles, "embed")
+        local = egress.local_only(self.config, self.roles, "embed")
+        scope = Scope(egress.allowed(self._scope(collections).collections, local))
+        egress.disclose(self._store, self.roles, "embed")
         with batches.embedding_lock(self.locations.index) as crew:
             self._store.release(crew)
             into = self.roles.vector_set
@@ -440,7 +440,7 @@ class Index:
         from qmd.engine.embedding import batches
         from qmd.engine.models import egress
 
-        egress.announce(self._store, self.roles, "embed")
+        egress.disclose(self._store, self.roles, "embed")
         return batches.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.embedding.active_vectors import in_order, percent, share
-from qmd.engine.models.egress import kept, sendable
+from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
@@ -39,7 +39,7 @@ def vectors(
     """
     try:
         fingerprint = roles.fingerprint
-        sent = sendable(config.collections, kept(config, roles, "embed"))
+        sent = allowed(config.collections, local_only(config, roles, "embed"))
         first = next(iter(in_order(store, config, fingerprint)), None)
         waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
         yield from _others(store, config, roles)

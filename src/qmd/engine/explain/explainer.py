@@ -14,7 +14,7 @@ from typing import Literal
 from qmd.engine.embedding.active_vectors import choose
 from qmd.engine.explain.lookup import Presence
 from qmd.engine.explain.term_matches import TermMatch, match_terms
-from qmd.engine.models.egress import announce
+from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
@@ -195,7 +195,7 @@ class Explainer:
         try:
             chosen = choose(self._store, self._config, self._roles, Scope((document.collection,)))
             if chosen.configured:
-                announce(self._store, self._roles, "embed")
+                disclose(self._store, self._roles, "embed")
             return [
                 self._store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
                 for vector in chosen.embedder.embed_queries(list(texts))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qmd.engine.embedding.active_vectors import choose, share
-from qmd.engine.models.egress import kept, sendable
+from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Scope, Store
@@ -71,7 +71,7 @@ def gather(store: Store, config: Config, roles: ModelProvider, ranking: str, not
     total = sum(each.documents for each in collections)
     try:
         fingerprint = roles.fingerprint
-        sent = Scope(sendable(scope.collections, kept(config, roles, "embed")))
+        sent = Scope(allowed(scope.collections, local_only(config, roles, "embed")))
         pending = store.pending_count(fingerprint, sent)
     except ModelError:
         fingerprint, pending = "", total
