@@ -32,7 +32,7 @@ from qmd.cli.terminal import (
 from qmd.errors import TimedOutError
 
 if TYPE_CHECKING:
-    from qmd.engine.explain.explainer import Place, Why
+    from qmd.engine.explain.explainer import Ranking, Why
     from qmd.engine.explain.term_matches import TermMatch
     from qmd.engine.requests import SearchRequest
 
@@ -154,7 +154,7 @@ def _lines(found: Why, *, colours: bool) -> Iterator[str]:
         yield ""
         yield "Words of the query, the rarest first:"
         yield from _terms(found.terms)
-    for place in found.places:
+    for place in found.rankings:
         yield ""
         query = "" if place.query == found.query else f" {one_line(place.query)}"
         yield f"qmd {place.kind}{query}: {_standing(place)}"
@@ -183,19 +183,19 @@ def _rarity(term: TermMatch) -> str:
     return f"in {term.documents:,} of {term.total:,} documents" if term.documents else "in no document"
 
 
-def _standing(place: Place) -> str:
+def _standing(place: Ranking) -> str:
     if place.hit is not None:
-        of = f"{place.of:,}" if place.complete else f"{place.of:,} or more"
+        of = f"{place.total:,}" if place.complete else f"{place.total:,} or more"
         return f"number {place.rank:,} of {of}, score {place.hit.score:.3f}"
     if place.last is None:
         return "finds nothing"
-    among = f"its {counted(place.of, 'result')}" if place.complete else f"its best {place.of:,}"
+    among = f"its {counted(place.total, 'result')}" if place.complete else f"its best {place.total:,}"
     vector = (place.last.explain or {}).get("vector")
     cosine = f", cosine {vector['cosine']:.3f}" if vector else ""
     return f"not among {among}, the last of which scores {place.last.score:.3f}{cosine}"
 
 
-def _details(place: Place) -> Iterator[str]:
+def _details(place: Ranking) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
     if place.hit is not None and place.hit.explain is not None:
@@ -224,18 +224,18 @@ def _as_json(found: Why) -> dict[str, Any]:
         "hint": found.hint,
         "notes": list(found.notes),
         "results": found.shown,
-        "least_score": found.least,
+        "least_score": found.lowest_score,
         "terms": [asdict(term) for term in found.terms],
-        "places": [_place_as_json(place) for place in found.places],
+        "places": [_place_as_json(place) for place in found.rankings],
     }
 
 
-def _place_as_json(place: Place) -> dict[str, Any]:
+def _place_as_json(place: Ranking) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "search": place.kind,
         "query": place.query,
         "rank": place.rank,
-        "of": place.of,
+        "of": place.total,
         "complete": place.complete,
         "last_score": place.last.score if place.last is not None else None,
     }

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from qmd.engine.embedding import batches
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Kind, Why
-    from qmd.engine.explain.lookup import Absence, Presence
+    from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
     from qmd.engine.models.usage import ModelUse
     from qmd.engine.retrieval.searcher import Searcher
@@ -598,8 +598,8 @@ class Index:
         """
         from qmd.engine.explain.explainer import Explainer
 
-        presence = self._presence()
-        return Explainer(self._store, self.config, self.roles, presence, self.run).answer(
+        lookup = self._lookup()
+        return Explainer(self._store, self.config, self.roles, lookup, self.run).answer(
             reference, kind, request
         )
 
@@ -608,18 +608,18 @@ class Index:
 
         `reference` is a path on disk, or what `get` would take if the file were indexed.
         """
-        presence = self._presence()
+        lookup = self._lookup()
         try:
-            found = presence.find(reference)
+            found = lookup.find(reference)
         except QmdError:  # neither a document nor a file
             return None
-        return presence.absence(found) if isinstance(found, str) else None
+        return lookup.absence(found) if isinstance(found, str) else None
 
-    def _presence(self) -> Presence:
-        from qmd.engine.explain.lookup import Presence
+    def _lookup(self) -> Lookup:
+        from qmd.engine.explain.lookup import Lookup
 
         refused = {each.name: each.value for each in self.trust.unapproved({"path"})}
-        return Presence(self._store, self.config, self._library(), refused)
+        return Lookup(self._store, self.config, self._library(), refused)
 
     def evaluate(
         self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None

@@ -202,7 +202,7 @@ class Library:
 
     def _linked(self, path: str) -> list[Document]:
         """The document that a symbolic link in a collection leads to; it is indexed under its own path."""
-        for collection, place in places_of(self._config, path):
+        for collection, place in paths_on_disk(self._config, path):
             root, real = os.path.realpath(collection.path), os.path.realpath(place)
             if real.startswith(root.rstrip("/") + "/"):
                 document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
@@ -384,7 +384,7 @@ class Library:
         return tuple(sorted((files[index] for _, _, index in near), key=distance)[:_SUGGESTIONS])
 
 
-def places_of(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
+def paths_on_disk(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
     """Yield files by a display path, or by their path in a collection: collections with absolute paths.
 
     Only what exists is yielded. Segments such as `..` name nothing.
