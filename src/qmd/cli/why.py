@@ -32,7 +32,7 @@ from qmd.cli.terminal import (
 from qmd.errors import TimedOutError
 
 if TYPE_CHECKING:
-    from qmd.engine.explain.explainer import Ranking, Why
+    from qmd.engine.explain.explainer import Standing, Why
     from qmd.engine.explain.term_matches import TermMatch
     from qmd.engine.requests import SearchRequest
 
@@ -154,7 +154,7 @@ def _lines(found: Why, *, colours: bool) -> Iterator[str]:
         yield ""
         yield "Words of the query, the rarest first:"
         yield from _terms(found.terms)
-    for place in found.rankings:
+    for place in found.standings:
         yield ""
         query = "" if place.query == found.query else f" {one_line(place.query)}"
         yield f"qmd {place.kind}{query}: {_standing(place)}"
@@ -183,7 +183,7 @@ def _rarity(term: TermMatch) -> str:
     return f"in {term.documents:,} of {term.total:,} documents" if term.documents else "in no document"
 
 
-def _standing(place: Ranking) -> str:
+def _standing(place: Standing) -> str:
     if place.hit is not None:
         of = f"{place.total:,}" if place.complete else f"{place.total:,} or more"
         return f"number {place.rank:,} of {of}, score {place.hit.score:.3f}"
@@ -195,7 +195,7 @@ def _standing(place: Ranking) -> str:
     return f"not among {among}, the last of which scores {place.last.score:.3f}{cosine}"
 
 
-def _details(place: Ranking) -> Iterator[str]:
+def _details(place: Standing) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
     if place.hit is not None and place.hit.explain is not None:
@@ -226,11 +226,11 @@ def _as_json(found: Why) -> dict[str, Any]:
         "results": found.shown,
         "least_score": found.lowest_score,
         "terms": [asdict(term) for term in found.terms],
-        "places": [_place_as_json(place) for place in found.rankings],
+        "places": [_place_as_json(place) for place in found.standings],
     }
 
 
-def _place_as_json(place: Ranking) -> dict[str, Any]:
+def _place_as_json(place: Standing) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "search": place.kind,
         "query": place.query,

@@ -699,10 +699,10 @@ class Index:
         return models(self.settings, cache_dir(self._environ))
 
     def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
-        """The models that `pull` can fetch; see `pulling.wanted`."""
+        """The models that `pull` can fetch; see `pulling.select`."""
         from qmd.engine.models import pulling
 
-        return pulling.wanted(self.settings, names)
+        return pulling.select(self.settings, names)
 
     def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""

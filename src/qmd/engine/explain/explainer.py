@@ -34,7 +34,7 @@ DEPTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class Standing:
     """The document's rank in a search without its limit.
 
     Attributes:
@@ -61,7 +61,7 @@ class Why:
 
     Attributes:
         file: The display path, or the path on disk of a file that is not indexed.
-        rankings: The rankings that the search combines, followed by the search's own.
+        standings: The standings in the searches that a hybrid search combines, then in the search itself.
         shown: The number of results that the search shows.
         lowest_score: The score of the last result shown.
         stages: The stages of the search that did not run.
@@ -76,7 +76,7 @@ class Why:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     terms: tuple[TermMatch, ...] = ()
-    rankings: tuple[Ranking, ...] = ()
+    standings: tuple[Standing, ...] = ()
     shown: int = 0
     lowest_score: float | None = None
     stages: tuple[Stage, ...] = ()
@@ -155,15 +155,15 @@ class Explainer:
         except VectorIndexMissingError:
             reason = "none of the documents searched have vectors yet"
             return replace(why, verdict="not_found", reason=reason, hint="run 'qmd embed'")
-        own = _ranking(search, why.query, shown, document)
-        whole = _ranking(search, why.query, deep, document)
-        ranking = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
+        own = _standing(search, why.query, shown, document)
+        whole = _standing(search, why.query, deep, document)
+        standing = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
         if search.kind == "vsearch" and passages:
-            ranking = replace(ranking, passage=passages[0])
+            standing = replace(standing, passage=passages[0])
         parts = self._parts(document, search, passages) if search.kind == "query" else []
         why = replace(
             why,
-            rankings=(*parts, ranking),
+            standings=(*parts, standing),
             shown=len(shown.hits),
             lowest_score=shown.hits[-1].score if shown.hits else None,
             stages=tuple(
@@ -171,29 +171,29 @@ class Explainer:
             ),
         )
         if search.kind == "query":
-            why = replace(why, notes=(*why.notes, *_left_out(ranking, search, deep, lacking)))
+            why = replace(why, notes=(*why.notes, *_left_out(standing, search, deep, lacking)))
         if own.hit is not None:
             return replace(why, verdict="shown", reason=f"result {own.rank} of the {why.shown} shown")
-        if ranking.hit is not None and ranking.rank is not None:
-            return _cut_off(why, ranking.hit, ranking.rank, search.request)
-        return _not_found(why, ranking, lacking)
+        if standing.hit is not None and standing.rank is not None:
+            return _cut_off(why, standing.hit, standing.rank, search.request)
+        return _not_found(why, standing, lacking)
 
     def _parts(
         self, document: Document, search: _Search, passages: Sequence[ChunkMatch | None]
-    ) -> list[Ranking]:
-        """Return the lexical and vector rankings that a hybrid search combines."""
-        rankings = []
+    ) -> list[Standing]:
+        """Return the standings of the document in the lexical and vector searches that a hybrid search combines."""
+        standings = []
         for text in search.lexical:
             alone = search.alone("search", text)
-            rankings.append(_ranking(alone, text, self._run("search", alone.uncut), document))
+            standings.append(_standing(alone, text, self._run("search", alone.uncut), document))
         for text, passage in zip(search.dense, passages, strict=True):
             alone = search.alone("vsearch", text)
             try:
                 response = self._run("vsearch", alone.uncut)
             except (VectorIndexMissingError, ModelError, TimedOutError):
                 continue  # a stage of the hybrid search reports the reason
-            rankings.append(replace(_ranking(alone, text, response, document), passage=passage))
-        return rankings
+            standings.append(replace(_standing(alone, text, response, document), passage=passage))
+        return standings
 
     def _passages(self, document: Document, texts: Sequence[str]) -> list[ChunkMatch | None]:
         """Return the document's chunk nearest to each text; None for each text if there are no vectors."""
@@ -233,20 +233,20 @@ def _words(search: _Search) -> LexicalQuery:
     )
 
 
-def _ranking(search: _Search, query: str, response: SearchResponse, document: Document) -> Ranking:
+def _standing(search: _Search, query: str, response: SearchResponse, document: Document) -> Standing:
     hits = response.hits
     rank, hit = next(((n, hit) for n, hit in enumerate(hits, 1) if hit.file == document.file), (None, None))
-    return Ranking(
+    return Standing(
         search.kind, query, rank, len(hits), len(hits) < search.depth, hit, hits[-1] if hits else None
     )
 
 
-def _left_out(ranking: Ranking, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:
+def _left_out(standing: Standing, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:
     """Describe what a hybrid search did not take into account for the document, and why."""
     notes = []
     if lacking:
         notes.append("it has no vectors yet, so only its words count: run 'qmd embed'")
-    explain = ranking.hit.explain if ranking.hit is not None else None
+    explain = standing.hit.explain if standing.hit is not None else None
     stage = response.stage("rerank")
     if explain is not None and "rerank" not in explain and stage is not None and stage.status == "ran":
         rank = explain["fused"]["rank"]
@@ -270,7 +270,7 @@ def _cut_off(why: Why, hit: Hit, rank: int, request: SearchRequest) -> Why:
     return replace(why, verdict=verdict, reason=reason, hint=hint)
 
 
-def _not_found(why: Why, ranking: Ranking, lacking: bool) -> Why:
+def _not_found(why: Why, standing: Standing, lacking: bool) -> Why:
     """Explain a document that is not among the results inspected."""
     excluded = [term.term for term in why.terms if term.excluded and term.found]
     present = [term for term in why.terms if not term.excluded and (term.found or term.longer)]
@@ -286,5 +286,5 @@ def _not_found(why: Why, ranking: Ranking, lacking: bool) -> Why:
     elif why.kind == "query":
         reason = f"it is not among the best {LIST_LENGTH} matches by words or by meaning"
     else:
-        reason = f"it is not among the best {ranking.total:,}"
+        reason = f"it is not among the best {standing.total:,}"
     return replace(why, verdict="not_found", reason=reason, hint=hint)
