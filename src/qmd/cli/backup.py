@@ -68,11 +68,11 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
         done = restore(
             session.index_name, file, store=session.store, config=config, force=force, on_pages=_shown(bar)
         )
-    since = f", as of {local_time(done.backup.made)}" if done.backup.made else ""
+    since = f", as of {local_time(done.backup.created)}" if done.backup.created else ""
     say(f"Restored {one_line(done.index)}: {_held(done.backup)}{since}.")
     if done.config:
         say(f"Restored {one_line(done.config)}.")
-    for path in done.kept:
+    for path in done.replaced:
         session.note(f"what was there is kept as {path}")
     for note in done.notes:
         session.note(note)

@@ -315,7 +315,7 @@ def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> N
     embedded.ok("update")
     rehearsed = embedded.ok("cleanup", "--dry-run")
     done = embedded.ok("cleanup")
-    assert "1  empty places among the vectors" in done
+    assert "1  empty slots among the vectors" in done
     assert rehearsed.splitlines()[:-1] == done.splitlines()[:-1]
     assert re.search(r"^Nothing was changed\. 'qmd cleanup' frees about .+\.$", rehearsed, re.MULTILINE)
     assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)

@@ -181,7 +181,7 @@ class Explainer:
     def _parts(
         self, document: Document, search: _Search, passages: Sequence[ChunkMatch | None]
     ) -> list[Standing]:
-        """Return the standings of the document in the lexical and vector searches that a hybrid search combines."""
+        """Return the standings in the lexical and vector searches that a hybrid search combines."""
         standings = []
         for text in search.lexical:
             alone = search.alone("search", text)
