@@ -126,7 +126,7 @@ def _say(found: Evaluation) -> None:
     show_listing(_table(found))
     for result in found.results:
         if result.skipped is not None:
-            say(f"{result.way} was skipped: {one_line(result.skipped)}")
+            say(f"{result.mode} was skipped: {one_line(result.skipped)}")
     by_type = _by_type(found)
     if by_type is not None:
         say(f"\nnDCG@{found.k} by type:")
@@ -148,7 +148,7 @@ def _table(found: Evaluation) -> Listing:
     times = [Column(f"{name}_ms", f"{name} ms", _time, right=True) for name in ("p50", "p95")]
     rows = [
         {
-            "way": result.way,
+            "way": result.mode,
             **{name: (result.measures or {}).get(name) for name in titles},
             "p50_ms": result.p50,
             "p95_ms": result.p95,
@@ -174,9 +174,9 @@ def _by_type(found: Evaluation) -> Listing | None:
         row: dict[str, Any] = {"type": name}
         for result in ran:
             answers = [answer for answer in result.answers if answer.question.type == name]
-            row |= {"questions": len(answers), result.way: means(answers)[f"ndcg@{found.k}"]}
+            row |= {"questions": len(answers), result.mode: means(answers)[f"ndcg@{found.k}"]}
         rows.append(row)
-    ways = [Column(result.way, result.way, _share, right=True) for result in ran]
+    ways = [Column(result.mode, result.mode, _share, right=True) for result in ran]
     return Listing("types", "type", [Column("type"), Column("questions", right=True), *ways], rows)
 
 
@@ -195,7 +195,7 @@ def _as_json(found: Evaluation) -> dict[str, Any]:
         "notes": _notes(found),
         "ways": [_way_as_json(result) for result in found.results],
         "answers": [
-            _answer_as_json(result.way, answer, found.k)
+            _answer_as_json(result.mode, answer, found.k)
             for result in found.results
             for answer in result.answers
         ],
@@ -203,7 +203,7 @@ def _as_json(found: Evaluation) -> dict[str, Any]:
 
 
 def _way_as_json(result: Result) -> dict[str, Any]:
-    shown: dict[str, Any] = {"way": result.way, "skipped": result.skipped}
+    shown: dict[str, Any] = {"way": result.mode, "skipped": result.skipped}
     if result.measures is None:
         return shown
     measures = {name: round(value, 6) for name, value in result.measures.items()}

@@ -42,8 +42,8 @@ _CREATED = "made"
 class Backup:
     """A backup file.
 
-    `size` is in bytes. `config` is true if it contains `index.yml`. `created` is an ISO 8601 time, None if the
-    file does not record it.
+    `size` is in bytes. `config` is true if it contains `index.yml`. `created` is an ISO 8601 time,
+    None if the file does not record it.
     """
 
     path: str

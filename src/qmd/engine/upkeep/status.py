@@ -101,7 +101,7 @@ def gather(
         vectors=vectors,
         models=models,
         ranking=ranking,
-        last_updated=max((each.last_updated for each in collections if each.last_updated), default=None),
+        last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
     )
 
