@@ -663,7 +663,7 @@ class Index:
         """
         from qmd.engine.documents import authors
 
-        return authors.gather(self._store, collections_of(self.config, collections))
+        return authors.list_authors(self._store, collections_of(self.config, collections))
 
     def _library(self) -> Library:
         from qmd.engine.documents.library import Library

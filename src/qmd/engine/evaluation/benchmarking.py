@@ -14,11 +14,11 @@ from qmd.engine.evaluation.modes import (
     Evaluator,
     Mode,
     OnProgress,
-    missing_documents,
     by_path,
-    select_modes,
     endings,
+    missing_documents,
     normalised,
+    select_modes,
 )
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
