@@ -315,7 +315,7 @@ class Index:
     def _context_place(self, target: str) -> tuple[str | None, str]:
         from qmd.engine.indexing import collections
 
-        return collections.context_place(self.config, target)
+        return collections.context_target(self.config, target)
 
     # -- indexing ------------------------------------------------------------------------------------------
 
