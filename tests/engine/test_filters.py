@@ -148,7 +148,10 @@ def test_a_document_that_a_filter_leaves_out_is_told_why(library: qmd.Index) -> 
     shown = library.why("birds/heron.md", "query", SearchRequest("heron author:eve", author="ann bee"))
     assert shown.verdict == "shown"
     # The parts of a hybrid search are asked within the same filters.
-    assert {(place.query, place.of) for place in shown.places} == {("heron", 2), ("heron author:eve", 2)}
+    assert {(item.query, item.total) for item in shown.standings} == {
+        ("heron", 2),
+        ("heron author:eve", 2),
+    }
 
 
 def test_a_change_of_author_or_date_alone_is_taken_over(library: qmd.Index, tmp_path: Path) -> None:

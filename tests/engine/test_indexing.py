@@ -133,7 +133,7 @@ def test_update_removes_nothing_if_a_folder_came_back_empty(index: qmd.Index, no
     (folder / "b.md").write_text("", encoding="utf-8")
     (report,) = index.update()
     assert report.error is not None
-    assert "holds no documents any more; nothing was removed" in report.error.message
+    assert "contains no documents any more; nothing was removed" in report.error.message
     assert "qmd update --allow-empty" in (report.error.hint or "")
     assert files(index) == ["notes/a.md", "notes/b.md"]
     (report,) = index.update(allow_empty=True)

@@ -10,8 +10,8 @@ def test_the_doctor_looks_at_the_index_that_is_open(index: qmd.Index, notes: Not
     index.add_collection(str(notes({"a.md": "alpha", "b.md": "beta"})))
     steps: list[str] = []
     found = {each.check: each for each in index.doctor(on_step=steps.append)}
-    assert found["index"].message.startswith(f"{index.locations.index} is whole: 2 documents")
-    assert found["vectors"].message == "2 texts are not found by meaning"
+    assert found["index"].message.startswith(f"{index.locations.index} is intact: 2 documents")
+    assert found["vectors"].message == "2 texts have no vectors, so only words find them"
     assert "Checking the file" in steps
 
 

@@ -80,13 +80,13 @@ def test_searches_given_as_values_are_explained_as_those_of_a_query_document(lib
     searches = (qmd.TypedSearch("lex", "running"), qmd.TypedSearch("lex", "performance"))
     answer = library.why("performance.md", "query", qmd.SearchRequest(searches=searches))
     assert answer.query == "lex: running\nlex: performance"
-    assert [place.query for place in answer.places] == ["running", "performance", answer.query]
+    assert [place.query for place in answer.standings] == ["running", "performance", answer.query]
     assert answer.verdict == "shown"
 
 
 def test_all_results_can_be_asked_about(library: qmd.Index) -> None:
     answer = library.why("performance.md", "search", qmd.SearchRequest("running", limit=None))
-    assert (answer.verdict, answer.shown, answer.places[-1].complete) == ("shown", 3, True)
+    assert (answer.verdict, answer.shown, answer.standings[-1].complete) == ("shown", 3, True)
 
 
 def test_a_query_document_that_cannot_be_read_is_refused(library: qmd.Index) -> None:

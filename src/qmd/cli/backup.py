@@ -69,11 +69,11 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
         done = restore(
             session.index_name, file, store=session.store, config=config, force=force, on_pages=_drawing(bar)
         )
-    since = f", as of {local_time(done.backup.made)}" if done.backup.made else ""
+    since = f", as of {local_time(done.backup.created)}" if done.backup.created else ""
     say(f"Restored {one_line(done.index)}: {_contents(done.backup)}{since}.")
     if done.config:
         say(f"Restored {one_line(done.config)}.")
-    for path in done.kept:
+    for path in done.replaced:
         session.note(f"the old file is now {path}")
     for note in done.notes:
         session.note(note)

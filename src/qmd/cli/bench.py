@@ -101,7 +101,7 @@ def _show_for_people(evaluation: Evaluation) -> None:
     show_listing(_table(evaluation))
     for result in evaluation.results:
         if result.skipped is not None:
-            say(f"{result.way} was skipped: {one_line(result.skipped)}")
+            say(f"{result.mode} was skipped: {one_line(result.skipped)}")
     by_type = _by_type(evaluation)
     if by_type is not None:
         say(f"\nnDCG@{evaluation.k} by type:")
@@ -121,7 +121,7 @@ def _table(evaluation: Evaluation) -> Listing:
     times = [Column(f"{name}_ms", f"{name} ms", _one_decimal, right=True) for name in ("p50", "p95")]
     rows = [
         {
-            "way": result.way,
+            "way": result.mode,
             **{name: (result.measures or {}).get(name) for name in titles},
             "p50_ms": result.p50,
             "p95_ms": result.p95,
@@ -146,9 +146,9 @@ def _by_type(evaluation: Evaluation) -> Listing | None:
         row: dict[str, Any] = {"type": name}
         for result in ran:
             answers = [answer for answer in result.answers if answer.question.type == name]
-            row |= {"questions": len(answers), result.way: means(answers)[f"ndcg@{evaluation.k}"]}
+            row |= {"questions": len(answers), result.mode: means(answers)[f"ndcg@{evaluation.k}"]}
         rows.append(row)
-    ways = [Column(result.way, result.way, _three_decimals, right=True) for result in ran]
+    ways = [Column(result.mode, result.mode, _three_decimals, right=True) for result in ran]
     return Listing("types", "type", [Column("type"), Column("questions", right=True), *ways], rows)
 
 
@@ -168,7 +168,7 @@ def _as_json(evaluation: Evaluation) -> dict[str, Any]:
         "notes": _notes(evaluation),
         "ways": [_way_as_json(result) for result in evaluation.results],
         "answers": [
-            _answer_as_json(result.way, answer, evaluation.k)
+            _answer_as_json(result.mode, answer, evaluation.k)
             for result in evaluation.results
             for answer in result.answers
         ],
@@ -176,7 +176,7 @@ def _as_json(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _way_as_json(result: Result) -> dict[str, Any]:
-    values: dict[str, Any] = {"way": result.way, "skipped": result.skipped}
+    values: dict[str, Any] = {"way": result.mode, "skipped": result.skipped}
     if result.measures is None:
         return values
     measures = {name: round(value, 6) for name, value in result.measures.items()}

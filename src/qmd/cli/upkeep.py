@@ -87,7 +87,8 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
         show_json(asdict(report))
         return
     rows = [
-        (f"{item.count:,}", item.what, human_size(item.bytes) if item.bytes else "") for item in report.items
+        (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")
+        for item in report.items
     ]
     for line in columns(rows, right=frozenset({0, 2})):
         say(line)

@@ -45,7 +45,7 @@ from qmd.errors import TimedOutError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.engine.explain.explainer import Place, Why
+    from qmd.engine.explain.explainer import Standing, Why
     from qmd.engine.explain.term_matches import TermMatch
 
 #: The default limit of the searches on a terminal.
@@ -137,7 +137,7 @@ def _lines(explanation: Why, *, colours: bool) -> Iterator[str]:
         yield ""
         yield "Words of the query, the rarest first:"
         yield from _term_lines(explanation.terms)
-    for place in explanation.places:
+    for place in explanation.standings:
         yield ""
         query = "" if place.query == explanation.query else f" {one_line(place.query)}"
         yield f"qmd {place.kind}{query}: {_rank(place)}"
@@ -166,19 +166,19 @@ def _rarity(term: TermMatch) -> str:
     return f"in {term.documents:,} of {term.total:,} documents" if term.documents else "in no document"
 
 
-def _rank(place: Place) -> str:
+def _rank(place: Standing) -> str:
     if place.hit is not None:
-        results = f"{place.of:,}" if place.complete else f"{place.of:,} or more"
+        results = f"{place.total:,}" if place.complete else f"{place.total:,} or more"
         return f"number {place.rank:,} of {results}, score {place.hit.score:.3f}"
     if place.last is None:
         return "no results"
-    results = f"its {plural(place.of, 'result')}" if place.complete else f"its best {place.of:,}"
+    results = f"its {plural(place.total, 'result')}" if place.complete else f"its best {place.total:,}"
     vector = (place.last.explain or {}).get("vector")
     cosine = f", cosine {vector['cosine']:.3f}" if vector else ""
     return f"not among {results}; the last one has score {place.last.score:.3f}{cosine}"
 
 
-def _details(place: Place) -> Iterator[str]:
+def _details(place: Standing) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
     if place.hit is not None and place.hit.explain is not None:
@@ -207,18 +207,18 @@ def _as_json(explanation: Why) -> dict[str, Any]:
         "hint": explanation.hint,
         "notes": list(explanation.notes),
         "results": explanation.shown,
-        "least_score": explanation.least,
+        "least_score": explanation.lowest_score,
         "terms": [asdict(term) for term in explanation.terms],
-        "places": [_place_as_json(place) for place in explanation.places],
+        "places": [_place_as_json(place) for place in explanation.standings],
     }
 
 
-def _place_as_json(place: Place) -> dict[str, Any]:
+def _place_as_json(place: Standing) -> dict[str, Any]:
     values: dict[str, Any] = {
         "search": place.kind,
         "query": place.query,
         "rank": place.rank,
-        "of": place.of,
+        "of": place.total,
         "complete": place.complete,
         "last_score": place.last.score if place.last is not None else None,
     }

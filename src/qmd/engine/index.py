@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from qmd.engine.embedding import batches
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Kind, Why
-    from qmd.engine.explain.lookup import Absence, Presence
+    from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
     from qmd.engine.models.usage import ModelUse
     from qmd.engine.retrieval.searcher import Searcher
@@ -315,7 +315,7 @@ class Index:
     def _context_place(self, target: str) -> tuple[str | None, str]:
         from qmd.engine.indexing import collections
 
-        return collections.context_place(self.config, target)
+        return collections.context_target(self.config, target)
 
     # -- indexing ------------------------------------------------------------------------------------------
 
@@ -402,9 +402,9 @@ class Index:
         from qmd.engine.embedding import active_vectors, batches
         from qmd.engine.models import egress
 
-        kept = egress.kept(self.config, self.roles, "embed")
-        scope = Scope(egress.sendable(self._scope(collections).collections, kept))
-        egress.announce(self._store, self.roles, "embed")
+        local = egress.local_only(self.config, self.roles, "embed")
+        scope = Scope(egress.allowed(self._scope(collections).collections, local))
+        egress.disclose(self._store, self.roles, "embed")
         with batches.embedding_lock(self.locations.index) as crew:
             self._store.release(crew)
             into = self.roles.vector_set
@@ -440,7 +440,7 @@ class Index:
         from qmd.engine.embedding import batches
         from qmd.engine.models import egress
 
-        egress.announce(self._store, self.roles, "embed")
+        egress.disclose(self._store, self.roles, "embed")
         return batches.embed_texts(self.roles.embedder, texts, cancelled)
 
     def _scope(self, collections: Sequence[str]) -> Scope:
@@ -598,8 +598,8 @@ class Index:
         """
         from qmd.engine.explain.explainer import Explainer
 
-        presence = self._presence()
-        return Explainer(self._store, self.config, self.roles, presence, self.run).answer(
+        lookup = self._lookup()
+        return Explainer(self._store, self.config, self.roles, lookup, self.run).answer(
             reference, kind, request
         )
 
@@ -608,18 +608,18 @@ class Index:
 
         `reference` is a path on disk, or what `get` would take if the file were indexed.
         """
-        presence = self._presence()
+        lookup = self._lookup()
         try:
-            found = presence.find(reference)
+            found = lookup.find(reference)
         except QmdError:  # neither a document nor a file
             return None
-        return presence.absence(found) if isinstance(found, str) else None
+        return lookup.absence(found) if isinstance(found, str) else None
 
-    def _presence(self) -> Presence:
-        from qmd.engine.explain.lookup import Presence
+    def _lookup(self) -> Lookup:
+        from qmd.engine.explain.lookup import Lookup
 
         refused = {each.name: each.value for each in self.trust.unapproved({"path"})}
-        return Presence(self._store, self.config, self._library(), refused)
+        return Lookup(self._store, self.config, self._library(), refused)
 
     def evaluate(
         self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None
@@ -663,7 +663,7 @@ class Index:
         """
         from qmd.engine.documents import authors
 
-        return authors.gather(self._store, collections_of(self.config, collections))
+        return authors.list_authors(self._store, collections_of(self.config, collections))
 
     def _library(self) -> Library:
         from qmd.engine.documents.library import Library
@@ -699,10 +699,10 @@ class Index:
         return models(self.settings, cache_dir(self._environ))
 
     def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
-        """The models that `pull` can fetch; see `pulling.wanted`."""
+        """The models that `pull` can fetch; see `pulling.select`."""
         from qmd.engine.models import pulling
 
-        return pulling.wanted(self.settings, names)
+        return pulling.select(self.settings, names)
 
     def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch a model's file. Raises `ModelError`, and `BusyError` where another process is at it."""

@@ -114,7 +114,7 @@ def test_index_yml_stays_where_there_is_one_unless_it_is_wanted(owner: User) -> 
     saved = config_of(owner).read_bytes()
     owner.ok("collection", "remove", "notes")
     result = owner.invoke("restore", str(copy_of(owner)))
-    assert "'qmd update' will drop notes unless --config restores it as well" in result.stderr
+    assert "'qmd update' will drop notes unless --config restores it too" in result.stderr
     assert config_of(owner).read_bytes() != saved
     result = owner.invoke("restore", "--config", str(copy_of(owner)))
     assert config_of(owner).read_bytes() == saved
@@ -198,7 +198,7 @@ def _cut_short(path: Path) -> None:
     ("harm", "words"),
     [
         (_missing, "is not there"),
-        (_text, "is no index, or is damaged"),
+        (_text, "is not an index, or is damaged"),
         (_foreign, "was made by another program"),
         (_newer, "was written by a newer qmd"),
         (_damaged, "is damaged ("),

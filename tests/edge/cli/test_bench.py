@@ -205,7 +205,7 @@ def test_an_empty_index_is_an_error(user: User, fixture: WriteFixture) -> None:
     [
         ([], "'queries' is empty"),
         ({}, "no list of 'queries'"),
-        (["x"], "query 1 is no object"),
+        (["x"], "query 1 is not an object"),
         ([{"id": "a", "expected_files": ["a.md"]}], "query 1 ('a'): no 'query'"),
         ([QUESTIONS[0], QUESTIONS[0]], "two queries have the id 'words'"),
         ([{"query": "x", "expected_files": []}], "query 1 ('1'): 'expected_files' must be a list"),
@@ -260,7 +260,7 @@ def test_a_kept_index_is_used_again_until_the_corpus_changes(user: User, beir: P
 def test_a_work_folder_of_something_else_is_left_alone(user: User, beir: Path) -> None:
     before = sorted(user.notes.rglob("*"))
     result = user.invoke("bench", str(beir), "--work", str(user.notes))
-    assert (result.exit_code, "holds files of something else" in result.stderr) == (1, True)
+    assert (result.exit_code, "contains files of another program" in result.stderr) == (1, True)
     assert sorted(user.notes.rglob("*")) == before
 
 
@@ -273,10 +273,10 @@ def test_only_the_first_questions_are_asked(user: User, beir: Path) -> None:
     ("name", "text", "reason"),
     [
         ("queries.jsonl", '{"_id": "q1", "text": "x"}\n{"_id": \n', "queries.jsonl:2: not JSON"),
-        ("queries.jsonl", '{"_id": "q1", "text": "x"}\n[1]\n', "queries.jsonl:2: no object"),
+        ("queries.jsonl", '{"_id": "q1", "text": "x"}\n[1]\n', "queries.jsonl:2: not a JSON object"),
         ("queries.jsonl", '{"text": "x"}\n', "queries.jsonl:1: no '_id'"),
         ("queries.jsonl", '{"_id": "q1", "text": "x"}\n', "qrels.tsv:4: no text for the query 'q2'"),
-        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1 b/1 1\n", "qrels.tsv:2: not three fields"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1 b/1 1\n", "qrels.tsv:2: expected three fields"),
         ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\tb/1\thigh\n", "qrels.tsv:2: the grade must be"),
         ("qrels.tsv", "query-id\tcorpus-id\tscore\n", "qrels.tsv: no query has a relevant document"),
         ("corpus.jsonl", '{"_id": "b/1", "text": 7}\n', "corpus.jsonl:1: 'text' must be text"),
@@ -302,8 +302,8 @@ def test_a_folder_that_is_no_benchmark_says_what_one_has(user: User) -> None:
 @pytest.mark.parametrize(
     ("args", "reason"),
     [
-        (["--ways", "bm25,magic"], "no such way to search: magic"),
-        (["--work", "work"], "only a BEIR folder's own index can be kept"),
+        (["--ways", "bm25,magic"], "unknown way to search: magic"),
+        (["--work", "work"], "leave --work out"),
         (["-k", "0"], "-k must be a whole number"),
         (["--ranking", "best"], "--ranking must be one of"),
     ],

@@ -77,7 +77,7 @@ def test_what_was_indexed_before_the_disk_was_full_is_kept_and_found(user: User,
     found = cramped("search", "rollback")
     assert (found.returncode, found.stderr) == (0, "")
     assert "notes/deploy.md" in found.stdout
-    assert "is whole: 11 documents" in cramped("doctor").stdout
+    assert "is intact: 11 documents" in cramped("doctor").stdout
 
     for path in user.notes.glob("big *.md"):
         path.unlink()

@@ -102,8 +102,8 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     assert status(mover)["has_vector_index"] is True
     assert f"{len(FILES)} texts without vectors by the configured model: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
-    assert f"searches use {ALL} vectors by first@{server.url} until there are all of" in told
-    assert "not found by meaning" not in told
+    assert f"searches use {ALL} vectors by first@{server.url} until all vectors by" in told
+    assert "texts have no vectors" not in told
 
 
 def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:

@@ -90,7 +90,7 @@ def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) ->
 
 def test_warnings_alone_are_no_failure(owner: User) -> None:
     found = the(findings(owner), "warning")
-    assert found["message"] == f"{len(FILES)} texts are not found by meaning"
+    assert found["message"] == f"{len(FILES)} texts have no vectors, so only words find them"
     assert found["hint"] == "run 'qmd embed'"
     assert owner.ok("doctor").endswith("\n1 warning.\n")
 
@@ -121,7 +121,7 @@ def test_a_broken_configuration_is_told_and_the_index_is_still_checked(owner: Us
     config_of(owner).write_text("collections:\n  notes:\n    path: [unclosed\n", encoding="utf-8")
     found = findings(owner, code=1)
     assert the(found, "problem")["message"].startswith(f"{config_of(owner)}:")
-    assert any("is whole" in each["message"] for each in found)
+    assert any("is intact" in each["message"] for each in found)
 
 
 def test_unknown_keys_are_told_with_their_line_and_the_nearest_one(embedded: User) -> None:
@@ -148,8 +148,8 @@ def test_names_and_folders_that_are_too_alike_are_told(embedded: User) -> None:
         file.write(f"  Notes:\n    path: {embedded.notes}\n")
     found = [each["message"] for each in findings(embedded) if each["level"] == "warning"]
     assert found == [
-        f"'Notes' and 'notes' are the same files of {embedded.notes}",
-        "the names 'Notes' and 'notes' differ in case alone",
+        f"'Notes' and 'notes' contain the same files of {embedded.notes}",
+        "the names 'Notes' and 'notes' differ only in case",
         "collection 'Notes' was never scanned",
     ]
 
@@ -260,7 +260,7 @@ def test_vectors_that_the_model_would_make_differently_are_a_problem(embedded: U
     )
     embedded.ok("cleanup")
     found = the(findings(embedded, code=1), "problem")
-    assert found["message"].startswith("of 5 vectors made again, one has cosine ")
+    assert found["message"].startswith("of 5 recomputed vectors, one differs from the stored one (cosine ")
     assert found["hint"] == "run 'qmd embed --force'"
 
 
@@ -315,7 +315,7 @@ def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> N
     embedded.ok("update")
     rehearsed = embedded.ok("cleanup", "--dry-run")
     done = embedded.ok("cleanup")
-    assert "1  empty places among the vectors" in done
+    assert "1  empty slots among the vectors" in done
     assert rehearsed.splitlines()[:-1] == done.splitlines()[:-1]
     assert re.search(r"^Nothing was changed\. 'qmd cleanup' would free about .+\.$", rehearsed, re.MULTILINE)
     assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)

@@ -126,7 +126,7 @@ def test_what_is_hinted_at_shows_a_document_below_the_least_score(reader: User) 
     ("query", "reason"),
     [
         ("zebra rollback", "it has none of the query's words"),
-        ("performance -band", "the query leaves out what has 'band'"),
+        ("performance -band", "the query excludes documents with 'band'"),
     ],
 )
 def test_what_search_cannot_find_is_told_why(reader: User, query: str, reason: str) -> None:
@@ -238,7 +238,7 @@ def test_a_file_in_no_collection_is_told_how_to_add_its_folder(keeper: User) -> 
     (folder / "a.md").write_text("# A\n", encoding="utf-8")
     (folder / "a.rst").write_text("A\n", encoding="utf-8")
     found = why(keeper, str(folder / "a.md"), "anything")
-    assert found["reason"] == "no collection has its folder"
+    assert found["reason"] == "no collection contains its folder"
     assert found["hint"] == f"add it: qmd collection add '{folder}'"
     assert "--mask '**/*.rst'" in why(keeper, str(folder / "a.rst"), "anything")["hint"]
 
@@ -266,7 +266,7 @@ def test_an_index_that_is_older_than_the_file_is_noted(keeper: User) -> None:
     assert changed["notes"] == ["the file has changed since it was indexed: run 'qmd update'"]
     path.unlink()
     (note,) = why(keeper, "notes/deploy.md", "rollback", "--search", "search")["notes"]
-    assert note == "the file is no longer as it was indexed: cannot be read: no such file or directory"
+    assert note == "the file cannot be indexed any more: cannot be read: no such file or directory"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_document_is_named_as_for_get_or_by_its_file(reader: User, reference: 
 def test_the_file_at_hand_is_meant_before_the_end_of_another_path(reader: User, tmp_path: Path) -> None:
     (tmp_path / "deploy.md").write_text("# Another\n", encoding="utf-8")
     found = reader.run("why", "deploy.md", "rollback", cwd=tmp_path)
-    assert found.stdout.startswith(f"{tmp_path}/deploy.md\nNot indexed: no collection has its folder.\n")
+    assert found.stdout.startswith(f"{tmp_path}/deploy.md\nNot indexed: no collection contains its folder.\n")
 
 
 def test_a_name_that_is_nothing_is_an_error_with_suggestions(reader: User) -> None:

@@ -155,7 +155,7 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
     status = json.loads(user.ok("status", "--json"))
     assert status["needs_embedding"] == 1
     assert "mixed/0-long.md" in user.ok("vsearch", "how far the tide rose", "--json")
-    assert "is whole" in user.ok("doctor")
+    assert "is intact" in user.ok("doctor")
 
     said = user.ok("embed", "-q")
     found = re.search(r"Embedded 1 text \((\d+) chunks\)", said)

@@ -1,1 +1,1 @@
-"""A downloaded archive of authors' posts, read as plain files: no index, no models."""
+"""A downloaded archive of authors' posts, read as plain files without an index or models."""

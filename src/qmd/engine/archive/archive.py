@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from qmd.config.validate import nfc, require_file_name, require_unicode
 from qmd.engine.archive.cache import TextCache
@@ -19,7 +20,7 @@ MAX_MATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class PostText:
-    """A post, read. `path` is relative to the archive."""
+    """The text of a post. `path` is relative to the archive."""
 
     path: str
     text: str
@@ -27,20 +28,20 @@ class PostText:
 
 @dataclass(frozen=True, slots=True)
 class AuthorPosts:
-    """Posts of one author, in sections; a section without posts is left out."""
+    """The posts of one author by section; sections without posts are left out."""
 
     author: str
     sections: tuple[Section, ...]
 
     @property
     def posts(self) -> tuple[Post, ...]:
-        """All of them, in the order of the sections."""
+        """All posts, in the order of the sections."""
         return tuple(post for section in self.sections for post in section.posts)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One matching line of a post, with those around it."""
+    """One matching line of a post, with the lines around it."""
 
     path: str
     window: Window
@@ -48,7 +49,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a search found: the first of the matches, and how many there are."""
+    """The result of a search: the first `MAX_MATCHES` matches and the number of all matches."""
 
     query: str
     total: int
@@ -56,32 +57,33 @@ class Matches:
 
 
 class Archive:
-    """The archive in a folder, which need not exist yet. Reads only; may be used from several threads.
+    """A read-only archive in a folder, which need not exist yet. Safe to use from several threads.
 
-    Every call looks at the folder anew, and nothing hidden or outside it is ever listed, read or searched.
-    Texts are kept in memory from the first search on. `on_problem` hears of files that cannot be read.
+    Every call lists the folder again. Hidden files and files outside the folder are never listed, read or
+    searched. The first search loads the texts into memory. `on_problem` is called for unreadable files.
     """
 
     def __init__(self, path: str, on_problem: OnProblem = lambda path, reason: None) -> None:
         require_file_name(path)
         self._folder = Folder(path, on_problem)
-        self._shelf = TextCache(on_problem)
+        self._cache = TextCache(on_problem)
 
     def authors(self) -> list[str]:
-        """The authors' names, in order. Raises `NotFoundError` where the folder does not exist."""
+        """Return the authors' names, sorted. Raises `NotFoundError` if the folder does not exist."""
         return [author.name for author in self._folder.authors()]
 
     def posts(self, author: str) -> AuthorPosts:
-        """All posts of an author. Raises `NotFoundError` for one that there is not."""
+        """Return all posts of an author. Raises `NotFoundError` if the author is not in the archive."""
         entry = self._author(author)
         posts = (read_name(file.path) for file in self._folder.files(entry))
         return AuthorPosts(entry.name, tuple(in_sections(posts)))
 
     def read(self, path: str) -> PostText:
-        """The post at a path relative to the archive.
+        """Return the post at a path relative to the archive.
 
-        Raises `NotFoundError` for one that there is not, or that leads outside, `SourceError` for one that
-        cannot be read.
+        Raises:
+            NotFoundError: If there is no such post, or the path leads outside the archive.
+            SourceError: If the file cannot be read.
         """
         require_unicode(path)
         file = self._folder.find(path)
@@ -90,13 +92,17 @@ class Archive:
         return self._read(file)
 
     def find(self, author: str, title: str) -> PostText | AuthorPosts:
-        """The post whose title contains a text, in any case; where there are several, which they are.
+        """Find the post of `author` whose title contains `title`, ignoring case.
 
-        Raises `NotFoundError` for an author that there is not, and where no title matches.
+        Returns:
+            The post's text, or the list of matching posts if there are several.
+
+        Raises:
+            NotFoundError: If the author is not in the archive, or no title matches.
         """
         require_unicode(title)
-        wanted = nfc(title).casefold()
-        posts = [post for post in self.posts(author).posts if wanted in post.title.casefold()]
+        folded = nfc(title).casefold()
+        posts = [post for post in self.posts(author).posts if folded in post.title.casefold()]
         match posts:
             case []:
                 raise NotFoundError(f"未找到标题包含 '{title}' 的文章")
@@ -105,7 +111,7 @@ class Archive:
         return AuthorPosts(posts[0].author, tuple(in_sections(posts)))
 
     def read_or_find(self, path: str | None, author: str | None, title: str | None) -> PostText | AuthorPosts:
-        """As `read` where there is a path, else as `find`. Raises `UsageError` where neither can be."""
+        """Call `read` if there is a path, otherwise `find`. Raises `UsageError` if arguments are missing."""
         if path:
             return self.read(path)
         if author is None or not title:
@@ -115,32 +121,39 @@ class Archive:
     def search(
         self, query: str, author: str | None = None, *, cancelled: Cancelled = lambda: False
     ) -> Matches:
-        """The lines of posts that contain a text, in any case, by author, path and line.
+        """Find the lines of posts that contain `query`, ignoring case, sorted by author, path and line.
 
-        Raises `UsageError` for an empty query, `NotFoundError` for an author that there is not, and
-        `CancelledError` once `cancelled()` is true.
+        Args:
+            query: The text to find; it is not parsed.
+            author: Search only this author's posts.
+            cancelled: Called before each post; the search ends if it returns true.
+
+        Raises:
+            UsageError: If the query is empty.
+            NotFoundError: If the author is not in the archive.
+            CancelledError: If the search was cancelled.
         """
         if not query.strip():
             raise UsageError("请提供搜索关键词")
         needle = Needle(query)
         shown: list[Match] = []
         total = 0
-        for entry in self._searched(author):
-            for path, text in self._shelf.texts(entry.name, self._folder.files(entry)):
+        for entry in self._folders(author):
+            for path, text in self._cache.texts(entry.name, self._folder.files(entry)):
                 if cancelled():
                     raise CancelledError
-                found = needle.count(text)
-                if found and len(shown) < MAX_MATCHES:
-                    windows = zip(needle.windows(text), range(MAX_MATCHES - len(shown)), strict=False)
-                    shown += [Match(path, window) for window, _ in windows]
-                total += found
+                count = needle.count(text)
+                if count and len(shown) < MAX_MATCHES:
+                    windows = islice(needle.windows(text), MAX_MATCHES - len(shown))
+                    shown += [Match(path, window) for window in windows]
+                total += count
         return Matches(query, total, tuple(shown))
 
-    def _searched(self, author: str | None) -> list[Entry]:
+    def _folders(self, author: str | None) -> list[Entry]:
         if author is not None:
             return [self._author(author)]
         authors = self._folder.authors()
-        self._shelf.keep_only({entry.name for entry in authors})
+        self._cache.retain({entry.name for entry in authors})
         return authors
 
     def _author(self, name: str) -> Entry:
@@ -153,8 +166,8 @@ class Archive:
     @staticmethod
     def _read(file: Entry) -> PostText:
         try:
-            with open(file.absolute, "rb") as opened:
-                return PostText(file.path, decode(opened.read()))
+            with open(file.absolute, "rb") as stream:
+                return PostText(file.path, decode(stream.read()))
         except FileNotFoundError as error:
             raise NotFoundError(f"文件不存在：{file.path}") from error
         except OSError as error:

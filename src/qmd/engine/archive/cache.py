@@ -1,4 +1,4 @@
-"""The texts of an archive in memory, each read again only when its file has changed (A7)."""
+"""An in-memory cache of the archive's texts. A file is read again only if it has changed."""
 
 from __future__ import annotations
 
@@ -14,46 +14,47 @@ from qmd.types import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedText:
     fingerprint: Fingerprint
     text: Text
 
 
 class TextCache:
-    """Keeps texts by author and path. Safe to use from several threads."""
+    """A cache of texts by author and path. Safe to use from several threads."""
 
     def __init__(self, on_problem: OnProblem) -> None:
         self._on_problem = on_problem
-        self._authors: dict[str, dict[str, _Kept]] = {}
+        self._authors: dict[str, dict[str, _CachedText]] = {}
         self._lock = threading.Lock()
 
     def texts(self, author: str, files: Iterable[Entry]) -> list[tuple[str, Text]]:
-        """(path, text) of an author's files, which are all that there are, by path."""
+        """Return (path, text) of all the author's `files`, sorted by path, and forget other files."""
         with self._lock:
             before = self._authors.get(author, {})
-            now = {
-                file.path: kept
+            current = {
+                file.path: entry
                 for file in sorted(files, key=lambda file: file.path)
-                if (kept := self._current(file, before.get(file.path)))
+                if (entry := self._load(file, before.get(file.path)))
             }
-            self._authors[author] = now
-        return [(path, kept.text) for path, kept in now.items()]
+            self._authors[author] = current
+        return [(path, entry.text) for path, entry in current.items()]
 
-    def keep_only(self, authors: Collection[str]) -> None:
-        """Let go of the texts of all other authors."""
+    def retain(self, authors: Collection[str]) -> None:
+        """Forget the texts of all other authors."""
         with self._lock:
-            self._authors = {name: kept for name, kept in self._authors.items() if name in authors}
+            self._authors = {name: texts for name, texts in self._authors.items() if name in authors}
 
-    def _current(self, file: Entry, known: _Kept | None) -> _Kept | None:
+    def _load(self, file: Entry, cached: _CachedText | None) -> _CachedText | None:
+        """Return the cached text if the file is unchanged, otherwise read it; None if it cannot be read."""
         try:
-            found = _fingerprint(os.stat(file.absolute, follow_symlinks=False))
-            if known is not None and known.fingerprint == found:
-                return known
-            with open(file.absolute, "rb") as opened:
-                # The state before reading: a file that changes meanwhile differs from it the next time.
-                found = _fingerprint(os.fstat(opened.fileno()))
-                return _Kept(found, Text.of(opened.read()))
-        except FileNotFoundError:  # it has gone since it was listed
+            status = os.stat(file.absolute, follow_symlinks=False)
+            if cached is not None and cached.fingerprint == _fingerprint(status):
+                return cached
+            with open(file.absolute, "rb") as stream:
+                # Taken before reading, so that a change during the read is noticed by the next call.
+                fingerprint = _fingerprint(os.fstat(stream.fileno()))
+                return _CachedText(fingerprint, Text.of(stream.read()))
+        except FileNotFoundError:  # removed after it was listed
             return None
         except OSError as error:
             self._on_problem(file.path, in_words(error))

@@ -1,4 +1,4 @@
-"""The data folder: what in it may be seen (A4)."""
+"""Listing the archive's folder without hidden files and without files outside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmd.sources.rules import is_inside
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or a folder. `path` is relative to the archive and in NFC, `absolute` real, without links."""
+    """A file or a folder. `path` is relative to the archive, in NFC; `absolute` has its links resolved."""
 
     path: str
     absolute: str
@@ -29,10 +29,10 @@ class Entry:
 
 
 class Folder:
-    """Finds files by looking them up in listings, name by name.
+    """The archive's folder. Files are found by looking up each name of a path in a folder listing.
 
-    A listing holds nothing hidden and nothing that leads outside, so whatever is asked for can neither:
-    `..`, an absolute path or a folder's separator in a name is in no listing.
+    A listing contains no hidden entry and no link that leads outside. Therefore no path can reach such a
+    file: `..`, an absolute path, or a separator in a name is in no listing.
     """
 
     def __init__(self, path: str, on_problem: OnProblem) -> None:
@@ -41,55 +41,59 @@ class Folder:
         self._on_problem = on_problem
 
     def children(self, folder: Entry) -> list[Entry]:
-        """What a folder holds that may be seen, by name. What cannot be listed is a problem, and empty.
+        """Return the visible entries of a folder, sorted by name.
 
-        Raises `SourceError` where it is the archive's own folder that cannot be.
+        A subfolder that cannot be listed is reported to `on_problem` and counts as empty. Raises
+        `SourceError` if the archive's own folder cannot be listed.
         """
         try:
             with os.scandir(folder.absolute) as entries:
-                found = [child for entry in entries if (child := self._visible(folder, entry))]
-        except FileNotFoundError:  # it has gone since it was listed
+                children = [child for entry in entries if (child := self._visible(folder, entry))]
+        except FileNotFoundError:  # removed after it was listed
             return []
         except OSError as error:
             if not folder.path:
                 raise SourceError(f"the archive's folder cannot be listed: {in_words(error)}") from error
             self._on_problem(f"{folder.path}/", in_words(error))
             return []
-        return sorted(found, key=lambda child: (child.path, child.absolute))
+        return sorted(children, key=lambda child: (child.path, child.absolute))
 
     def authors(self) -> list[Entry]:
-        """The folders at the top. Raises `NotFoundError` where the archive is no folder."""
+        """Return the top-level folders. Raises `NotFoundError` if the archive is not a folder."""
         if not os.path.isdir(self._absolute):
             raise NotFoundError(f"数据目录不存在：{self.path}")
         return [child for child in self.children(self._top) if child.is_folder]
 
     def find(self, path: str) -> Entry | None:
-        """The post's file at a path, however its characters are composed."""
-        here: Entry | None = self._top
+        """Return the post's file at a path in any Unicode normalisation, or None."""
+        entry: Entry | None = self._top
         for name in path.split("/"):
-            if here is None or not here.is_folder:
+            if entry is None or not entry.is_folder:
                 return None
-            here = find_name(self.children(here), name)
-        return here if here is not None and _is_post(here) else None
+            entry = find_name(self.children(entry), name)
+        return entry if entry is not None and _is_post(entry) else None
 
     def files(self, top: Entry) -> Iterator[Entry]:
-        """Every post's file in the folders below `top`, each real folder's once, by the way without links."""
-        ways, linked = deque([top]), deque[Entry]()
+        """Yield every post's file below `top`.
+
+        Each real folder is visited once, under its path without links if it has one.
+        """
+        direct, linked = deque([top]), deque[Entry]()
         seen: set[str] = set()
-        while ways or linked:
-            folder = ways.popleft() if ways else linked.popleft()
+        while direct or linked:
+            folder = direct.popleft() if direct else linked.popleft()
             if folder.absolute in seen:
                 continue
             seen.add(folder.absolute)
             for child in self.children(folder):
                 if child.is_folder:
-                    (linked if child.is_link else ways).append(child)
+                    (linked if child.is_link else direct).append(child)
                 elif folder is not top and _is_post(child):
                     yield child
 
     @property
     def _root(self) -> str:
-        # Found anew each time: the folder may be made, or a link to it changed, while a server runs.
+        # Resolved on every call, because the folder or a link to it may change while a server runs.
         return os.path.realpath(self._absolute)
 
     @property
@@ -108,13 +112,13 @@ class Folder:
             is_folder = entry.is_dir(follow_symlinks=False)
             return Entry(path, entry.path, is_folder) if is_folder or entry.is_file() else None
         target = os.path.realpath(entry.path)
-        if not self._may_be_seen(target):
+        if not self._is_visible_target(target):
             return None
         is_folder = os.path.isdir(target)
         return Entry(path, target, is_folder, is_link=True) if is_folder or os.path.isfile(target) else None
 
-    def _may_be_seen(self, target: str) -> bool:
-        """Whether a real path is inside, and hidden by none of its names."""
+    def _is_visible_target(self, target: str) -> bool:
+        """Return whether a real path is inside the archive and no part of it is hidden."""
         root = self._root
         if target == root or not is_inside(target, root):
             return False
@@ -122,9 +126,9 @@ class Folder:
 
 
 def find_name(entries: list[Entry], name: str) -> Entry | None:
-    """The entry of a name, however its characters are composed."""
-    wanted = nfc(name)
-    return next((entry for entry in entries if entry.name == wanted), None)
+    """Return the entry with a name in any Unicode normalisation, or None."""
+    normalised = nfc(name)
+    return next((entry for entry in entries if entry.name == normalised), None)
 
 
 def _is_post(entry: Entry) -> bool:
@@ -134,6 +138,6 @@ def _is_post(entry: Entry) -> bool:
 def _is_text(name: str) -> bool:
     try:
         name.encode()
-    except UnicodeEncodeError:  # bytes that are no UTF-8 are lone surrogates here
+    except UnicodeEncodeError:  # the file system's invalid UTF-8 appears as lone surrogates
         return False
     return True

@@ -1,4 +1,4 @@
-"""Plain-text matches, whatever their case, line by line."""
+"""Case-insensitive plain-text search, line by line."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from qmd.config.validate import nfc, require_unicode
 
 #: Lines before and after a match.
 CONTEXT = 3
-#: Characters of a line that are shown; of a longer one, those around the match or from the beginning.
+#: Longer lines are cut to this many characters, around the first match or from the beginning.
 MAX_LINE = 10_000
 _CUT = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text made for searching: UTF-8 in NFC, lines ended by line feeds.
+    """A text prepared for searching: UTF-8 in NFC, lines separated by line feeds.
 
-    `folded` is the text without differences of case, where `bytes.lower`, which knows ASCII alone, does not
-    make it; most Chinese texts take half the memory for that. Both have the same lines.
+    `folded` is the case-folded text. It is None if `bytes.lower`, which changes only ASCII, gives the same
+    result, which halves the memory for most Chinese texts. Both have the same lines.
     """
 
     data: bytes
@@ -28,7 +28,7 @@ class Text:
 
     @classmethod
     def of(cls, data: bytes) -> Text:
-        """The text of a file's bytes; those that are not UTF-8 are replaced."""
+        """Decode a file's bytes. Invalid UTF-8 is replaced."""
         text = nfc(decode(data))
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -37,15 +37,16 @@ class Text:
         return cls(encoded, None if folded == encoded.lower() else folded)
 
     def lines(self) -> list[str]:
-        """The lines, without what ends them."""
+        """Return the lines without their line feeds."""
         return self.data.decode().removesuffix("\n").split("\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A match with the lines around it. Lines count from 1; `lines` begins with number `first_line`.
+    """A matching line with the lines around it.
 
-    `spans` are the characters [start, end) of line number `line` that match.
+    Lines count from 1; `lines` begins with number `first_line`. `spans` are the matches in line `line`, as
+    character offsets [start, end).
     """
 
     line: int
@@ -55,7 +56,7 @@ class Window:
 
 
 class Needle:
-    """What is looked for, which is not empty."""
+    """The text to find; it must not be empty."""
 
     def __init__(self, query: str) -> None:
         require_unicode(query)
@@ -65,15 +66,15 @@ class Needle:
         self._has_letters = self._bytes.upper() != self._bytes
 
     def count(self, text: Text) -> int:
-        """How many lines match."""
-        if b"\n" in self._bytes:  # no line holds one
+        """Count the matching lines."""
+        if b"\n" in self._bytes:  # no line contains a line feed
             return 0
         folded = self._folded(text)
-        # Most texts hold nothing of it: that is told faster than by the expression.
+        # Most texts have no match, and `in` is faster than the regular expression.
         return len(self._line.findall(folded)) if self._bytes in folded else 0
 
     def windows(self, text: Text) -> Iterator[Window]:
-        """The matching lines, from the first."""
+        """Yield the matching lines in order."""
         folded, lines = self._folded(text), text.lines()
         number, counted = 1, 0
         for match in self._line.finditer(folded):
@@ -84,40 +85,43 @@ class Needle:
     def _folded(self, text: Text) -> bytes:
         if text.folded is not None:
             return text.folded
-        # What `bytes.lower` would change is no part of a query without ASCII letters.
+        # A query without ASCII letters matches the same bytes before and after `bytes.lower`.
         return text.data.lower() if self._has_letters else text.data
 
     def _window(self, lines: list[str], number: int) -> Window:
         first = max(1, number - CONTEXT)
         around = lines[first - 1 : number + CONTEXT]
         spans = list(self._spans(lines[number - 1]))
-        shown, cut = _clipped(lines[number - 1], spans)
-        parts = [shown if first + at == number else _clipped(line, [])[0] for at, line in enumerate(around)]
-        return Window(number, first, tuple(parts), tuple(cut))
+        clipped, clipped_spans = _clip(lines[number - 1], spans)
+        parts = [clipped if i == number else _clip(line, [])[0] for i, line in enumerate(around, first)]
+        return Window(number, first, tuple(parts), tuple(clipped_spans))
 
     def _spans(self, line: str) -> Iterator[tuple[int, int]]:
-        """Where the line matches. Folding may make several characters of one, which then counts once."""
-        owners = [at for at, char in enumerate(line) for _ in char.casefold()]
+        """Yield the spans of the matches in the line before case folding.
+
+        Case folding may turn one character into several; their matches count once.
+        """
+        offsets = [offset for offset, char in enumerate(line) for _ in char.casefold()]
         covered = 0
         for match in re.finditer(re.escape(self._text), line.casefold()):
-            start, end = owners[match.start()], owners[match.end() - 1] + 1
+            start, end = offsets[match.start()], offsets[match.end() - 1] + 1
             if start >= covered:
                 yield start, end
                 covered = end
 
 
 def decode(data: bytes) -> str:
-    """A file's text; bytes that are not UTF-8 are replaced."""
+    """Decode a file's bytes without a byte order mark. Invalid UTF-8 is replaced."""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def _clipped(line: str, spans: list[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
-    """As much of a line as is shown, and the spans in that."""
+def _clip(line: str, spans: list[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
+    """Cut a line to `MAX_LINE` characters; returns it with the spans moved and cut to fit."""
     if len(line) <= MAX_LINE:
         return line, spans
     start = max(0, spans[0][0] - MAX_LINE // 2) if spans else 0
     end = start + MAX_LINE
     before, after = _CUT if start else "", _CUT if end < len(line) else ""
-    moved = len(before) - start
-    inside = [(left + moved, min(right, end) + moved) for left, right in spans if left < end]
-    return f"{before}{line[start:end]}{after}", inside
+    shift = len(before) - start
+    clipped = [(left + shift, min(right, end) + shift) for left, right in spans if left < end]
+    return f"{before}{line[start:end]}{after}", clipped

@@ -1,4 +1,4 @@
-"""Where the archive is: named in the call, in the environment, or in `index.yml`."""
+"""Opening the archive named in the call, in the environment, or in `index.yml`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,21 @@ def open_archive(
     environ: Mapping[str, str] | None = None,
     on_problem: OnProblem = lambda path, reason: None,
 ) -> Archive:
-    """The archive in the folder `data`, else `QMD_ARCHIVE_DIR`, else the `archive:` of `index.yml`.
+    """Open the archive in the folder `data`, else `QMD_ARCHIVE_DIR`, else `archive:` of `index.yml`.
 
-    `name` is the index whose `index.yml` counts. `on_problem` hears of files that cannot be read.
+    Args:
+        data: The archive's folder.
+        name: The index whose `index.yml` is read.
+        environ: Environment variables; by default those of the process.
+        on_problem: Called with (path, reason) for each file that cannot be read.
 
-    Raises `UsageError` where no archive is named, `ConfigError` for an `index.yml` that cannot be read.
+    Raises:
+        UsageError: If no archive is named.
+        ConfigError: If `index.yml` cannot be read.
     """
     variables = os.environ if environ is None else environ
-    given = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
-    folder = os.path.expanduser(given) if given else _configured(locate(name, variables, os.getcwd()))
+    path = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
+    folder = os.path.expanduser(path) if path else _configured(locate(name, variables, os.getcwd()))
     return Archive(folder, on_problem)
 
 
@@ -38,12 +44,13 @@ def _configured(locations: Locations) -> str:
     folder = load(locations.config).archive
     if folder is None:
         raise UsageError(
-            "no archive is named", f"give --data DIR, set {VARIABLE}, or write 'archive: DIR' into index.yml"
+            "no archive folder is set",
+            f"give --data DIR, set {VARIABLE}, or write 'archive: DIR' into index.yml",
         )
     if locations.project is not None and not is_inside(
         os.path.realpath(folder), os.path.realpath(locations.project)
     ):
-        # Such a file comes with a checkout: it is not the user who wrote it.
+        # A project's file may come with a checkout, so the user may not have written it.
         raise UsageError(
             f"{locations.config} names an archive outside its project: {folder}",
             f"name it yourself: --data DIR or {VARIABLE}",

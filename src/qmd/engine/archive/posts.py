@@ -1,4 +1,4 @@
-"""Posts, as an archive's names tell of them (A3)."""
+"""Posts and their metadata, read from file names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SUFFIX = ".md"
 class Post:
     """One post. `path` is relative to the archive, with forward slashes, in NFC.
 
-    `album` is the folder below the author, None for the author's own posts. `published` is
-    `2020-12-15T20:10:39` of no known time zone, None where the file's name does not say.
+    `album` is the folder below the author, None for the author's own posts. `published` looks like
+    `2020-12-15T20:10:39`, without a time zone; None if the file name has no date.
     """
 
     path: str
@@ -34,14 +34,14 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The posts of one album, or of none."""
+    """The posts of one album, or the author's own posts if `album` is None."""
 
     album: str | None
     posts: tuple[Post, ...]
 
 
 def read_name(path: str) -> Post:
-    """The post that the file at `path` is, which lies in a folder of an author."""
+    """Parse the path of a post's file, which begins with the author's folder."""
     author, *folders, name = path.split("/")
     album = None if folders == [MOTIONS] else "/".join(folders)
     stem = name.removesuffix(SUFFIX)
@@ -52,10 +52,10 @@ def read_name(path: str) -> Post:
 
 
 def in_sections(posts: Iterable[Post]) -> list[Section]:
-    """Posts by album, the author's own first; in each by date, then path, undated ones last."""
-    ordered = sorted(posts, key=_place)
+    """Group posts by album, the author's own first, each sorted by date, then path, undated posts last."""
+    ordered = sorted(posts, key=_sort_key)
     return [Section(album, tuple(group)) for album, group in groupby(ordered, key=lambda post: post.album)]
 
 
-def _place(post: Post) -> tuple[object, ...]:
+def _sort_key(post: Post) -> tuple[object, ...]:
     return post.album is not None, post.album or "", post.published is None, post.published or "", post.path

@@ -1,6 +1,6 @@
-"""The doctor: looks at everything that a search depends on, and says how to mend what is wrong.
+"""Check everything that a search depends on, and suggest repairs.
 
-It changes nothing. A check that fails keeps only those from running that need what it looked at.
+The doctor changes nothing. If a check fails, only the checks that depend on it are skipped.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ def diagnose(
     environ: Mapping[str, str] | None = None,
     on_step: OnStep = lambda _: None,
 ) -> Iterator[Finding]:
-    """Examine what a command with `--index name` and `--store store` would use, found as it finds it.
+    """Check the index and configuration that a command with `--index name` and `--store store` uses.
 
-    Raises `UsageError` for a name that cannot be one, `ConfigError` where no home folder is known.
+    Raises:
+        UsageError: If the name is not valid.
+        ConfigError: If the home folder is unknown.
     """
     variables = os.environ if environ is None else environ
     return examine(at(locate(name, variables, os.getcwd()), store), variables, on_step)
@@ -38,7 +40,7 @@ def diagnose(
 def examine(
     locations: Locations, environ: Mapping[str, str], on_step: OnStep = lambda _: None
 ) -> Iterator[Finding]:
-    """Look at everything, one finding after the other; `on_step` is told before what takes long."""
+    """Run all checks and yield their findings; `on_step` is called before each slow step."""
     yield from program.versions()
     yield from program.variables(environ)
     written = yield from configuration.read(locations.config)
@@ -56,16 +58,16 @@ def examine(
         yield from index_file.space(locations.index)
     store = yield from index_file.opened(locations.index, url, environ)
     try:
-        whole = (yield from index_file.contents(store, on_step)) if store else False
+        intact = (yield from index_file.contents(store, on_step)) if store else False
         settings = (yield from configuration.settings(config, environ)) if config else None
         if written and config and settings:
             cache = cache_dir(environ)
-            roles = ModelProvider(settings, cache)
-            embeds = yield from models.installed(settings, cache, roles, on_step)
-            if store is not None and whole:
+            provider = ModelProvider(settings, cache)
+            embeds = yield from models.installed(settings, cache, provider, on_step)
+            if store is not None and intact:
                 yield from index_file.scans(store, config)
-                yield from models.vectors(store, config, roles, embeds, on_step)
-                yield from index_file.spare(store, written, roles, cache)
+                yield from models.vectors(store, config, provider, embeds, on_step)
+                yield from index_file.reclaimable(store, written, provider, cache)
     finally:
         if store is not None:
             store.close()

@@ -1,4 +1,4 @@
-"""What `index.yml` says, and whether the disk agrees."""
+"""Checks of `index.yml` and of the folders that it names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qmd.types import Collection, Config
 
 
 def read(path: str) -> Generator[Finding, None, Config | None]:
-    """The configuration as it is written; None where it cannot be read."""
+    """Check and return the configuration as written; None if it cannot be read."""
     try:
         data = read_bytes(path)
         written = parse(data, path)
@@ -25,19 +25,19 @@ def read(path: str) -> Generator[Finding, None, Config | None]:
         yield failed("config", error)
         return None
     if not os.path.exists(path):
-        yield ok("config", f"{path} is not there yet", "'qmd collection add PATH' makes it")
+        yield ok("config", f"{path} does not exist yet", "'qmd collection add PATH' creates it")
     else:
         yield ok("config", f"{path} can be read")
-    for each in written.unknown_keys:
-        meant = f"did you mean '{each.nearest}'?" if each.nearest else "correct or remove it"
-        yield warning("config", f"{path}:{each.line}: unknown key '{each.key}'", meant)
+    for unknown in written.unknown_keys:
+        hint = f"did you mean '{unknown.nearest}'?" if unknown.nearest else "correct or remove it"
+        yield warning("config", f"{path}:{unknown.line}: unknown key '{unknown.key}'", hint)
     return written
 
 
 def permitted(
     written: Config, locations: Locations, environ: Mapping[str, str]
 ) -> Generator[Finding, None, Config | None]:
-    """The configuration without what a project may not do; None where that cannot be told."""
+    """Return the configuration without settings that a project needs approval for; None on failure."""
     try:
         return Trust(locations.project, written, environ).permitted()
     except ConfigError as error:
@@ -46,7 +46,7 @@ def permitted(
 
 
 def settings(config: Config, environ: Mapping[str, str]) -> Generator[Finding, None, Settings | None]:
-    """What is in force; None where a variable has a value that it cannot have."""
+    """Return the settings in force; None if a variable has an invalid value."""
     try:
         return resolve(config, environ)
     except ConfigError as error:
@@ -55,35 +55,39 @@ def settings(config: Config, environ: Mapping[str, str]) -> Generator[Finding, N
 
 
 def collections(config: Config, on_step: OnStep) -> Iterator[Finding]:
-    """Folders that are missing or hold nothing that matches, and names and places that are too alike."""
-    seen: dict[tuple[str, str], str] = {}
-    names: dict[str, str] = {}
-    for each in config.collections.values():
-        on_step(f"Looking into {each.name}")
-        yield _folder(each)
-        place = (os.path.realpath(each.path), each.pattern)
-        if place in seen:
+    """Check for missing folders, unmatched patterns, duplicate collections and confusing names."""
+    by_files: dict[tuple[str, str], str] = {}
+    by_name: dict[str, str] = {}
+    for collection in config.collections.values():
+        name = collection.name
+        on_step(f"Checking {name}")
+        yield _folder(collection)
+        files = (os.path.realpath(collection.path), collection.pattern)
+        if files in by_files:
             yield warning(
                 "collection",
-                f"'{each.name}' and '{seen[place]}' are the same files of {each.path}",
-                f"remove one: qmd collection remove {each.name}",
+                f"'{name}' and '{by_files[files]}' contain the same files of {collection.path}",
+                f"remove one: qmd collection remove {name}",
             )
-        alike = names.setdefault(each.name.casefold(), each.name)
-        if alike != each.name:
+        similar = by_name.setdefault(name.casefold(), name)
+        if similar != name:
             yield warning(
                 "collection",
-                f"the names '{each.name}' and '{alike}' differ in case alone",
+                f"the names '{name}' and '{similar}' differ only in case",
                 "rename one: qmd collection rename OLD NEW",
             )
-        seen.setdefault(place, each.name)
+        by_files.setdefault(files, name)
 
 
 def contexts(config: Config) -> Iterator[Finding]:
-    """Collections that nothing is said about. Answers are right without, and less easily judged."""
-    silent = [each.name for each in config.collections.values() if not each.context]
-    if silent and config.global_context is None:
-        named = ", ".join(silent)
-        yield ok("context", f"without a context: {named}", "say what they are about: qmd context add")
+    """Report collections without a context, which results are easier to judge with."""
+    names = [collection.name for collection in config.collections.values() if not collection.context]
+    if names and config.global_context is None:
+        yield ok(
+            "context",
+            f"collections without a context: {', '.join(names)}",
+            "describe their contents: qmd context add",
+        )
 
 
 def _folder(collection: Collection) -> Finding:
@@ -92,9 +96,9 @@ def _folder(collection: Collection) -> Finding:
         files = walk(collection, lambda path, reason: problems.append((path, reason)))
         first = next(files, None)
     except QmdError as error:
-        # The hint of a scan says what the scan did.
-        return problem("collection", error.message, "bring the folder back, or correct it in index.yml")
-    where = f"{collection.path} ({collection.pattern})"
+        # The error's own hint is written for `qmd update`.
+        return problem("collection", error.message, "restore the folder, or correct its path in index.yml")
+    files_in = f"{collection.path} ({collection.pattern})"
     if first is None and problems:
         path, reason = problems[0]
         return problem(
@@ -102,6 +106,8 @@ def _folder(collection: Collection) -> Finding:
         )
     if first is None:
         return warning(
-            "collection", f"{collection.name}: no file matches {where}", "correct the pattern in index.yml"
+            "collection",
+            f"{collection.name}: no file matches {files_in}",
+            "correct the pattern in index.yml",
         )
-    return ok("collection", f"{collection.name}: {where}")
+    return ok("collection", f"{collection.name}: {files_in}")

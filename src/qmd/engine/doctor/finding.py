@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The findings of the doctor's checks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `hint` says how to mend it, or what may be of use.
+    """One line of the report. `hint` says how to repair it, or gives advice.
 
-    A `problem` keeps something from working; a `warning` will, or makes answers worse.
+    With a `problem`, something does not work. With a `warning`, something will stop working, or results
+    are worse than they could be.
     """
 
     check: str
@@ -24,20 +25,20 @@ class Finding:
 
 
 def ok(check: str, message: str, hint: str | None = None) -> Finding:
-    """All is well."""
+    """Return a finding for a check that passed."""
     return Finding(check, "ok", message, hint)
 
 
 def warning(check: str, message: str, hint: str) -> Finding:
-    """Something to look at."""
+    """Return a finding for a state that needs attention."""
     return Finding(check, "warning", message, hint)
 
 
 def problem(check: str, message: str, hint: str | None) -> Finding:
-    """Something that does not work."""
+    """Return a finding for a function that does not work."""
     return Finding(check, "problem", message, hint)
 
 
 def failed(check: str, error: QmdError) -> Finding:
-    """What could not be done, as a problem."""
+    """Return an error as a problem."""
     return problem(check, error.message, error.hint)

@@ -1,4 +1,4 @@
-"""The index file: the disk it lies on, and what is in it."""
+"""Checks of the index file, its contents and its disk."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from qmd.store.opening import open_store
 from qmd.types import Config
 
 MEGABYTE = 1_000_000
-#: With less than the first, writing fails soon; less than the second is soon used up.
+#: Free space in bytes below which writing is about to fail, and below which the user is warned.
 _NO_SPACE, _LITTLE_SPACE = 20 * MEGABYTE, 500 * MEGABYTE
 
 
 def space(path: str) -> Iterator[Finding]:
-    """What is free where the index lies, or will."""
+    """Check the free space on the disk of the index."""
     folder = os.path.dirname(path)
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
@@ -31,17 +31,17 @@ def space(path: str) -> Iterator[Finding]:
         return
     message = f"{free // MEGABYTE:,} MB are free in {folder}"
     if free < _NO_SPACE:
-        yield problem("disk", message, "free some space: the index cannot be written without")
+        yield problem("disk", message, "free some space: the index cannot be written")
     elif free < _LITTLE_SPACE:
-        yield warning("disk", message, "free some space before the index has to grow")
+        yield warning("disk", message, "free some space before the index grows")
     else:
         yield ok("disk", message)
 
 
 def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[Finding, None, Store | None]:
-    """The store at an address, else the file; None where there is none, or none that can be opened."""
+    """Open the store at `url`, otherwise the file; None if it does not exist or cannot be opened."""
     if url is None and not os.path.exists(path):
-        yield ok("index", f"{path} is not there yet", "'qmd update' makes it")
+        yield ok("index", f"{path} does not exist yet", "'qmd update' creates it")
         return None
     try:
         return open_store(path, url, environ)
@@ -51,42 +51,42 @@ def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[
 
 
 def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
-    """Whether the file is whole, and its tables agree with each other; returns whether they do."""
+    """Check that the index is intact and its tables are consistent; returns True if they are."""
     try:
         faults = store.faults(on_step)
-        held = store.collection_stats().values()
+        stats = store.collection_stats().values()
     except StoreError as error:
         yield failed("index", error)
         return False
     for fault in faults:
         yield problem("index", f"{store.location}: {fault.message}", fault.hint)
     if not faults:
-        documents = sum(each.documents for each in held)
-        size = store.size()
-        shown = f", {size / MEGABYTE:,.1f} MB" if size else ""
-        places = (store.location, os.path.dirname(store.location))
-        is_file = os.path.exists(store.location)
-        limits = ", read only" if is_file and not all(os.access(each, os.W_OK) for each in places) else ""
-        yield ok("index", f"{store.location} is whole: {documents:,} documents{shown}{limits}")
+        documents = sum(collection.documents for collection in stats)
+        bytes_used = store.size()
+        size = f", {bytes_used / MEGABYTE:,.1f} MB" if bytes_used else ""
+        paths = (store.location, os.path.dirname(store.location))
+        writable = all(os.access(path, os.W_OK) for path in paths)
+        access = ", read only" if os.path.exists(store.location) and not writable else ""
+        yield ok("index", f"{store.location} is intact: {documents:,} documents{size}{access}")
     return not faults
 
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
-    """Collections whose files were never looked at."""
-    known = store.last_scans()
+    """Report collections that were never scanned."""
+    last_scans = store.last_scans()
     for name in config.collections:
-        if known.get(name) is None:
+        if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
 
 
-def spare(store: Store, written: Config, roles: ModelProvider, cache_dir: str) -> Iterator[Finding]:
-    """What a cleanup would free, where that is worth the while."""
+def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_dir: str) -> Iterator[Finding]:
+    """Report the space that a cleanup would free, if it is at least a megabyte."""
     try:
-        report = clean(store, written, roles, cache_dir, dry_run=True)
+        report = clean(store, written, provider, cache_dir, dry_run=True)
     except StoreError as error:
         yield failed("space", error)
         return
     if report.freed >= MEGABYTE:
-        what = ", ".join(item.what for item in report.items)
+        kinds = ", ".join(item.description for item in report.items)
         freed = f"about {report.freed / MEGABYTE:,.0f} MB can be freed"
-        yield ok("space", f"{freed}: {what}", "run 'qmd cleanup'")
+        yield ok("space", f"{freed}: {kinds}", "run 'qmd cleanup'")

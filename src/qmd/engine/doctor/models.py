@@ -1,4 +1,4 @@
-"""The models that are used, and the vectors that one of them made."""
+"""Checks of the models and of the vectors."""
 
 from __future__ import annotations
 
@@ -7,109 +7,113 @@ from collections.abc import Generator, Iterator
 from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.embedding.active_vectors import in_order, percent, share
-from qmd.engine.models.egress import kept, sendable
+from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
 from qmd.store.base import OnStep, Scope, Store
 from qmd.types import Config
 
-#: Vectors that are made again, and the cosine below which they are not what they were.
-_SAMPLES, _SAME = 5, 0.99
+#: The number of vectors to recompute, and the lowest cosine at which they count as unchanged.
+_SAMPLES, _SAME_COSINE = 5, 0.99
 
 
 def installed(
-    settings: Settings, cache_dir: str, roles: ModelProvider, on_step: OnStep
+    settings: Settings, cache_dir: str, provider: ModelProvider, on_step: OnStep
 ) -> Generator[Finding, None, bool]:
-    """Whether each role's model is here, unharmed, and works; returns whether the embedder does."""
+    """Check that each role's model is installed and works; returns True if the embedder does."""
     on_step("Checking the models")
-    found = {use.role: (use, _model(use, roles)) for use in models(settings, cache_dir, thorough=True)}
-    for _, finding in found.values():
+    checked = {use.role: (use, _model(use, provider)) for use in models(settings, cache_dir, thorough=True)}
+    for _, finding in checked.values():
         yield finding
-    use, finding = found["embed"]
+    use, finding = checked["embed"]
     return use.condition in ("ready", "remote") and finding.level != "problem"
 
 
 def vectors(
-    store: Store, config: Config, roles: ModelProvider, embeds: bool, on_step: OnStep
+    store: Store, config: Config, provider: ModelProvider, embeds: bool, on_step: OnStep
 ) -> Iterator[Finding]:
-    """Whether every text has vectors, by the embedder in use, as it would make them now.
+    """Check that every text has vectors that the configured embedder would still make.
 
-    `embeds`: it can be asked without preparing anything.
+    `embeds`: True if the embedder works without preparing anything first.
     """
     try:
-        fingerprint = roles.fingerprint
-        sent = sendable(config.collections, kept(config, roles, "embed"))
+        fingerprint = provider.fingerprint
+        sent = allowed(config.collections, local_only(config, provider, "embed"))
         first = next(iter(in_order(store, config, fingerprint)), None)
         waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
-        yield from _others(store, config, roles)
+        yield from _others(store, config, provider)
         if waiting:
-            yield warning("vectors", f"{waiting:,} texts are not found by meaning", "run 'qmd embed'")
-        # What a collection holds is not sent to another machine for the sake of a check.
-        if store.has_vectors(fingerprint, Scope(sent)) and embeds and roles.server("embed") is None:
-            yield _sampled(store, fingerprint, roles, on_step)
+            yield warning(
+                "vectors", f"{waiting:,} texts have no vectors, so only words find them", "run 'qmd embed'"
+            )
+        # A check must not send the text of documents to another machine.
+        if store.has_vectors(fingerprint, Scope(sent)) and embeds and provider.server("embed") is None:
+            yield _recompute(store, fingerprint, provider, on_step)
     except QmdError as error:
         yield failed("vectors", error)
 
 
-def _others(store: Store, config: Config, roles: ModelProvider) -> Iterator[Finding]:
-    """The sets of vectors that are not the configured model's: one that answers meanwhile, and the rest."""
-    fingerprint, chunks = roles.fingerprint, store.chunk_counts()
-    for at, each in enumerate(in_order(store, config, fingerprint)):
-        if each.fingerprint == fingerprint:
+def _others(store: Store, config: Config, provider: ModelProvider) -> Iterator[Finding]:
+    """Report vectors of other models: the set that searches use for now, and unused sets."""
+    fingerprint, chunks = provider.fingerprint, store.chunk_counts()
+    for index, vector_set in enumerate(in_order(store, config, fingerprint)):
+        if vector_set.fingerprint == fingerprint:
             continue
-        made = f"{chunks[each.fingerprint]:,} vectors by {each.name}"
-        if at == 0:
-            done = percent(share(store, config, roles, fingerprint))
-            new = f"those by {roles.embedder.name}, of which {done} are here"
-            yield warning("vectors", f"searches use {made} until there are all of {new}", "run 'qmd embed'")
+        older = f"{chunks[vector_set.fingerprint]:,} vectors by {vector_set.name}"
+        if index == 0:
+            done = percent(share(store, config, provider, fingerprint))
+            new = f"all vectors by {provider.embedder.name} are made ({done} so far)"
+            yield warning("vectors", f"searches use {older} until {new}", "run 'qmd embed'")
         else:
             yield warning(
                 "vectors",
-                f"{made} were made for other settings, and are not used",
-                "'qmd embed' replaces them, and 'qmd cleanup' throws them away",
+                f"{older} were made with other settings and are not used",
+                "'qmd embed' replaces them, and 'qmd cleanup' deletes them",
             )
 
 
-def _model(use: ModelUse, roles: ModelProvider) -> Finding:
-    check, here = f"model {use.role}", use.installation
-    if here is None:
+def _model(use: ModelUse, provider: ModelProvider) -> Finding:
+    check, installation = f"model {use.role}", use.installation
+    if installation is None:
         return ok(check, f"{use.role}: no model is set, and none is needed")
-    said = f"{use.role}: {here.reason or use.name}"
-    match here.condition:
+    reason, hint = installation.reason, installation.hint
+    match installation.condition:
         case "unprepared":
-            return ok(check, f"{use.role}: {use.name} is here; {here.reason}")
-        case "ready" if here.reason is not None:
-            return warning(check, f"{use.role}: {use.name} works, but {here.reason}", here.hint or "")
+            return ok(check, f"{use.role}: {use.name} is installed; {reason}")
+        case "ready" if reason is not None:
+            return warning(check, f"{use.role}: {use.name} works, but {reason}", hint or "")
         case "ready" | "remote":
-            return _loaded(check, use, roles)
-    return problem(check, said, here.hint)
+            return _loaded(check, use, provider)
+    return problem(check, f"{use.role}: {reason or use.name}", hint)
 
 
-def _loaded(check: str, use: ModelUse, roles: ModelProvider) -> Finding:
+def _loaded(check: str, use: ModelUse, provider: ModelProvider) -> Finding:
     try:
         match use.role:
             case "embed":
-                roles.embedder.embed_queries(["a"])
+                provider.embedder.embed_queries(["a"])
             case "rerank":
-                roles.reranker.score("a", ["a"])
+                provider.reranker.score("a", ["a"])
             case "expand":
-                pass  # answering takes long
+                pass  # an expansion takes too long for a check
     except QmdError as error:
         return failed(check, error)
     return ok(check, f"{use.role}: {use.name} works")
 
 
-def _sampled(store: Store, fingerprint: str, roles: ModelProvider, on_step: OnStep) -> Finding:
-    """Some vectors, made again."""
-    on_step("Embedding samples again")
+def _recompute(store: Store, fingerprint: str, provider: ModelProvider, on_step: OnStep) -> Finding:
+    """Compare a sample of the stored vectors with vectors made now."""
+    on_step("Recomputing sample vectors")
     samples = store.sample(fingerprint, _SAMPLES)
-    made = roles.embedder.embed_documents([each.text for each in samples], [each.title for each in samples])
-    cosines = [float(new @ each.vector) for new, each in zip(made, samples, strict=True)]
-    if min(cosines, default=1.0) < _SAME:
+    texts, titles = [sample.text for sample in samples], [sample.title for sample in samples]
+    vectors = provider.embedder.embed_documents(texts, titles)
+    cosines = [float(new @ sample.vector) for new, sample in zip(vectors, samples, strict=True)]
+    if min(cosines, default=1.0) < _SAME_COSINE:
         return problem(
             "vectors",
-            f"of {len(cosines)} vectors made again, one has cosine {min(cosines):.3f} with what it was",
+            f"of {len(cosines)} recomputed vectors, one differs from the stored one "
+            f"(cosine {min(cosines):.3f})",
             "run 'qmd embed --force'",
         )
-    return ok("vectors", f"{len(cosines)} vectors made again are as before")
+    return ok("vectors", f"{len(cosines)} recomputed vectors equal the stored ones")

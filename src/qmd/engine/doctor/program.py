@@ -1,4 +1,4 @@
-"""The program itself, and the variables that it was started with."""
+"""Checks of the program and of its environment variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qmd.engine.doctor.finding import Finding, failed, ok, warning
 from qmd.errors import QmdError
 from qmd.store.sqlite.opening import probe
 
-#: Every variable of ours that some part of the program reads.
+#: Every environment variable that the program reads.
 VARIABLES = frozenset(
     {
         "QMD_ALLOWED_HOSTS",
@@ -48,7 +48,7 @@ VARIABLES = frozenset(
 
 
 def versions() -> Iterator[Finding]:
-    """Python, SQLite, and whether full-text search works in it."""
+    """Report the versions of Python and SQLite, and check SQLite's full-text search."""
     yield ok("python", f"qmd {__version__}, Python {platform.python_version()} on {sys.platform}")
     try:
         yield ok("sqlite", f"{probe()}, full-text search works")
@@ -57,7 +57,7 @@ def versions() -> Iterator[Finding]:
 
 
 def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """The variables in force; names that nothing reads are most likely misspelt."""
+    """Report the variables that are set, and warn of unknown `QMD_` names."""
     for name, value in environment_settings(environ):
         if name in VARIABLES or not name.startswith("QMD_"):
             yield ok("environment", f"{name}={value}")
@@ -65,6 +65,6 @@ def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
         close = get_close_matches(name, VARIABLES, n=1)
         yield warning(
             "environment",
-            f"{name} is set, and nothing reads it",
-            f"did you mean {close[0]}?" if close else f"qmd reads {', '.join(sorted(VARIABLES))}",
+            f"{name} is set, but qmd does not know it",
+            f"did you mean {close[0]}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}",
         )

@@ -1,4 +1,4 @@
-"""Whose documents there are."""
+"""List the authors in the index."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from qmd.text.authorship import author_key
 from qmd.types import Author
 
 
-def gather(store: Store, collections: Sequence[str]) -> list[Author]:
-    """The authors of some collections' documents, by name, each as the first of their documents spells it."""
-    found: dict[str, tuple[str, list[str]]] = {}
+def list_authors(store: Store, collections: Sequence[str]) -> list[Author]:
+    """Return the authors of the documents in some collections, sorted by name.
+
+    If documents spell an author's name differently, the first document's spelling is used.
+    """
+    by_key: dict[str, tuple[str, list[str]]] = {}
     for collection in collections:
         for document in store.listing(collection):
             if document.author:
-                _, dates = found.setdefault(author_key(document.author), (document.author, []))
+                _, dates = by_key.setdefault(author_key(document.author), (document.author, []))
                 dates.append(document.date)
-    authors = [Author(name, len(dates), min(dates), max(dates)) for name, dates in found.values()]
+    authors = [Author(name, len(dates), min(dates), max(dates)) for name, dates in by_key.values()]
     return sorted(authors, key=lambda author: author.name)

@@ -1,4 +1,4 @@
-"""Finding documents by what a user or an agent calls them, and cutting pages out of them (M20–M33)."""
+"""Resolving references to documents, and reading documents whole or in part."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from qmd.types import Collection, Config, Document
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
 
-#: In quotes too, as CSV and shells have it.
+#: Quotes are allowed, because CSV files and shells add them.
 _DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
 _GLOB = re.compile(r"[*?\[{]")
 _CANDIDATES = 20
-#: A name is similar if at most this share of its characters differ, endings such as `.md` left aside.
-_NEAR = 0.34
+#: A name is similar if at most this share of its characters differ, not counting extensions such as `.md`.
+_MAX_DISTANCE = 0.34
 _SUGGESTIONS = 3
 
 
@@ -35,8 +35,10 @@ _SUGGESTIONS = 3
 class Page:
     """A document's text, or some lines of it.
 
-    `first_line` is the text's first line; `more` lines follow it. `counted`: the reference itself gives the
-    number of lines.
+    Attributes:
+        first_line: The number of the text's first line, from 1.
+        more: The number of lines that follow the text.
+        counted: True if the reference itself gives the number of lines (`:from:count`).
     """
 
     document: Document
@@ -49,28 +51,28 @@ class Page:
 
     @property
     def whole(self) -> bool:
-        """Whether the text is the whole document, its last line feed included."""
+        """True if the text is the whole document, including its last line feed."""
         return self.first_line == 1 and not self.more
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A document that was larger than asked for, and was not read."""
+    """A document that was not read because it is larger than the limit."""
 
     document: Document
     bytes: int
 
     @property
     def kilobytes(self) -> int:
-        """Its size, at least 1."""
+        """The document's size in kilobytes, at least 1."""
         return max(1, round(self.bytes / 1024))
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What a `multi_get` found, in order, and what it could not find.
+    """The result of `multi_get`: documents in order, and error messages for names without a document.
 
-    `left_out` are the documents from the first on that would have made all of it too large.
+    `left_out` are the documents after the total size reached its limit.
     """
 
     items: tuple[Page | Skipped, ...]
@@ -79,7 +81,7 @@ class Pages:
 
 
 class Library:
-    """The documents of an index, by name."""
+    """Finds the documents of an index by reference."""
 
     def __init__(self, store: Store, config: Config) -> None:
         self._store = store
@@ -87,17 +89,23 @@ class Library:
         self._names: tuple[dict[str, list[Document]], dict[str, list[Document]]] | None = None
 
     def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
-        """One document, whole or from a line on.
+        """Return one document, whole or from a line on.
 
-        `reference`: a display path, a path unique by its end (at a `/`), a path on disk inside a collection
-        (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title; it may end in `:from` or
-        `:from:count`, which win over the arguments. Paths and titles are also found in another case, where
-        nothing has them as they are written.
+        Args:
+            reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
+                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title. It may end
+                in `:from` or `:from:count`, which override the other arguments. Case is ignored if no path
+                or title matches exactly.
+            from_line: The first line to return, from 1.
+            max_lines: The largest number of lines to return.
 
-        Raises `DocumentNotFoundError`, `AmbiguousReferenceError`, or `UsageError` for a line past the end.
+        Raises:
+            DocumentNotFoundError: If no document matches.
+            AmbiguousReferenceError: If several documents match.
+            UsageError: If the line is past the end.
         """
         _check_lines(from_line, max_lines)
-        # A file whose own name ends in :12 is found first.
+        # A file whose name ends in `:12` wins over line 12 of another file.
         document = self._find(reference)
         if document is None:
             path, start, count = split_location(reference)
@@ -114,11 +122,21 @@ class Library:
         cancelled: Cancelled | None = None,
         max_total: int | None = None,
     ) -> Pages:
-        """Many documents: a glob over display paths, or a comma-separated list of anything `get` takes.
+        """Return the documents that match a glob over display paths or a comma-separated list of references.
 
-        A document that is named twice comes once. Documents above `max_bytes` are named but not read, and so
-        are all from the first on that would bring their texts together above `max_total` bytes. Raises
-        `DocumentNotFoundError` where nothing matched, and `CancelledError` once `cancelled` is true.
+        Each document is returned once.
+
+        Args:
+            pattern: A glob, or a list of references that `get` accepts.
+            max_lines: The largest number of lines of each document.
+            max_bytes: Documents larger than this are returned as `Skipped`.
+            cancelled: Called before each document; the call ends if it returns true.
+            max_total: The largest size of all texts in bytes. From the first document beyond it on,
+                documents are only listed in `left_out`.
+
+        Raises:
+            DocumentNotFoundError: If nothing matches.
+            CancelledError: If the call was cancelled.
         """
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
@@ -160,21 +178,21 @@ class Library:
         return Pages(tuple(items), tuple(errors), tuple(left_out))
 
     def resolve(self, reference: str) -> Document:
-        """The one document that a reference names. Raises as `get` does."""
+        """Return the document that a reference names. Raises as `get`."""
         document = self._find(reference)
         if document is None:
             raise self._not_found(reference.strip())
         return document
 
     def _find(self, reference: str) -> Document | None:
-        """The one document that a reference names, if any. Raises `AmbiguousReferenceError`.
+        """Return the document that a reference names, or None. Raises `AmbiguousReferenceError`.
 
-        Spaces around a reference are part of it if there is a document with them, else they are ignored.
+        Spaces around a reference are ignored unless they are part of a document's name.
         """
         require_unicode(reference)
         stripped = reference.strip()
-        found = self._look_up(reference)
-        return self._look_up(stripped) if found is None and stripped != reference else found
+        document = self._look_up(reference)
+        return self._look_up(stripped) if document is None and stripped != reference else document
 
     def _look_up(self, reference: str) -> Document | None:
         path = parse_uri(reference) if is_uri(reference) else reference
@@ -182,28 +200,29 @@ class Library:
         if exact is not None:
             return exact
         if _is_on_disk(path) and not is_uri(reference):
-            place = os.path.abspath(os.path.expanduser(path))
-            inside = self._absolute(place) or self._absolute(os.path.realpath(place))
-            if inside is not None:
-                return inside
+            absolute = os.path.abspath(os.path.expanduser(path))
+            on_disk = self._absolute(absolute) or self._absolute(os.path.realpath(absolute))
+            if on_disk is not None:
+                return on_disk
         docid = _DOCID.fullmatch(reference)
         if docid:
-            found = self._visible(self._store.by_hash(docid[2].lower()))[:_CANDIDATES]
-            if len({document.hash for document in found}) > 1:
-                raise _ambiguous(reference, [f"#{document.hash[:12]} {document.file}" for document in found])
-            if found:
-                return found[0]
+            matches = self._visible(self._store.by_hash(docid[2].lower()))[:_CANDIDATES]
+            if len({document.hash for document in matches}) > 1:
+                names = [f"#{document.hash[:12]} {document.file}" for document in matches]
+                raise _ambiguous(reference, names)
+            if matches:
+                return matches[0]
         if not path.strip("/"):
             return None
-        found = self._visible(self._store.ending_with(path)) or self._linked(path) or self._by_name(path)
-        if len(found) > 1:
-            raise _ambiguous(reference, [document.file for document in found[:_CANDIDATES]])
-        return found[0] if found else None
+        matches = self._visible(self._store.ending_with(path)) or self._linked(path) or self._by_name(path)
+        if len(matches) > 1:
+            raise _ambiguous(reference, [document.file for document in matches[:_CANDIDATES]])
+        return matches[0] if matches else None
 
     def _linked(self, path: str) -> list[Document]:
-        """The document that a symbolic link in a collection leads to; it is indexed under its own path."""
-        for collection, place in places_of(self._config, path):
-            root, real = os.path.realpath(collection.path), os.path.realpath(place)
+        """Return the document that a symbolic link leads to, which is indexed under its own path."""
+        for collection, absolute in paths_on_disk(self._config, path):
+            root, real = os.path.realpath(collection.path), os.path.realpath(absolute)
             if real.startswith(root.rstrip("/") + "/"):
                 document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
                 if document is not None:
@@ -211,100 +230,103 @@ class Library:
         return []
 
     def _by_name(self, name: str) -> list[Document]:
-        """Documents whose path ends with `name` in any case; where there are none, those with it as title."""
+        """Return documents whose path ends with `name`, otherwise those with this title, ignoring case."""
         if self._names is None:
-            # All of them once: a list of names asks for each.
+            # Read all documents once, because `multi_get` may look up many names.
             self._names = {}, {}
             for document in self._visible(self._store.listing()):
-                last = document.path.rpartition("/")[2]
-                for known, key in zip(self._names, (last, document.title), strict=True):
-                    known.setdefault(key.casefold(), []).append(document)
+                file_name = document.path.rpartition("/")[2]
+                for by_name, key in zip(self._names, (file_name, document.title), strict=True):
+                    by_name.setdefault(key.casefold(), []).append(document)
         files, titles = self._names
         folded = nfc(name).strip("/").casefold()
-        ending = [
+        by_path = [
             document
             for document in files.get(folded.rpartition("/")[2], ())
             if f"/{document.file}".casefold().endswith(f"/{folded}")
         ]
-        return ending or titles.get(folded, [])
+        return by_path or titles.get(folded, [])
 
     def listing(self, target: str | None) -> list[Document]:
-        """Documents of a collection, or below a folder of one: `notes`, `notes/work`, `qmd://notes/work`.
+        """List the documents of a collection or below a folder: `notes`, `notes/work`, `qmd://notes/work`.
 
-        Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder that holds nothing.
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+            DocumentNotFoundError: If the folder contains no documents.
         """
         require_unicode(target or "")
         path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
         if not path:
             return self._visible(self._store.listing())
-        collection, _, under = path.partition("/")
+        collection, _, folder = path.partition("/")
         if collection not in self._config.collections:
             raise unknown_collection(self._config, collection)
-        found = list(self._store.listing(collection, under))
-        if under and not found:
-            raise DocumentNotFoundError(f"nothing under {path}", hint=f"see 'qmd ls {collection}'")
-        return found
+        documents = list(self._store.listing(collection, folder))
+        if folder and not documents:
+            raise DocumentNotFoundError(f"no documents in {path}", hint=f"see 'qmd ls {collection}'")
+        return documents
 
     def _chosen(
         self, pattern: str, errors: list[str], deadline: Deadline
     ) -> Iterator[tuple[Document, int | None, int | None]]:
-        """The documents of a pattern, with the lines that its references ask for."""
-        names = split_pattern(pattern)
-        # A name may hold commas itself: the longest run of pieces that is a document wins.
-        longest = self._most_pieces() if len(names) > 1 else 1
-        at = 0
-        while at < len(names):
+        """Yield (document, first line, number of lines) for a pattern of `multi_get`."""
+        pieces = split_pattern(pattern)
+        # A name may contain commas, so the longest run of pieces that names a document wins.
+        longest = self._most_pieces() if len(pieces) > 1 else 1
+        start = 0
+        while start < len(pieces):
             deadline.check()
-            for to in range(min(len(names), at + longest), at + 1, -1):
-                document = self._try(", ".join(names[at:to])) or self._try(",".join(names[at:to]))
+            for end in range(min(len(pieces), start + longest), start + 1, -1):
+                run = pieces[start:end]
+                document = self._try(", ".join(run)) or self._try(",".join(run))
                 if document is not None:
                     yield document, None, None
                     break
             else:
-                to = at + 1
-                yield from self._named(names[at], errors)
-            at = to
+                end = start + 1
+                yield from self._named(pieces[start], errors)
+            start = end
 
     def _named(self, name: str, errors: list[str]) -> Iterator[tuple[Document, int | None, int | None]]:
-        """The documents of one piece of a list: a reference with or without lines, or a glob."""
+        """Yield the documents of one list item: a reference with or without lines, or a glob."""
         start = count = None
         try:
-            found = self._find(name)
-            if found is None and _GLOB.search(name):
+            document = self._find(name)
+            if document is None and _GLOB.search(name):
                 yield from self._matching(name, errors)
                 return
-            if found is None:
+            if document is None:
                 name, start, count = split_location(name)
-                found = self._find(name) if start is not None else None
+                document = self._find(name) if start is not None else None
         except AmbiguousReferenceError as error:
             errors.append(error.message)
             return
-        if found is None:
-            # Looking for similar names takes longer than all the rest: a list of names has none suggested.
+        if document is None:
+            # No similar names are suggested, because finding them for a long list would take too long.
             errors.append(_missing(name))
         else:
-            yield found, start, count
+            yield document, start, count
 
     def _matching(self, glob: str, errors: list[str]) -> Iterator[tuple[Document, None, None]]:
-        """The documents whose paths match a glob, with or without the collection."""
+        """Yield the documents whose paths, with or without the collection, match a glob."""
         matches = compile_pattern(glob.removeprefix("qmd://"))
-        matched = False
+        empty = True
         for document in self._visible(self._store.listing()):
             if matches(document.file) or matches(document.path):
-                matched = True
+                empty = False
                 yield document, None, None
-        if not matched:
+        if empty:
             errors.append(f"No documents match: {glob}")
 
     def _most_pieces(self) -> int:
-        """Into how many pieces a comma-separated list can cut one name."""
+        """Return the largest number of pieces that splitting at commas makes of one path."""
         return 1 + max(
             (document.path.count(",") for document in self._visible(self._store.path_contains(","))),
             default=0,
         )
 
     def _try(self, reference: str) -> Document | None:
-        """The document, where exactly one answers to the reference."""
+        """Return the document if the reference names exactly one."""
         if not reference:
             return None
         try:
@@ -315,19 +337,19 @@ class Library:
     def _page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
-        """Some lines of a document; `count` is what the reference says of `max_lines`, and wins over it."""
+        """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
         text = self._store.texts([document.id]).get(document.id)
         if text is None:
             raise self._not_found(document.file)
         context = context_for(self._config, document.collection, document.path)
         lines = text.split("\n")
-        # The line feed at the end of a file ends its last line; it begins no other.
+        # A line feed at the end of a file does not begin another line.
         total = len(lines) - 1 if len(lines) > 1 and not lines[-1] else len(lines)
         start = from_line or 1
         if start > total:
             raise UsageError(f"{document.file} has {total} lines: there is no line {start}")
-        most = max_lines if count is None else count
-        end = total if most is None else min(total, start - 1 + most)
+        limit = max_lines if count is None else count
+        end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
         return Page(document, context, part, start, total, total - end, count is not None)
 
@@ -338,9 +360,9 @@ class Library:
         return None
 
     def _absolute(self, path: str) -> Document | None:
-        """A file on disk, by the collection whose root is above it; the deepest root wins."""
-        roots = sorted(self._config.collections.values(), key=lambda each: -len(each.path))
-        for collection in roots:
+        """Return the document of a file on disk, from the collection with the deepest matching root."""
+        collections = sorted(self._config.collections.values(), key=lambda item: -len(item.path))
+        for collection in collections:
             for root in (collection.path, os.path.realpath(collection.path)):
                 if path.startswith(root.rstrip("/") + "/"):
                     document = self._store.find(collection.name, path[len(root.rstrip("/")) + 1 :])
@@ -349,7 +371,7 @@ class Library:
         return None
 
     def _visible(self, documents: Iterable[Document]) -> list[Document]:
-        """Documents of collections that the configuration still has."""
+        """Return the documents of configured collections."""
         return [document for document in documents if document.collection in self._config.collections]
 
     def _not_found(self, reference: str) -> DocumentNotFoundError:
@@ -361,43 +383,44 @@ class Library:
         )
 
     def _similar(self, reference: str) -> tuple[str, ...]:
-        """The three most similar display paths, in upper or lower case; none whose name is another one."""
+        """Return up to three display paths with similar file names, ignoring case, most similar first."""
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
-        wanted = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
+        query = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
         files = [document.file for document in self._visible(self._store.listing())]
         names = [_stem(file.rpartition("/")[2].lower()) for file in files]
-        near = process.extract(
-            _stem(wanted.rpartition("/")[2]),
+        similar = process.extract(
+            _stem(query.rpartition("/")[2]),
             names,
             scorer=OSA.normalized_distance,
-            score_cutoff=_NEAR,
+            score_cutoff=_MAX_DISTANCE,
             limit=None,
         )
-        # Of names alike, those in a folder like the one that was named come first.
-        segments = wanted.count("/") + 1
+        # Sort by the distance of as many path segments as the query has, so that its folders count too.
+        segments = query.count("/") + 1
 
         def distance(file: str) -> float:
-            return OSA.normalized_distance(wanted, "/".join(file.lower().split("/")[-segments:]))
+            return OSA.normalized_distance(query, "/".join(file.lower().split("/")[-segments:]))
 
-        return tuple(sorted((files[index] for _, _, index in near), key=distance)[:_SUGGESTIONS])
+        return tuple(sorted((files[index] for _, _, index in similar), key=distance)[:_SUGGESTIONS])
 
 
-def places_of(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
-    """Yield files by a display path, or by their path in a collection: collections with absolute paths.
+def paths_on_disk(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
+    """Yield (collection, absolute path) of existing files with a display path or path in a collection.
 
-    Only what exists is yielded. Segments such as `..` name nothing.
+    Paths with segments such as `..` match nothing.
     """
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return
     name, _, rest = path.partition("/")
     named = config.collections.get(name)
-    readings = [(named, rest)] if named is not None and rest else []
-    for collection, inside in (*readings, *((each, path) for each in config.collections.values())):
-        place = os.path.join(collection.path, inside)
-        if os.path.lexists(place):
-            yield collection, place
+    candidates = [(named, rest)] if named is not None and rest else []
+    candidates += [(collection, path) for collection in config.collections.values()]
+    for collection, relative in candidates:
+        absolute = os.path.join(collection.path, relative)
+        if os.path.lexists(absolute):
+            yield collection, absolute
 
 
 def _stem(name: str) -> str:
@@ -405,7 +428,7 @@ def _stem(name: str) -> str:
 
 
 def _is_on_disk(path: str) -> bool:
-    """Whether a path can only be meant as one on disk: absolute, or from the current folder on."""
+    """Return whether a path can only be a path on disk: absolute, or beginning with `./` or `../`."""
     return os.path.isabs(os.path.expanduser(path)) or path.startswith(("./", "../"))
 
 

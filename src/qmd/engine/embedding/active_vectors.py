@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from qmd.engine.models.egress import kept, sendable, staying
+from qmd.engine.models.egress import allowed, explain_local, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.models.registry import remote_host
@@ -87,7 +87,7 @@ def in_order(store: Store, config: Config, wanted: str) -> list[VectorSet]:
 
 def share(store: Store, config: Config, roles: ModelProvider, fingerprint: str) -> float:
     """How much of the texts that the configured embedder may read a set has, 0..1; 1 where there are none."""
-    everything = Scope(sendable(config.collections, kept(config, roles, "embed")))
+    everything = Scope(allowed(config.collections, local_only(config, roles, "embed")))
     total = store.pending_count("", everything)
     return 1.0 if not total else 1.0 - store.pending_count(fingerprint, everything) / total
 
@@ -101,13 +101,13 @@ def finish(
     the report with what became of the sets.
     """
     fingerprint = roles.fingerprint
-    everything = Scope(sendable(config.collections, kept(config, roles, "embed")))
+    everything = Scope(allowed(config.collections, local_only(config, roles, "embed")))
     replaced = store.activate_vectors(fingerprint, everything)
     if replaced is not None:
         roles.forget_earlier()
         # Vectors are only replaced when every text has new ones, those that the caller may not see included.
         return report if seen.restricted else replace(report, replaced=tuple(replaced))
-    visible = Scope(sendable(seen.collections, kept(seen, roles, "embed")))
+    visible = Scope(allowed(seen.collections, local_only(seen, roles, "embed")))
     left = store.pending_count(fingerprint, visible)
     if seen.restricted and not left:
         return report
@@ -120,7 +120,7 @@ def _earlier(config: Config, roles: ModelProvider, scope: Scope, made: VectorSet
     """The embedder of a set that is not the configured one's. Raises `ModelError`."""
     private = [name for name, each in config.collections.items() if not each.remote]
     if remote_host(made.source) is not None and set(private).issuperset(scope.collections):
-        raise ModelError(staying(scope.collections))
+        raise ModelError(explain_local(scope.collections))
     return roles.earlier(made)
 
 

@@ -1,1 +1,1 @@
-"""How good the searches are, by questions whose answers are known: `qmd bench`."""
+"""Retrieval quality measured on questions with known answers: `qmd bench`."""

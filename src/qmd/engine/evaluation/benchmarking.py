@@ -1,4 +1,4 @@
-"""Benchmarks: a fixture's questions, asked of an index, or of one that is made from the fixture's corpus."""
+"""Running a benchmark on the user's index, or on an index of the benchmark's own corpus."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from qmd.engine.evaluation.modes import (
     Evaluator,
     Mode,
     OnProgress,
-    absent,
     by_path,
-    chosen_ways,
     endings,
+    missing_documents,
     normalised,
+    select_modes,
 )
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
@@ -26,21 +26,25 @@ from qmd.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from qmd.engine.index import Index
 
-#: How many documents of a kind are named in a note.
+#: How many missing documents a note names.
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What to measure.
+    """A benchmark to run.
 
-    `fixture` is a file in tobi/qmd's format, or a folder in BEIR layout whose index is kept in `work`. Lists
-    are judged down to rank `k`. `questions` is how many are asked, the first ones; None: all. `setting` holds
-    what all searches share: collections, ranking, candidates, intent.
+    Attributes:
+        fixture: A file in tobi/qmd's format, or a folder in BEIR layout.
+        modes: The names of the modes to measure; all if empty.
+        k: The rank down to which results are judged.
+        questions: Use only this many questions, from the first; None for all.
+        setting: The options that all searches share: collections, ranking, candidates, intent.
+        work: The folder to keep the index of a BEIR corpus in; None for a temporary one.
     """
 
     fixture: str
-    ways: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     k: int = 10
     questions: int | None = None
     setting: SearchRequest = field(default_factory=SearchRequest)
@@ -50,53 +54,55 @@ class Benchmark:
 def evaluate(
     index: Index, environ: Mapping[str, str], benchmark: Benchmark, on_progress: OnProgress | None
 ) -> Evaluation:
-    """Measure; see `Index.evaluate` for what is raised."""
-    heard = on_progress or _unheard
-    ways = chosen_ways(benchmark.ways)
+    """Run a benchmark. Raises as `Index.evaluate`."""
+    report = on_progress or _ignore_progress
+    modes = select_modes(benchmark.modes)
     if not 1 <= benchmark.k <= 1000 or (benchmark.questions is not None and benchmark.questions < 1):
         raise UsageError("k must be from 1 to 1000, and the number of questions at least 1")
     if os.path.isdir(benchmark.fixture):
-        return _of_folder(index, environ, benchmark, ways, heard)
-    return _of_file(index, benchmark, ways, heard)
+        return _evaluate_folder(index, environ, benchmark, modes, report)
+    return _evaluate_file(index, benchmark, modes, report)
 
 
-def _unheard(what: str, done: int, total: int) -> None:
-    """Progress that nobody wants to hear of."""
+def _ignore_progress(description: str, done: int, total: int) -> None:
+    """Ignore progress."""
 
 
-def _of_file(index: Index, benchmark: Benchmark, ways: Sequence[Mode], on_progress: OnProgress) -> Evaluation:
+def _evaluate_file(
+    index: Index, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
+) -> Evaluation:
     if benchmark.work is not None:
         raise UsageError(
-            "this fixture is asked of your own index: only a BEIR folder's own index can be kept"
+            "this fixture is measured on your own index: leave --work out, which is for BEIR folders"
         )
-    fixture = _shortened(read_benchmark(benchmark.fixture), benchmark.questions)
-    named = benchmark.setting.collections or tuple(filter(None, [fixture.collection]))
-    scope = collections_of(index.config, named)
+    fixture = _truncated(read_benchmark(benchmark.fixture), benchmark.questions)
+    names = benchmark.setting.collections or tuple(filter(None, [fixture.collection]))
+    scope = collections_of(index.config, names)
     files = [document.file for document in index.documents() if document.collection in scope]
     if not files:
-        which = f"collection '{named[0]}' has" if len(named) == 1 else "there are"
+        subject = f"collection '{names[0]}' has" if len(names) == 1 else "there are"
         raise NotFoundError(
-            f"{which} no documents to search", "index some: qmd collection add, or qmd update"
+            f"{subject} no documents to search", "index some: qmd collection add, or qmd update"
         )
-    known = {ending for file in files for ending in endings(file)}
-    missing = absent(fixture, lambda path: normalised(path) in known)
-    setting = replace(benchmark.setting, collections=named)
+    indexed_paths = {ending for file in files for ending in endings(file)}
+    missing = missing_documents(fixture, lambda path: normalised(path) in indexed_paths)
+    setting = replace(benchmark.setting, collections=names)
     evaluator = Evaluator(index.run, fixture, by_path, setting, benchmark.k)
-    results = tuple(evaluator.measure(way, on_progress) for way in ways)
-    return Evaluation(fixture, len(files), benchmark.k, results, _missing(missing))
+    results = tuple(evaluator.measure(mode, on_progress) for mode in modes)
+    return Evaluation(fixture, len(files), benchmark.k, results, _missing_note(missing))
 
 
-def _of_folder(
+def _evaluate_folder(
     index: Index,
     environ: Mapping[str, str],
     benchmark: Benchmark,
-    ways: Sequence[Mode],
+    modes: Sequence[Mode],
     on_progress: OnProgress,
 ) -> Evaluation:
     if benchmark.setting.collections:
-        raise UsageError("a folder in BEIR layout is a collection of its own: leave -c out")
-    fixture = _shortened(read_judgements(benchmark.fixture), benchmark.questions)
-    vectors = any(way.kind != "search" for way in ways)
+        raise UsageError("a folder in BEIR layout is searched as one collection: leave -c out")
+    fixture = _truncated(read_judgements(benchmark.fixture), benchmark.questions)
+    vectors = any(mode.kind != "search" for mode in modes)
     with indexed(
         benchmark.fixture,
         benchmark.work,
@@ -112,9 +118,9 @@ def _of_folder(
             benchmark.setting,
             benchmark.k,
         )
-        results = tuple(evaluator.measure(way, on_progress) for way in ways)
+        results = tuple(evaluator.measure(mode, on_progress) for mode in modes)
         documents = len(corpus.index.documents())
-    notes = _missing(absent(fixture, set(corpus.ids).__contains__))
+    notes = _missing_note(missing_documents(fixture, set(corpus.ids).__contains__))
     if corpus.problems:
         path, reason = corpus.problems[0]
         notes = (
@@ -124,12 +130,12 @@ def _of_folder(
     return Evaluation(fixture, documents, benchmark.k, results, notes)
 
 
-def _shortened(fixture: Fixture, questions: int | None) -> Fixture:
+def _truncated(fixture: Fixture, questions: int | None) -> Fixture:
     return replace(fixture, questions=fixture.questions[:questions])
 
 
-def _missing(names: Sequence[str]) -> tuple[str, ...]:
+def _missing_note(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
-    named = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return (f"{len(names)} expected document(s) are not in the index, so nothing finds them: {named}",)
+    examples = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return (f"{len(names)} expected document(s) are not in the index, so nothing finds them: {examples}",)

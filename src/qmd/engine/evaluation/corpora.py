@@ -1,4 +1,4 @@
-"""An index of a BEIR corpus: its documents as Markdown files, in a folder of its own that can be kept."""
+"""Indexing a BEIR corpus as Markdown files, in a temporary folder or one that is kept."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from qmd.engine.index import Index
 
 _NAME = "corpus"
-#: Holds which corpus the folder is made from, and the ids of its documents by number.
+#: Records the digest of the corpus that the folder was made from, and the ids of its documents by number.
 _STAMP = "corpus.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """An indexed corpus; `ids` by number of the file. `problems` are (file, reason) of what is not in it."""
+    """An indexed corpus. `ids` are by file number. `problems` are (file, reason) of unindexed files."""
 
     index: Index
     ids: tuple[str, ...]
     problems: tuple[tuple[str, str], ...] = ()
 
     def id(self, hit: Hit) -> str:
-        """The corpus's own name of a document that was found."""
+        """Return the corpus's own id of a hit's document."""
         return self.ids[_number(hit.path)]
 
 
@@ -50,18 +50,26 @@ def indexed(
     vectors: bool,
     on_progress: OnProgress,
 ) -> Iterator[Corpus]:
-    """The corpus of a folder in BEIR layout, indexed in `work`, or in a folder that goes away at the end.
+    """Index the corpus of a folder in BEIR layout.
 
-    What is there already is used again. Models and ranking are those of `settings`; `vectors` says whether
-    any are needed. Raises `SourceError` for a corpus that cannot be read and for a `work` that is not ours.
+    Args:
+        folder: The corpus.
+        work: Folder to keep the index in, so that it is reused; None for a temporary one.
+        settings: Settings that name the models and the ranking.
+        environ: Environment variables.
+        vectors: Embed the documents.
+        on_progress: Called during indexing and embedding.
+
+    Raises:
+        SourceError: If the corpus cannot be read, or `work` contains other files.
     """
     from qmd.engine.index import open_index
 
-    with _work_folder(work) as place:
-        ids = _write_files(folder, place)
+    with _work_folder(work) as target:
+        ids = _write_files(folder, target)
         variables = {**environ, **_variables(settings)}
-        with open_index(os.path.join(place, "index.sqlite"), environ=variables) as index:
-            problems = _scan(index, os.path.join(place, "files"), on_progress)
+        with open_index(os.path.join(target, "index.sqlite"), environ=variables) as index:
+            problems = _scan(index, os.path.join(target, "files"), on_progress)
             if vectors:
                 _embed(index, on_progress)
             yield Corpus(index, ids, problems)
@@ -73,30 +81,33 @@ def _work_folder(chosen: str | None) -> Iterator[str]:
         with TemporaryDirectory(prefix="qmd-bench-") as folder:
             yield folder
         return
-    place = os.path.abspath(os.path.expanduser(chosen))
+    target = os.path.abspath(os.path.expanduser(chosen))
     try:
-        os.makedirs(place, exist_ok=True)
-        foreign = os.listdir(place) and not os.path.exists(os.path.join(place, _STAMP))
+        os.makedirs(target, exist_ok=True)
+        foreign = os.listdir(target) and not os.path.exists(os.path.join(target, _STAMP))
     except OSError as error:
         raise SourceError(f"{chosen}: cannot be used: {error.strerror}") from error
     if foreign:
-        raise SourceError(f"{chosen} holds files of something else", "give a new or an empty folder")
-    yield place
+        raise SourceError(f"{chosen} contains files of another program", "give a new or an empty folder")
+    yield target
 
 
-def _write_files(folder: str, place: str) -> tuple[str, ...]:
-    """The documents as files, named by number so that their names say nothing; returns their ids."""
-    stamp = os.path.join(place, _STAMP)
+def _write_files(folder: str, target: str) -> tuple[str, ...]:
+    """Write the documents as files; returns their ids.
+
+    The files are named by number, so that their names do not influence the search.
+    """
+    stamp = os.path.join(target, _STAMP)
     with open(corpus_file(folder), "rb") as packed:
         digest = file_digest(packed, "sha256").hexdigest()
     if os.path.exists(stamp):
         with open(stamp, encoding="utf-8") as file:
-            known = json.load(file)
-        if known["digest"] == digest:
-            return tuple(known["ids"])
-    # Before anything else: the folder is ours, though nothing is complete yet.
+            existing = json.load(file)
+        if existing["digest"] == digest:
+            return tuple(existing["ids"])
+    # Claim the folder before writing, so that an interrupted run can be repeated.
     _write_stamp(stamp, "", [])
-    files = os.path.join(place, "files")
+    files = os.path.join(target, "files")
     os.makedirs(files, exist_ok=True)
     ids: list[str] = []
     for number, document in enumerate(read_corpus(folder)):
@@ -116,25 +127,25 @@ def _write_stamp(path: str, digest: str, ids: list[str]) -> None:
 
 
 def _variables(settings: Settings) -> dict[str, str]:
-    """Settings that searches depend on, as variables that win over the configuration of the folder."""
-    same = {
+    """Return the settings of models and ranking as variables, which override the folder's configuration."""
+    values = {
         "QMD_EMBED_MODEL": settings.embed_model,
         "QMD_RERANK_MODEL": settings.rerank_model,
         "QMD_GENERATE_MODEL": settings.generate_model,
         "QMD_RANKING": settings.ranking,
     }
-    return {name: value for name, value in same.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _scan(index: Index, files: str, on_progress: OnProgress) -> tuple[tuple[str, str], ...]:
     def on_scan(name: str, done: int, total: int) -> None:
         on_progress("Indexing", done, total)
 
-    known = index.config.collections.get(_NAME)
-    if known is not None and known.path == files:
+    existing = index.config.collections.get(_NAME)
+    if existing is not None and existing.path == files:
         (report,) = index.update(on_progress=on_scan)
     else:
-        if known is not None:
+        if existing is not None:
             index.remove_collection(_NAME)  # the folder was moved; texts keep their vectors
         report = index.add_collection(files, _NAME, on_progress=on_scan)
     if report.error is not None:
@@ -149,7 +160,7 @@ def _embed(index: Index, on_progress: OnProgress) -> None:
     try:
         index.embed(on_progress=on_embed)
     except ModelError:
-        return  # the searches that need the model say so themselves
+        return  # the modes that need the model report the error
 
 
 def _number(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Questions with known answers: tobi/qmd's benchmark files, and folders in BEIR layout."""
+"""Reading judged questions from tobi/qmd's benchmark files and from folders in BEIR layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmd.sources.problems import in_words
 from qmd.text.query import parse_document
 
 _MAX_BYTES = 100_000_000
-_FORM = (
+_EXAMPLE = (
     'a fixture is {"collection": "notes", "queries": [{"id": "1", "query": "how to deploy", '
     '"expected_files": ["ops/deploy.md"], "expected_in_top_k": 3}]}'
 )
@@ -23,10 +23,12 @@ _FORM = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its judgements: documents by name, with grades; above 0 is relevant.
+    """A query and its judgements.
 
-    `type` is the fixture's own word for its kind. `within` is the rank by which the fixture expects the
-    documents; None where it expects nothing.
+    Attributes:
+        grades: Grades by document name; a grade above 0 means relevant.
+        type: The question's type as the fixture names it.
+        within: The rank by which the fixture expects the documents, or None.
     """
 
     id: str
@@ -38,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A benchmark: its questions, and the collection that they are about (None: all that are searched)."""
+    """The questions of a benchmark, and the collection to search (None for the default collections)."""
 
     name: str
     questions: tuple[Question, ...]
@@ -56,14 +58,14 @@ class CorpusDocument:
 
     @property
     def markdown(self) -> str:
-        """The document as a Markdown file: its title, where it has one, as a heading."""
+        """The document as Markdown, with its title, if it has one, as a heading."""
         return f"# {self.title}\n\n{self.text}" if self.title else self.text
 
 
 def read_benchmark(path: str) -> Fixture:
-    """A file in tobi/qmd's format: JSON with `queries` of `id`, `query`, `expected_files` and more.
+    """Read a file in tobi/qmd's format: JSON with `queries` of `id`, `query`, `expected_files` and more.
 
-    Raises `SourceError`, which names the line or the query, for one that cannot be read.
+    Raises `SourceError`, which names the line or the query, if the file cannot be read.
     """
     try:
         with open(path, "rb") as file:
@@ -78,70 +80,70 @@ def read_benchmark(path: str) -> Fixture:
 
 
 class _Benchmark:
-    """Reads the parts, and knows the file for its messages."""
+    """Parses a benchmark file, and names the file in error messages."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def fixture(self, root: Any) -> Fixture:
         if not isinstance(root, dict) or not isinstance(root.get("queries"), list):
-            raise self._broken("no list of 'queries'")
+            raise self._error("no list of 'queries'")
         if root.get("version", 1) != 1:
-            raise self._broken(f"version {root['version']!r} is unknown; this qmd knows version 1")
+            raise self._error(f"version {root['version']!r} is unknown; this qmd knows version 1")
         questions = tuple(self._question(item, number) for number, item in enumerate(root["queries"], 1))
         if not questions:
-            raise self._broken("'queries' is empty")
+            raise self._error("'queries' is empty")
         seen: set[str] = set()
         for question in questions:
             if question.id in seen:
-                raise self._broken(f"two queries have the id '{question.id}'")
+                raise self._error(f"two queries have the id '{question.id}'")
             seen.add(question.id)
         collection, description = (self._text(root, key, "the file") for key in ("collection", "description"))
         return Fixture(os.path.basename(self._path), questions, collection, description)
 
     def _question(self, item: Any, number: int) -> Question:
-        where = f"query {number}"
+        location = f"query {number}"
         if not isinstance(item, dict):
-            raise self._broken(f"{where} is no object")
-        identity = self._text(item, "id", where) or str(number)
-        where = f"query {number} ('{identity}')"
-        text = self._text(item, "query", where)
+            raise self._error(f"{location} is not an object")
+        identity = self._text(item, "id", location) or str(number)
+        location = f"query {number} ('{identity}')"
+        text = self._text(item, "query", location)
         if text is None:
-            raise self._broken(f"{where}: no 'query'")
+            raise self._error(f"{location}: no 'query'")
         try:
             parse_document(text)
         except QueryError as error:
-            raise self._broken(f"{where}: {error.message}") from error
+            raise self._error(f"{location}: {error.message}") from error
         files = item.get("expected_files")
         if not isinstance(files, list) or not files or not all(isinstance(f, str) and f for f in files):
-            raise self._broken(f"{where}: 'expected_files' must be a list of paths, at least one")
+            raise self._error(f"{location}: 'expected_files' must be a list of paths, at least one")
         within = item.get("expected_in_top_k")
         if within is not None and (type(within) is not int or not 1 <= within <= 1000):
-            raise self._broken(f"{where}: 'expected_in_top_k' must be a whole number from 1 to 1000")
-        return Question(identity, text, dict.fromkeys(files, 1), self._text(item, "type", where), within)
+            raise self._error(f"{location}: 'expected_in_top_k' must be a whole number from 1 to 1000")
+        return Question(identity, text, dict.fromkeys(files, 1), self._text(item, "type", location), within)
 
-    def _text(self, item: Mapping[str, Any], key: str, where: str) -> str | None:
+    def _text(self, item: Mapping[str, Any], key: str, location: str) -> str | None:
         value = item.get(key)
         if value is not None and not isinstance(value, str):
-            raise self._broken(f"{where}: '{key}' must be text")
+            raise self._error(f"{location}: '{key}' must be text")
         return value if value and value.strip() else None
 
-    def _broken(self, reason: str) -> SourceError:
-        return SourceError(f"{self._path}: {reason}", _FORM)
+    def _error(self, reason: str) -> SourceError:
+        return SourceError(f"{self._path}: {reason}", _EXAMPLE)
 
 
 def read_judgements(folder: str) -> Fixture:
-    """The judged questions of a folder in BEIR layout: `queries.jsonl` and `qrels.tsv`, or `.gz` of them.
+    """Read the judged questions of a folder in BEIR layout: `queries.jsonl` and `qrels.tsv`, or `.gz` files.
 
-    Raises `SourceError`, which names file and line, for what is missing or cannot be read.
+    Raises `SourceError`, which names file and line, if a file is missing or cannot be read.
     """
-    qrels = _either(folder, "qrels.tsv", os.path.join("qrels", "test.tsv"))
+    qrels = _first_existing(folder, "qrels.tsv", os.path.join("qrels", "test.tsv"))
     grades: dict[str, dict[str, int]] = {}
     first_lines: dict[str, int] = {}
     for number, line in _lines(qrels):
         fields = line.split("\t")
         if len(fields) != 3:
-            raise SourceError(f"{qrels}:{number}: not three fields with tabs between them")
+            raise SourceError(f"{qrels}:{number}: expected three fields separated by tabs")
         query, document, grade = fields
         try:
             value = int(grade)
@@ -152,7 +154,7 @@ def read_judgements(folder: str) -> Fixture:
         grades.setdefault(query, {})[document] = value
         first_lines.setdefault(query, number)
     texts: dict[str, str] = {}
-    for path, number, row in _rows(_either(folder, "queries.jsonl")):
+    for path, number, row in _rows(_first_existing(folder, "queries.jsonl")):
         texts[_id(row, path, number)] = " ".join(_string(row, "text", path, number).split())
     questions = []
     for query, judged in grades.items():
@@ -168,9 +170,9 @@ def read_judgements(folder: str) -> Fixture:
 
 
 def read_corpus(folder: str) -> Iterator[CorpusDocument]:
-    """The documents of a folder in BEIR layout, one after another: `corpus.jsonl`, or `.gz` of it.
+    """Yield the documents of a folder in BEIR layout, from `corpus.jsonl` or `corpus.jsonl.gz`.
 
-    Raises `SourceError`, which names file and line, for what is missing or cannot be read.
+    Raises `SourceError`, which names file and line, if the file is missing or cannot be read.
     """
     for path, number, row in _rows(corpus_file(folder)):
         title, text = (_string(row, key, path, number) for key in ("title", "text"))
@@ -178,24 +180,24 @@ def read_corpus(folder: str) -> Iterator[CorpusDocument]:
 
 
 def corpus_file(folder: str) -> str:
-    """The file of a BEIR folder that holds its documents. Raises `SourceError` where there is none."""
-    return _either(folder, "corpus.jsonl")
+    """Return the file with a BEIR folder's documents. Raises `SourceError` if there is none."""
+    return _first_existing(folder, "corpus.jsonl")
 
 
 def _rows(path: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """(file, line, object) of a file of JSON lines."""
+    """Yield (file, line number, object) from a file of JSON lines."""
     for number, line in _lines(path):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise SourceError(f"{path}:{number}: not JSON: {error.msg}") from error
         if not isinstance(row, dict):
-            raise SourceError(f"{path}:{number}: no object")
+            raise SourceError(f"{path}:{number}: not a JSON object")
         yield path, number, row
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank, by number; unpacked where the file is packed."""
+    """Yield (line number, line) for the lines of a file, plain or `.gz`, that are not blank."""
     number = 0
     try:
         with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
@@ -206,13 +208,13 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}:{number}: not UTF-8") from error
     except (EOFError, zlib.error) as error:
-        raise SourceError(f"{path}: after line {number} the file is damaged, or cut off") from error
+        raise SourceError(f"{path}: the file is damaged or incomplete after line {number}") from error
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
-def _either(folder: str, *names: str) -> str:
-    """The first of some files that is there, packed or not."""
+def _first_existing(folder: str, *names: str) -> str:
+    """Return the path of the first file that exists, plain or `.gz`."""
     for name in names:
         for path in (os.path.join(folder, name), os.path.join(folder, name + ".gz")):
             if os.path.isfile(path):

@@ -1,1 +1,1 @@
-"""Why a document is a result, or is not: `qmd why`."""
+"""Explain why a document is a result, or is not: `qmd why`."""

@@ -1,7 +1,7 @@
-"""Why a document is, or is not, among the results of a search.
+"""Explain why a document is, or is not, among the results of a search.
 
-Nothing is ranked here: the search is run as it was asked, and once more without its cut, and the document is
-looked up in both answers. So every number is one that the search itself gives.
+Nothing is ranked here. The search runs once as requested and once without its limit, and the document is
+looked up in both responses. Therefore every number comes from the search itself.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from qmd.engine.embedding.active_vectors import choose
-from qmd.engine.explain.lookup import Presence
+from qmd.engine.explain.lookup import Lookup
 from qmd.engine.explain.term_matches import TermMatch, match_terms
-from qmd.engine.models.egress import announce
+from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
@@ -28,23 +28,27 @@ Kind = Literal["search", "vsearch", "query"]
 Verdict = Literal["shown", "below_limit", "below_min_score", "not_found", "not_searched", "not_indexed"]
 Run = Callable[[str, SearchRequest], SearchResponse]
 
-#: How far `search` and `vsearch` are looked through. `query` has its own length: its scores depend on how
-#: long its lists are, so a longer answer would be another one.
+#: How many results of `search` and `vsearch` are inspected. `query` has its own limit, because its scores
+#: depend on the length of its lists.
 DEPTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a search without a cut puts the document: `hit`, at `rank` from 1 of `of`; None where nowhere.
+class Standing:
+    """The document's rank in a search without its limit.
 
-    `complete` is false where there may be more than `of`; `last` is the last of them. `passage` is the
-    document's chunk nearest to the query.
+    Attributes:
+        rank: The document's rank among `total` results, from 1; None if it is not among them.
+        complete: False if there may be more than `total` results.
+        hit: The document's hit, None if it has none.
+        last: The last of the results.
+        passage: The document's chunk nearest to the query.
     """
 
     kind: Kind
     query: str
     rank: int | None
-    of: int
+    total: int
     complete: bool
     hit: Hit | None
     last: Hit | None
@@ -53,11 +57,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The answer: a verdict, its reason in words, and what would change it.
+    """A verdict with its reason, and a hint how to change it.
 
-    `file` is the display path, or the path on disk of a file that is not indexed. `places` are the rankings
-    that the search is made of, and last its own. `shown` results are shown, the last of which scores `least`.
-    `stages` are those that did not run.
+    Attributes:
+        file: The display path, or the path on disk of a file that is not indexed.
+        standings: The standings in the searches that a hybrid search combines, then in the search itself.
+        shown: The number of results that the search shows.
+        lowest_score: The score of the last result shown.
+        stages: The stages of the search that did not run.
     """
 
     kind: Kind
@@ -69,133 +76,133 @@ class Why:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     terms: tuple[TermMatch, ...] = ()
-    places: tuple[Place, ...] = ()
+    standings: tuple[Standing, ...] = ()
     shown: int = 0
-    least: float | None = None
+    lowest_score: float | None = None
     stages: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The search in question, and the texts of it that words and vectors are compared with."""
+class _Search:
+    """The search to explain, and its texts for lexical and for vector search."""
 
     kind: Kind
     request: SearchRequest
     lexical: tuple[str, ...]
     dense: tuple[str, ...]
 
-    def alone(self, kind: Kind, text: str) -> _Asked:
-        """One of the searches that a hybrid one is made of."""
+    def alone(self, kind: Kind, text: str) -> _Search:
+        """Return one of the searches that a hybrid search combines."""
         return replace(self, kind=kind, request=replace(self.request, query=text, searches=(), intent=None))
 
     @property
     def depth(self) -> int:
-        """How many results it has at most, without its cut."""
-        least = LIST_LENGTH if self.kind == "query" else DEPTH
-        return ALL if self.request.limit is None else max(least, self.request.limit)
+        """The largest number of results without the limit."""
+        minimum = LIST_LENGTH if self.kind == "query" else DEPTH
+        return ALL if self.request.limit is None else max(minimum, self.request.limit)
 
     @property
     def uncut(self) -> SearchRequest:
-        """The same search, with everything that it ranks."""
+        """The same search without its limit and minimum score."""
         return replace(self.request, limit=self.request.limit and self.depth, min_score=0.0)
 
 
 class Explainer:
-    """Asks one index; `run` is its search."""
+    """Explains the results of one index. `run` is the index's search."""
 
-    def __init__(
-        self, store: Store, config: Config, roles: ModelProvider, presence: Presence, run: Run
-    ) -> None:
+    def __init__(self, store: Store, config: Config, models: ModelProvider, lookup: Lookup, run: Run) -> None:
         self._store = store
         self._config = config
-        self._roles = roles
-        self._presence = presence
+        self._models = models
+        self._lookup = lookup
         self._run = run
 
     def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
-        """Why what `reference` names is or is not a result; see `Index.why` for what is raised."""
-        asked = _asked(kind, replace(request.checked(), explain=True, full=False))
-        scope = scope_of(self._config, asked.request)
-        query = request.query or "\n".join(f"{each.type}: {each.query}" for each in request.searches)
-        document = self._presence.find(reference)
+        """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
+        search = _search(kind, replace(request.checked(), explain=True, full=False))
+        scope = scope_of(self._config, search.request)
+        query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
+        document = self._lookup.find(reference)
         if isinstance(document, str):
-            absence = self._presence.absence(document)
+            absence = self._lookup.absence(document)
             return Why(kind, query, document, None, "not_indexed", absence.reason, absence.hint)
-        words = _words(asked)
+        words = _words(search)
         why = Why(
             kind,
             query,
             document.file,
             document,
             "not_searched",
-            f"its collection '{document.collection}' is searched only when named",
+            f"its collection '{document.collection}' is searched only if you name it",
             f"add -c {document.collection}",
-            tuple(self._presence.differences(document)),
+            tuple(self._lookup.differences(document)),
             tuple(match_terms(self._store, document, words)),
         )
         if document.collection in scope.collections:
             why = replace(why, hint=None)
             reason = filtered_out(scope, document)
-            return replace(why, reason=reason) if reason else self._ranked(why, document, asked)
+            return replace(why, reason=reason) if reason else self._ranked(why, document, search)
         if request.collections:
             named = ", ".join(f"'{name}'" for name in scope.collections)
             why = replace(why, reason=f"it is in '{document.collection}', and only {named} is searched")
         return why
 
-    def _ranked(self, why: Why, document: Document, asked: _Asked) -> Why:
-        passages = self._passages(document, asked.dense)
-        lacking = bool(asked.dense) and not any(passages)
+    def _ranked(self, why: Why, document: Document, search: _Search) -> Why:
+        passages = self._passages(document, search.dense)
+        lacking = bool(search.dense) and not any(passages)
         try:
-            shown, deep = self._run(asked.kind, asked.request), self._run(asked.kind, asked.uncut)
+            shown, deep = self._run(search.kind, search.request), self._run(search.kind, search.uncut)
         except VectorIndexMissingError:
-            reason = "nothing that is searched has vectors yet"
+            reason = "none of the documents searched have vectors yet"
             return replace(why, verdict="not_found", reason=reason, hint="run 'qmd embed'")
-        own = _place(asked, why.query, shown, document)
-        whole = _place(asked, why.query, deep, document)
-        place = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
-        if asked.kind == "vsearch" and passages:
-            place = replace(place, passage=passages[0])
-        parts = self._parts(document, asked, passages) if asked.kind == "query" else []
+        own = _standing(search, why.query, shown, document)
+        whole = _standing(search, why.query, deep, document)
+        standing = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
+        if search.kind == "vsearch" and passages:
+            standing = replace(standing, passage=passages[0])
+        parts = self._parts(document, search, passages) if search.kind == "query" else []
         why = replace(
             why,
-            places=(*parts, place),
+            standings=(*parts, standing),
             shown=len(shown.hits),
-            least=shown.hits[-1].score if shown.hits else None,
+            lowest_score=shown.hits[-1].score if shown.hits else None,
             stages=tuple(
-                dict.fromkeys(each for each in (*shown.stages, *deep.stages) if each.status != "ran")
+                dict.fromkeys(stage for stage in (*shown.stages, *deep.stages) if stage.status != "ran")
             ),
         )
-        if asked.kind == "query":
-            why = replace(why, notes=(*why.notes, *_left_out(place, asked, deep, lacking)))
+        if search.kind == "query":
+            why = replace(why, notes=(*why.notes, *_left_out(standing, search, deep, lacking)))
         if own.hit is not None:
             return replace(why, verdict="shown", reason=f"result {own.rank} of the {why.shown} shown")
-        if place.hit is not None and place.rank is not None:
-            return _cut_off(why, place.hit, place.rank, asked.request)
-        return _not_found(why, place, lacking)
+        if standing.hit is not None and standing.rank is not None:
+            return _cut_off(why, standing.hit, standing.rank, search.request)
+        return _not_found(why, standing, lacking)
 
-    def _parts(self, document: Document, asked: _Asked, passages: Sequence[ChunkMatch | None]) -> list[Place]:
-        """The rankings by words and by meaning that a hybrid search is made of."""
-        places = []
-        for text in asked.lexical:
-            alone = asked.alone("search", text)
-            places.append(_place(alone, text, self._run("search", alone.uncut), document))
-        for text, passage in zip(asked.dense, passages, strict=True):
-            alone = asked.alone("vsearch", text)
+    def _parts(
+        self, document: Document, search: _Search, passages: Sequence[ChunkMatch | None]
+    ) -> list[Standing]:
+        """Return the standings in the lexical and vector searches that a hybrid search combines."""
+        standings = []
+        for text in search.lexical:
+            alone = search.alone("search", text)
+            standings.append(_standing(alone, text, self._run("search", alone.uncut), document))
+        for text, passage in zip(search.dense, passages, strict=True):
+            alone = search.alone("vsearch", text)
             try:
                 response = self._run("vsearch", alone.uncut)
             except (VectorIndexMissingError, ModelError, TimedOutError):
-                continue  # a stage of the hybrid search says so
-            places.append(replace(_place(alone, text, response, document), passage=passage))
-        return places
+                continue  # a stage of the hybrid search reports the reason
+            standings.append(replace(_standing(alone, text, response, document), passage=passage))
+        return standings
 
     def _passages(self, document: Document, texts: Sequence[str]) -> list[ChunkMatch | None]:
-        """The document's chunk nearest to each text; None where it has no vectors."""
+        """Return the document's chunk nearest to each text; None for each text if there are no vectors."""
         if not texts:
             return []
         try:
-            chosen = choose(self._store, self._config, self._roles, Scope((document.collection,)))
+            chosen = choose(self._store, self._config, self._models, Scope((document.collection,)))
             if chosen.configured:
-                announce(self._store, self._roles, "embed")
+                disclose(self._store, self._models, "embed")
             return [
                 self._store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
                 for vector in chosen.embedder.embed_queries(list(texts))
@@ -204,55 +211,57 @@ class Explainer:
             return [None] * len(texts)
 
 
-def _asked(kind: Kind, request: SearchRequest) -> _Asked:
-    """Raises `QueryError` for a query document that cannot be read."""
-    meant = without_filters(as_document(request) if kind == "query" else request)
-    # Asked as it was typed, but with its filters in force for the parts of it too.
-    request = replace(request, author=meant.author, after=meant.after, before=meant.before)
-    lexical: tuple[str, ...] = (meant.query,) if meant.query else ()
+def _search(kind: Kind, request: SearchRequest) -> _Search:
+    """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
+    parsed = without_filters(as_document(request) if kind == "query" else request)
+    # The query stays as typed. Its filters also apply to the searches that it combines.
+    request = replace(request, author=parsed.author, after=parsed.after, before=parsed.before)
+    lexical: tuple[str, ...] = (parsed.query,) if parsed.query else ()
     dense = lexical
-    if meant.searches:
-        lexical = tuple(each.query for each in meant.searches if each.type == "lex")
-        dense = tuple(each.query for each in meant.searches if each.type != "lex")
-    return _Asked(kind, request, () if kind == "vsearch" else lexical, () if kind == "search" else dense)
+    if parsed.searches:
+        lexical = tuple(part.query for part in parsed.searches if part.type == "lex")
+        dense = tuple(part.query for part in parsed.searches if part.type != "lex")
+    return _Search(kind, request, () if kind == "vsearch" else lexical, () if kind == "search" else dense)
 
 
-def _words(asked: _Asked) -> LexicalQuery:
-    """All terms that are looked for, or that leave documents out."""
-    parsed = [parse(text) for text in asked.lexical]
+def _words(search: _Search) -> LexicalQuery:
+    """Return all terms of the query, required and excluded."""
+    queries = [parse(text) for text in search.lexical]
     return LexicalQuery(
-        tuple(dict.fromkeys(term for each in parsed for term in each.terms)),
-        tuple(dict.fromkeys(term for each in parsed for term in each.negative)),
+        tuple(dict.fromkeys(term for query in queries for term in query.terms)),
+        tuple(dict.fromkeys(term for query in queries for term in query.negative)),
     )
 
 
-def _place(asked: _Asked, query: str, response: SearchResponse, document: Document) -> Place:
+def _standing(search: _Search, query: str, response: SearchResponse, document: Document) -> Standing:
     hits = response.hits
     rank, hit = next(((n, hit) for n, hit in enumerate(hits, 1) if hit.file == document.file), (None, None))
-    return Place(asked.kind, query, rank, len(hits), len(hits) < asked.depth, hit, hits[-1] if hits else None)
+    return Standing(
+        search.kind, query, rank, len(hits), len(hits) < search.depth, hit, hits[-1] if hits else None
+    )
 
 
-def _left_out(place: Place, asked: _Asked, response: SearchResponse, lacking: bool) -> list[str]:
-    """What a hybrid search did not look at in the document, and why."""
+def _left_out(standing: Standing, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:
+    """Describe what a hybrid search did not take into account for the document, and why."""
     notes = []
     if lacking:
         notes.append("it has no vectors yet, so only its words count: run 'qmd embed'")
-    explain = place.hit.explain if place.hit is not None else None
+    explain = standing.hit.explain if standing.hit is not None else None
     stage = response.stage("rerank")
     if explain is not None and "rerank" not in explain and stage is not None and stage.status == "ran":
         rank = explain["fused"]["rank"]
-        most = asked.request.candidate_limit
-        notes.append(f"not reranked: only the best {most} of the fused list are, and it is number {rank}")
+        limit = search.request.candidate_limit
+        notes.append(f"not reranked: only the best {limit} of the fused list are, and it is number {rank}")
     return notes
 
 
 def _cut_off(why: Why, hit: Hit, rank: int, request: SearchRequest) -> Why:
-    """Ranked, but not shown: which options would show it."""
+    """Explain a document that is ranked but not shown, and name the options that show it."""
     options = [f"-n {rank}"] if request.limit is not None and rank > request.limit else []
     verdict: Verdict = "below_limit"
     reason = f"it is number {rank}, beyond the {why.shown} shown"
-    if why.least is not None:
-        reason += f"; the last of them scores {why.least:.3f}, it {hit.score:.3f}"
+    if why.lowest_score is not None:
+        reason += f"; the last of them scores {why.lowest_score:.3f}, it {hit.score:.3f}"
     if hit.score < request.min_score:
         options.append(f"--min-score {math.floor(hit.score * 100) / 100:.2f}")
         verdict = "below_min_score"
@@ -261,21 +270,21 @@ def _cut_off(why: Why, hit: Hit, rank: int, request: SearchRequest) -> Why:
     return replace(why, verdict=verdict, reason=reason, hint=hint)
 
 
-def _not_found(why: Why, place: Place, lacking: bool) -> Why:
-    """Not ranked at all, or below all that was looked through."""
-    unwanted = [term.term for term in why.terms if term.excluded and term.found]
-    held = [term for term in why.terms if not term.excluded and (term.found or term.longer)]
+def _not_found(why: Why, standing: Standing, lacking: bool) -> Why:
+    """Explain a document that is not among the results inspected."""
+    excluded = [term.term for term in why.terms if term.excluded and term.found]
+    present = [term for term in why.terms if not term.excluded and (term.found or term.longer)]
     hint = None
-    if why.kind == "search" and unwanted:
-        reason = f"the query leaves out what has {', '.join(map(repr, unwanted))}"
-    elif why.kind == "search" and not held:
+    if why.kind == "search" and excluded:
+        reason = f"the query excludes documents with {', '.join(map(repr, excluded))}"
+    elif why.kind == "search" and not present:
         reason, hint = "it has none of the query's words", "'qmd query' and 'qmd vsearch' search by meaning"
-    elif why.kind == "query" and not held and lacking:
+    elif why.kind == "query" and not present and lacking:
         reason, hint = "it has none of the query's words, and no vectors yet", "run 'qmd embed'"
     elif lacking and why.kind == "vsearch":
         reason, hint = "it has no vectors yet", "run 'qmd embed'"
     elif why.kind == "query":
-        reason = f"neither its words nor its meaning are among the best {LIST_LENGTH}"
+        reason = f"it is not among the best {LIST_LENGTH} matches by words or by meaning"
     else:
-        reason = f"it is not among the best {place.of:,}"
+        reason = f"it is not among the best {standing.total:,}"
     return replace(why, verdict="not_found", reason=reason, hint=hint)

@@ -1,4 +1,4 @@
-"""What a user points at for `why`: a document of the index, or a file on disk and what keeps it out."""
+"""Look up the document or file that a user asks `qmd why` about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from qmd.config.validate import nfc
-from qmd.engine.documents.library import Library, places_of
+from qmd.engine.documents.library import Library, paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.rules import is_inside
@@ -20,16 +20,16 @@ from qmd.types import DEFAULT_PATTERN, Collection, Config, Document
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a file is not in the index, and what to do about that."""
+    """The reason why a file is not in the index, and a hint how to add it."""
 
     reason: str
     hint: str | None = None
 
 
-class Presence:
-    """The index's documents and the disk's files, side by side.
+class Lookup:
+    """Looks up documents in the index and files on disk.
 
-    `refused` are the folders, by collection, that a project asks for without having been approved.
+    `refused` maps collections to folders that a project's configuration names without the user's approval.
     """
 
     def __init__(self, store: Store, config: Config, library: Library, refused: Mapping[str, str]) -> None:
@@ -39,15 +39,19 @@ class Presence:
         self._refused = refused
 
     def find(self, reference: str) -> Document | str:
-        """The document that a reference names, or the absolute path of a file that is not indexed.
+        """Return the document that a reference names, or the absolute path of a file that is not indexed.
 
-        `reference` is anything that `get` takes, or a file on disk. Raises as `Library.resolve` does where it
-        is neither, `UsageError` for a folder.
+        Args:
+            reference: Any reference that `get` accepts, or a path on disk.
+
+        Raises:
+            UsageError: If the reference names a folder.
+            QmdError: As `Library.resolve`, if the reference names neither a document nor a file.
         """
-        place = os.path.abspath(os.path.expanduser(reference))
-        on_disk = not is_uri(reference) and os.path.lexists(place)
-        if on_disk and not os.path.isdir(place):
-            for spelling in (place, os.path.realpath(place)):
+        absolute = os.path.abspath(os.path.expanduser(reference))
+        on_disk = not is_uri(reference) and os.path.lexists(absolute)
+        if on_disk and not os.path.isdir(absolute):
+            for spelling in (absolute, os.path.realpath(absolute)):
                 try:
                     return self._library.resolve(spelling)
                 except DocumentNotFoundError:
@@ -55,39 +59,40 @@ class Presence:
         try:
             document = self._resolve(reference)
         except (DocumentNotFoundError, AmbiguousReferenceError):
-            if on_disk and os.path.isdir(place):
+            if on_disk and os.path.isdir(absolute):
                 raise UsageError(f"{reference} is a folder", "name a file in it") from None
             if on_disk:
-                return place
+                return absolute
             below = self._below(reference)
             if below is None:
                 raise
             return below
-        # The end of another document's path is a poorer reading than the file of that very name.
-        return place if on_disk and not os.path.isdir(place) and document.file != reference else document
+        # A file with exactly this path wins over a document whose path only ends with it.
+        is_file = on_disk and not os.path.isdir(absolute)
+        return absolute if is_file and document.file != reference else document
 
     def absence(self, path: str) -> Absence:
-        """Why no collection has the file at an absolute path."""
-        holders = list(self._holders(path))
-        if not holders:
+        """Explain why no collection contains the file at an absolute path."""
+        candidates = list(self._collections_above(path))
+        if not candidates:
             return self._outside(path)
-        kept_out: list[Absence] = []
-        for collection, relative in holders:
+        absences: list[Absence] = []
+        for collection, relative in candidates:
             try:
                 source_at(collection, relative)
             except SourceError as error:
                 reason = f"the collection '{collection.name}' leaves it out: {error.message}"
-                kept_out.append(Absence(reason, error.hint))
+                absences.append(Absence(reason, error.hint))
             else:
                 return self._not_scanned(collection)
-        return Absence("; ".join(each.reason for each in kept_out), kept_out[0].hint)
+        return Absence("; ".join(absence.reason for absence in absences), absences[0].hint)
 
     def differences(self, document: Document) -> list[str]:
-        """How a document's file differs from what was indexed, in words."""
+        """Describe how a document's file differs from the indexed text."""
         try:
             source = source_at(self._config.collections[document.collection], document.path)
         except SourceError as error:
-            return [f"the file is no longer as it was indexed: {error.message}"]
+            return [f"the file cannot be indexed any more: {error.message}"]
         if source.hash != document.hash:
             return ["the file has changed since it was indexed: run 'qmd update'"]
         if source.zeros:
@@ -95,18 +100,18 @@ class Presence:
         return []
 
     def _below(self, reference: str) -> str | None:
-        """The absolute path of a file that this reference would name if the file were indexed."""
+        """Return the absolute path of the file that the reference would name if the file were indexed."""
         path = parse_uri(reference) if is_uri(reference) else reference
-        found = (
-            place
+        files = (
+            file
             for spelling in dict.fromkeys((path, split_location(path)[0]))
-            for _, place in places_of(self._config, spelling)
-            if not os.path.isdir(place)
+            for _, file in paths_on_disk(self._config, spelling)
+            if not os.path.isdir(file)
         )
-        return next(found, None)
+        return next(files, None)
 
     def _resolve(self, reference: str) -> Document:
-        """As `get` reads it: lines after the path are left aside."""
+        """Resolve a reference as `get` does, ignoring line numbers after the path."""
         try:
             return self._library.resolve(reference)
         except DocumentNotFoundError:
@@ -119,30 +124,32 @@ class Presence:
         for name, folder in self._refused.items():
             if is_inside(os.path.realpath(path), folder):
                 return Absence(f"its collection '{name}' is outside the project", "approve it: qmd trust")
-        return Absence("no collection has its folder", f"add it: qmd collection add {_as_arguments(path)}")
+        return Absence(
+            "no collection contains its folder", f"add it: qmd collection add {_as_arguments(path)}"
+        )
 
     def _not_scanned(self, collection: Collection) -> Absence:
-        known = self._store.collection_stats().get(collection.name)
-        scanned = known is not None and known.updated_at is not None
+        stats = self._store.collection_stats().get(collection.name)
+        scanned = stats is not None and stats.updated_at is not None
         reason = "it is new since the last update" if scanned else "its collection has not been indexed yet"
         return Absence(reason, f"run 'qmd update -c {collection.name}'")
 
-    def _holders(self, path: str) -> Iterator[tuple[Collection, str]]:
-        """The collections whose folder a file is in, the deepest first, with its path there."""
-        for collection in sorted(self._config.collections.values(), key=lambda each: -len(each.path)):
+    def _collections_above(self, path: str) -> Iterator[tuple[Collection, str]]:
+        """Yield the collections that contain a file, deepest first, with its path in each."""
+        for collection in sorted(self._config.collections.values(), key=lambda item: -len(item.path)):
             root = os.path.realpath(collection.path)
-            for place, top in (
+            for file, folder in (
                 (path, collection.path),
                 (path, root),
                 (os.path.realpath(path), root),
             ):
-                if is_inside(place, top):
-                    yield collection, nfc(place[len(top) :].strip(os.sep).replace(os.sep, "/"))
+                if is_inside(file, folder):
+                    yield collection, nfc(file[len(folder) :].strip(os.sep).replace(os.sep, "/"))
                     break
 
 
 def _as_arguments(path: str) -> str:
-    """A file's folder, with the mask that takes the file where the default does not."""
+    """Return a file's folder as shell arguments, with a mask if the default pattern excludes the file."""
     folder, name = os.path.split(path)
     if compile_pattern(DEFAULT_PATTERN)(name):
         return quote(folder)

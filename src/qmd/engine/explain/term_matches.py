@@ -1,4 +1,4 @@
-"""Which of a query's terms a document has."""
+"""Match the terms of a query against one document."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from qmd.types import Document
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """One term of a query, and what a document has of it.
+    """One term of a query, and its occurrences in a document.
 
-    `found` maps the fields that have it (`title`, `text`, `path`) to how often. `documents` of `total` in the
-    index have it. `longer`: the document has it only as the beginning of longer words. `excluded`: the
-    query leaves out documents that have it. `part`: a part of a joined word, looked for besides it.
+    Attributes:
+        found: The number of occurrences in each field (`title`, `text`, `path`) that contains the term.
+        documents: How many of the `total` documents in the index contain the term.
+        longer: True if the document contains the term only as the beginning of longer words.
+        excluded: True if the query excludes documents with the term.
+        part: True for a part of a compound word, searched in addition to the word.
     """
 
     term: str
@@ -32,7 +35,7 @@ class TermMatch:
 
 
 def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[TermMatch]:
-    """Every term of a query, those that exclude included, the rarest first."""
+    """Return the matches of all terms of a query, excluded terms too, rarest first."""
     if not query.terms and not query.negative:
         return []
     text = store.texts([document.id]).get(document.id, "")
@@ -40,13 +43,13 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
         name: f" {index_form(value)} "
         for name, value in (("title", document.title), ("text", text), ("path", document.path))
     }
-    asked = LexicalQuery((*query.terms, *query.negative))
+    all_terms = LexicalQuery((*query.terms, *query.negative))
     stats = store.collection_stats()
-    idf = store.lexical(asked, Scope(tuple(stats)), 1, longer=False).idf
-    total = sum(each.documents for each in stats.values())
+    idf = store.lexical(all_terms, Scope(tuple(stats)), 1, longer=False).idf
+    total = sum(entry.documents for entry in stats.values())
     matches = []
-    for number, term in enumerate(asked.terms):
-        found = _found(term, fields)
+    for number, term in enumerate(all_terms.terms):
+        found = _counts(term, fields)
         longer = longer_words(term)
         matches.append(
             TermMatch(
@@ -54,7 +57,7 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
                 found,
                 _documents(idf.get(term.tokens, math.inf), total),
                 total,
-                longer=not found and longer is not None and bool(_found(longer, fields)),
+                longer=not found and longer is not None and bool(_counts(longer, fields)),
                 excluded=number >= len(query.terms),
                 part=term.part,
             )
@@ -62,13 +65,15 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
     return sorted(matches, key=lambda match: match.documents)
 
 
-def _found(term: Term, fields: Mapping[str, str]) -> dict[str, int]:
-    counts = {name: sum(len(way.findall(form)) for way in _ways(term)) for name, form in fields.items()}
+def _counts(term: Term, fields: Mapping[str, str]) -> dict[str, int]:
+    counts = {
+        name: sum(len(pattern.findall(form)) for pattern in _patterns(term)) for name, form in fields.items()
+    }
     return {name: count for name, count in counts.items() if count}
 
 
-def _ways(term: Term) -> Iterator[re.Pattern[str]]:
-    """A term, and its alternatives, as patterns for terms joined by spaces."""
+def _patterns(term: Term) -> Iterator[re.Pattern[str]]:
+    """Yield patterns that find the term and its alternatives in a text of space-separated tokens."""
     yield _pattern(term.tokens, term.prefix)
     for tokens in term.alternatives:
         yield _pattern(tokens, False)
@@ -80,12 +85,12 @@ def _pattern(tokens: tuple[str, ...], prefix: bool) -> re.Pattern[str]:
 
 
 def _documents(idf: float, total: int) -> int:
-    """How many of `total` documents have a term of this idf: `bm25.idf`, solved for it."""
+    """Return how many of `total` documents contain a term with this idf: the inverse of `bm25.idf`."""
     return max(0, round((total + 1.0) * math.exp(-idf) - 0.5))
 
 
 def _as_typed(term: Term) -> str:
     text = " ".join(term.words)
-    # A single character of an unspaced script is looked for as a prefix without having been typed so.
+    # A single character of an unspaced script is a prefix although the user typed no star.
     star = "*" if term.prefix and not is_unspaced(term.words[-1]) else ""
     return f'"{text}"{star}' if term.quoted else text + star

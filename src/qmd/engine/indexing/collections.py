@@ -1,4 +1,4 @@
-"""What a user points at on the disk, as collections and places in them."""
+"""Creating collections from folders, and resolving the targets of contexts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,25 @@ from qmd.engine.requests import collections_of
 from qmd.errors import ConflictError, NotFoundError, SourceError, UsageError
 from qmd.types import Collection, Config, Document
 
-# All that is made from other files stays out of version control, locks and indexes of other versions too.
+# Ignores everything except the configuration, so that the index and lock files stay out of version control.
 _GITIGNORE = b"*\n!.gitignore\n!index.yml\n!index.yaml\n"
 
 
 def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
-    """Make `.qmd/` in an absolute folder: an `index.yml` with the folder as its one collection.
+    """Create `.qmd/index.yml` in a folder, with the folder as its only collection. Nothing is indexed.
 
-    Returns that collection; nothing is indexed. Raises `UsageError` for the home folder, `ConflictError` for
-    a project that is there, `SourceError` or `ConfigError` where the files cannot be written.
+    Args:
+        folder: An absolute path.
+        environ: Environment variables, which name the home folder.
+
+    Returns:
+        The collection.
+
+    Raises:
+        UsageError: If the folder is the home folder.
+        ConflictError: If the folder is already a project.
+        SourceError: If `.qmd` cannot be created.
+        ConfigError: If `index.yml` cannot be written.
     """
     from qmd.config import editing
     from qmd.config.atomic import replace_file
@@ -29,49 +39,55 @@ def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
     if is_home(environ, folder):
         raise UsageError(
             "the home folder cannot be a project",
-            "go to a folder below it; 'qmd collection add' takes folders from anywhere",
+            "change to a folder inside it, or use 'qmd collection add', which accepts any folder",
         )
     existing = project_file(folder)
     if existing is not None:
         raise ConflictError(f"{existing} exists already", "add folders to it with 'qmd collection add PATH'")
-    settings = os.path.join(folder, PROJECT_FOLDER)
+    project = os.path.join(folder, PROJECT_FOLDER)
     try:
-        os.makedirs(settings, exist_ok=True)
+        os.makedirs(project, exist_ok=True)
     except OSError as error:
         raise SourceError(
-            f"{settings} cannot be made: {error.strerror}", "it is to be a folder, in a folder you may write"
+            f"{project} cannot be created: {error.strerror}",
+            "check that you can write to the folder, and that no file has this name",
         ) from error
     check_project(folder)
-    ignored = os.path.join(settings, ".gitignore")
-    if not os.path.lexists(ignored):
-        replace_file(ignored, _GITIGNORE)
+    gitignore = os.path.join(project, ".gitignore")
+    if not os.path.lexists(gitignore):
+        replace_file(gitignore, _GITIGNORE)
     collection = Collection(_project_name(folder), folder)
-    editing.create_project(os.path.join(settings, "index.yml"), collection)
+    editing.create_project(os.path.join(project, "index.yml"), collection)
     return collection
 
 
 def new_collection(
     path: str, name: str | None, pattern: str, ignore: tuple[str, ...], encoding: str | None
 ) -> Collection:
-    """A folder as a collection; the name defaults to the folder's.
+    """Return a collection of a folder. Its name defaults to the folder's name.
 
-    Raises `SourceError` for a folder that is missing or cannot be listed.
+    Raises `SourceError` if the folder is missing or cannot be listed.
     """
     require_unicode(path)
     folder = os.path.abspath(os.path.expanduser(path))
     if not os.path.isdir(folder):
         state = "is not a folder" if os.path.exists(folder) else "does not exist"
-        raise SourceError(f"{path} {state}", "give the path of a folder that holds documents")
+        raise SourceError(f"{path} {state}", "give the path of a folder that contains documents")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
-    chosen = name if name is not None else os.path.basename(folder)
-    return Collection(nfc(chosen), folder, pattern, ignore, encoding=encoding)
+    name = name if name is not None else os.path.basename(folder)
+    return Collection(nfc(name), folder, pattern, ignore, encoding=encoding)
 
 
-def context_place(config: Config, target: str) -> tuple[str | None, str]:
-    """(collection or None for everything, prefix) of `/`, a `qmd://` address, or a path in a collection.
+def context_target(config: Config, target: str) -> tuple[str | None, str]:
+    """Resolve the target of a context: `/`, a `qmd://` URI, or a path on disk.
 
-    Raises `NotFoundError` for a path in no collection, `CollectionNotFoundError` for an unknown one.
+    Returns:
+        The collection, or None for all collections, and the path prefix in it.
+
+    Raises:
+        NotFoundError: If the path is in no collection.
+        CollectionNotFoundError: If the URI names an unknown collection.
     """
     require_unicode(target)
     if target == "/" or target.startswith("qmd://"):
@@ -79,20 +95,20 @@ def context_place(config: Config, target: str) -> tuple[str | None, str]:
         if collection is not None:
             collections_of(config, [collection])
         return collection, prefix
-    # No path holds a NUL, and none that does can be asked for.
-    place = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
-    roots = {os.path.realpath(each.path): each.name for each in config.collections.values()}
+    # `realpath` raises for a path with a NUL, which can be in no collection.
+    path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
+    roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
     for root in sorted(roots, key=len, reverse=True):
-        if place == root or place.startswith(root.rstrip(os.sep) + os.sep):
-            return roots[root], nfc(place[len(root) :].strip(os.sep).replace(os.sep, "/"))
+        if path == root or path.startswith(root.rstrip(os.sep) + os.sep):
+            return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
     raise NotFoundError(
         f"{target} is in no collection",
-        "add its folder with 'qmd collection add', or name a place as qmd://collection/path",
+        "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
     )
 
 
 def undescribed(config: Config, documents: Iterable[Document]) -> list[tuple[str, int]]:
-    """Collections and top folders of documents, without a context: (place as a `qmd://` URI, documents)."""
+    """Return (`qmd://` URI, number of documents) of collections and top-level folders without a context."""
     counts: Counter[tuple[str, str]] = Counter()
     for document in documents:
         counts[document.collection, ""] += 1
@@ -107,7 +123,7 @@ def undescribed(config: Config, documents: Iterable[Document]) -> list[tuple[str
 
 
 def _project_name(folder: str) -> str:
-    """The folder's name, as far as it can name a collection."""
+    """Return the folder's name made valid for a collection, or "project" if that is not possible."""
     name = nfc(os.path.basename(folder)).lstrip(". ")[:MAX_COLLECTION_NAME].strip()
     try:
         validate_collection_name(name)

@@ -1,4 +1,4 @@
-"""From disk to the store: incremental scans (E4, E5)."""
+"""Incremental scans, which bring the store up to date with the files on disk."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from qmd.store.base import Changed, Store
 from qmd.text import authorship
 from qmd.types import Collection, SourceFile
 
-#: Files to a transaction.
+#: The largest number of files in a transaction.
 BATCH_FILES = 400
-#: Text to a transaction, in characters: many large files make smaller batches.
+#: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
 
-#: Called with (collection, files looked at, files in all as far as known).
+#: Called with (collection, files scanned, files in total).
 OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
 class ScanReport:
-    """What a scan of one collection did. `problems` are (path, reason) of what could not be read.
+    """The result of scanning one collection.
 
-    `notices` are what else there is to say: of git, and of files that were not indexed to the letter.
+    Attributes:
+        problems: (path, reason) of files and folders that could not be read.
+        notices: Messages of git, of the update command, and about files that were indexed with changes.
+        error: The error that stopped the scan or a step before it.
     """
 
     collection: str
@@ -44,7 +47,7 @@ class ScanReport:
 
 
 def check(collection: Collection) -> None:
-    """Raise what a scan of a collection would raise at its beginning."""
+    """Check that a collection can be scanned. Raises `SourceError` if its folder cannot be listed."""
     walk(collection)
 
 
@@ -56,53 +59,62 @@ def scan(
     owner: str = "",
     allow_empty: bool = False,
 ) -> ScanReport:
-    """Bring one collection up to date; `owner` is the configuration file that names it.
+    """Bring one collection up to date.
 
-    Raises `SourceError` if its root is missing or cannot be listed. It does so too, unless `allow_empty`, if
-    the root has no documents any more, or is another folder without most of them. Then nothing has changed.
+    Args:
+        store: The store to update.
+        collection: The collection to scan.
+        on_progress: Called after each batch.
+        owner: The configuration file that names the collection.
+        allow_empty: Scan even if the folder has lost its documents.
+
+    Raises:
+        SourceError: If the folder is missing or cannot be listed. Unless `allow_empty`, also if the folder
+            has no documents any more, or was replaced by another folder without most of them. Nothing is
+            removed then.
     """
     report = ScanReport(collection.name)
-    # Before the walk, so that what another process adds meanwhile is not taken for deleted.
-    known = store.manifest(collection.name)
-    unseen = dict(known)
+    # Read before the walk, so that files that another process indexes meanwhile are not removed.
+    indexed = store.manifest(collection.name)
+    unseen = dict(indexed)
     unlisted: list[str] = []
 
     def note(path: str, reason: str) -> None:
         report.problems.append((path, reason))
         unlisted.append(path)
 
-    # Walking first costs no reading, and lets progress say how far it is.
-    root = _root(collection, owner)
+    # The walk reads no file, and gives the total for the progress.
+    root = _root_identity(collection, owner)
     files = list(walk(collection, note))
     present = {file.path for file in files if file.fingerprint.size}
-    lost = sum(path not in present and not _is_below(path, unlisted) for path in known)
+    lost = sum(path not in present and not _is_unlisted(path, unlisted) for path in indexed)
     if lost and not allow_empty:
         if not present:
-            _refuse_to_lose(collection, "holds no documents any more")
-        if lost * 2 > len(known) and _is_replaced(store.last_root(collection.name), root):
-            reason = f"is another folder than before, without {lost:,} of {len(known):,} documents"
-            _refuse_to_lose(collection, reason)
+            _refuse_removal(collection, "contains no documents any more")
+        if lost * 2 > len(indexed) and _root_changed(store.last_root(collection.name), root):
+            reason = f"is another folder than before, without {lost:,} of {len(indexed):,} documents"
+            _refuse_removal(collection, reason)
     authors = authorship.authors_of(file.path for file in files)
-    # Where a folder became an author's, or ceased to be, its files have another author without a change.
-    moved = authors.symmetric_difference(authorship.authors_of(known))
+    # If a folder became or ceased to be an author's folder, its unchanged files have another author.
+    reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     changed: list[Changed] = []
     emptied: list[str] = []
-    with_zeros: list[str] = []
+    with_nul: list[str] = []
     characters = 0
     for number, file in enumerate(files, 1):
         unseen.pop(file.path, None)
-        if known.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in moved:
+        if indexed.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in reassigned:
             report.unchanged += 1
             continue
         item = _read(file, collection, authors, report)
         if item is None:
             continue
         if not item.source.text.strip():
-            if file.path in known:
+            if file.path in indexed:
                 emptied.append(file.path)
             continue
         if item.source.zeros:
-            with_zeros.append(file.path)
+            with_nul.append(file.path)
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
@@ -110,36 +122,36 @@ def scan(
             changed, characters = [], 0
             if on_progress is not None:
                 on_progress(collection.name, number, len(files))
-    # Removals last: a file that was renamed is known under its new name before the old one goes.
-    gone = [path for path in unseen if not _is_below(path, unlisted)]
-    _apply(store, collection.name, changed, [*emptied, *gone], report)
+    # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
+    deleted = [path for path in unseen if not _is_unlisted(path, unlisted)]
+    _apply(store, collection.name, changed, [*emptied, *deleted], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     store.finish_scan(collection.name, root)
-    if with_zeros:
-        count = f"{len(with_zeros):,} file{'s' if len(with_zeros) > 1 else ''}"
-        report.notices.append(f"{count} with NUL bytes, indexed as spaces: {with_zeros[0]}")
+    if with_nul:
+        count = f"{len(with_nul):,} file{'s' if len(with_nul) > 1 else ''}"
+        report.notices.append(f"{count} with NUL bytes, indexed as spaces: {with_nul[0]}")
     return report
 
 
-def _root(collection: Collection, owner: str) -> str:
-    """What a collection's folder is known by, for `_is_replaced`."""
+def _root_identity(collection: Collection, owner: str) -> str:
+    """Return the identity of a collection's folder, for `_root_changed`."""
     real = os.path.realpath(collection.path)
     return json.dumps([owner, collection.path, device_of(real), real])
 
 
-def _is_replaced(before: str | None, now: str) -> bool:
-    """Whether there is another folder than at the last scan, and not because the user named another one."""
+def _root_changed(before: str | None, now: str) -> bool:
+    """Return whether the folder differs from the last scan's although the user did not configure another."""
     if before is None:
         return False
     (old_owner, old_path, *old), (owner, path, *new) = json.loads(before), json.loads(now)
     return bool(old != new and (path == old_path or owner != old_owner))
 
 
-def _refuse_to_lose(collection: Collection, reason: str) -> NoReturn:
+def _refuse_removal(collection: Collection, reason: str) -> NoReturn:
     raise SourceError(
         f"collection '{collection.name}': {collection.path} {reason}; nothing was removed",
-        "is its drive mounted? If the documents are gone for good: qmd update --allow-empty",
+        "check that its drive is mounted; if the documents are really deleted: qmd update --allow-empty",
     )
 
 
@@ -172,19 +184,23 @@ def _apply(
     report.unchanged += len(changed) - applied.added - applied.updated
 
 
-def _is_below(path: str, unlisted: Sequence[str]) -> bool:
-    """Whether a file could not be seen because its folder, or it itself, could not be looked at."""
+def _is_unlisted(path: str, unlisted: Sequence[str]) -> bool:
+    """Return whether the walk could not read the file or one of its folders."""
     return any(path == other or (other.endswith("/") and path.startswith(other)) for other in unlisted)
 
 
 def run_update_command(collection: Collection) -> str | None:
-    """Run a collection's `update` command in its folder; returns its last line, None where it has none.
+    """Run a collection's `update` command in its folder.
 
-    Raises `SourceError` where the command fails.
+    Returns:
+        The last line of its output, or None if the collection has no command.
+
+    Raises:
+        SourceError: If the command fails.
     """
     if not collection.update:
         return None
-    done = subprocess.run(
+    process = subprocess.run(
         collection.update,
         shell=True,
         cwd=collection.path,
@@ -193,10 +209,10 @@ def run_update_command(collection: Collection) -> str | None:
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    output = (done.stdout + done.stderr).strip().splitlines()
-    if done.returncode != 0:
+    output = (process.stdout + process.stderr).strip().splitlines()
+    if process.returncode != 0:
         raise SourceError(
-            f"collection '{collection.name}': its update command failed with code {done.returncode}"
+            f"collection '{collection.name}': its update command failed with code {process.returncode}"
             + (f": {output[-1]}" if output else ""),
             f"the command is: {collection.update}",
         )
@@ -214,34 +230,42 @@ def scan_all(
     allow_empty: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Iterator[ScanReport]:
-    """Scan collections one after another; what fails in one is in its report, and stops no other.
+    """Scan collections one after another. An error in one is reported and does not stop the others.
 
-    `unpulled` are collections that `pulling` leaves out, with the notice that says so.
+    Args:
+        store: The store to update.
+        collections: The collections to scan.
+        pulling: Run `git pull` in each collection first.
+        unpulled: Collections that are not pulled, with the notice that explains why.
+        commands: Run each collection's update command first.
+        owner: The configuration file that names the collections.
+        allow_empty: Scan even folders that have lost their documents.
+        on_progress: Called after each batch.
     """
-    left_out = unpulled or {}
+    not_pulled = unpulled or {}
     for collection in collections:
         notices: list[str] = []
-        failed: QmdError | None = None
+        step_error: QmdError | None = None
         steps: list[Callable[[Collection], str | None]] = []
         if commands:
             steps.append(run_update_command)
-        if pulling and collection.name in left_out:
-            notices.append(left_out[collection.name])
+        if pulling and collection.name in not_pulled:
+            notices.append(not_pulled[collection.name])
         elif pulling:
             steps.append(git.pull)
         for step in steps:
             try:
-                said = step(collection)
+                notice = step(collection)
             except QmdError as error:
-                failed = error
+                step_error = error
                 break
-            if said:
-                notices.append(said)
+            if notice:
+                notices.append(notice)
         try:
             report = scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
         except (SourceError, CollectionNotFoundError) as error:
-            # The latter where another process has removed or renamed it meanwhile.
+            # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
             report = ScanReport(collection.name, error=error)
-        report.error = report.error or failed
+        report.error = report.error or step_error
         report.notices = [*notices, *report.notices]
         yield report

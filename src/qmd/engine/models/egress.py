@@ -1,4 +1,4 @@
-"""What goes to models on other machines: said before the first time, and never what is to stay at home."""
+"""Which text may be sent to models on other machines, and the notice given before the first transfer."""
 
 from __future__ import annotations
 
@@ -14,43 +14,46 @@ from qmd.types import Config
 if TYPE_CHECKING:
     from qmd.models.catalog import Role
 
-_WHAT: dict[Role, str] = {
+_TEXT_SENT: dict[Role, str] = {
     "embed": "the text of your documents and queries",
     "rerank": "your queries and passages of your documents",
     "generate": "your queries",
 }
 
 
-def announce(store: Store, roles: ModelProvider, role: Role) -> None:
-    """Say, before the first time, what is sent to another machine for a role, and to which.
+def disclose(store: Store, models: ModelProvider, role: Role) -> None:
+    """Tell the user, once per remote model, which text is sent to which server.
 
-    The index remembers that it was said, in so far as it can be written.
+    The index records that the user was told. If the index is read-only, the notice is repeated.
     """
-    server = roles.server(role)
+    server = models.server(role)
     if server is None:
         return
-    key = f"said:{role}:{roles.setting(role)}"
+    key = f"said:{role}:{models.setting(role)}"
     if store.cache_get(key) is not None:
         return
-    roles.report(
-        f"from now on {_WHAT[role]} are sent to {server}; "
-        "'models: {remote: deny}' on a collection keeps its text here"
+    models.report(
+        f"from now on {_TEXT_SENT[role]} are sent to {server}; "
+        "set 'models: {remote: deny}' on a collection to keep its text on this machine"
     )
     with suppress(QmdError):
         store.cache_put({key: server})
 
 
-def kept(config: Config, roles: ModelProvider, role: Role) -> frozenset[str]:
-    """The collections whose text may not go where the model of a role is."""
-    private = frozenset(name for name, each in config.collections.items() if not each.remote)
-    return private if private and roles.server(role) is not None else frozenset()
+def local_only(config: Config, models: ModelProvider, role: Role) -> frozenset[str]:
+    """Return the collections whose text must not be sent to the model of a role.
+
+    Empty if the model runs on this machine.
+    """
+    private = frozenset(name for name, collection in config.collections.items() if not collection.remote)
+    return private if private and models.server(role) is not None else frozenset()
 
 
-def sendable(names: Iterable[str], kept_here: frozenset[str]) -> tuple[str, ...]:
-    """Those of some collections whose text may be sent."""
-    return tuple(name for name in names if name not in kept_here)
+def allowed(names: Iterable[str], local: frozenset[str]) -> tuple[str, ...]:
+    """Return the collections whose text may be sent: `names` without `local`."""
+    return tuple(name for name in names if name not in local)
 
 
-def staying(names: Sequence[str]) -> str:
-    """Why some collections are left out, in a line."""
+def explain_local(names: Sequence[str]) -> str:
+    """Explain in one line why some collections are left out."""
     return f"{', '.join(sorted(names))}: the text stays on this machine (models: {{remote: deny}})"

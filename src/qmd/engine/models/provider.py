@@ -1,4 +1,4 @@
-"""The models of an index: found by name, loaded at the first call that needs them, then kept."""
+"""The models of an index, loaded on first use and then kept in memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class ModelProvider:
-    """Embedder, reranker and expander as the settings name them.
+    """Provides the embedder, reranker and query expander that the settings name.
 
-    Raises `ModelError`, at its use, for one that cannot be had.
+    Each property raises `ModelError` if its model is not available.
     """
 
     def __init__(
@@ -31,7 +31,15 @@ class ModelProvider:
         *,
         foreign_index: bool = False,
     ) -> None:
-        """`foreign_index`: the index may come with a checkout, so a model that it names may be anybody's."""
+        """Create a provider; nothing is loaded yet.
+
+        Args:
+            settings: Settings that name the models.
+            cache_dir: Folder of downloaded models.
+            progress: Called with messages for the user.
+            foreign_index: True if the index may come with a checkout. Models that only the index names are
+                then not trusted.
+        """
         self._settings = settings
         self._foreign_index = foreign_index
         self._cache_dir = cache_dir
@@ -41,12 +49,12 @@ class ModelProvider:
         self._earlier: tuple[VectorSet, Embedder] | None = None
         self._reranker: Reranker | None = None
         self._expander: Expander | None = None
-        self._expander_known = False
+        self._expander_loaded = False
         self._expander_given = False
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder; its weights load when it first embeds."""
+        """The embedder. Its weights are loaded when it first embeds."""
         from pathlib import Path
 
         from qmd.models.registry import load_embedder
@@ -61,10 +69,10 @@ class ModelProvider:
                 )
             return self._embedder
 
-    def earlier(self, made: VectorSet) -> Embedder:
-        """The embedder that made a set of vectors, which the index names, and the settings not any more.
+    def earlier(self, vectors: VectorSet) -> Embedder:
+        """Return the embedder that made `vectors`, which the settings do not name any more.
 
-        Raises `ModelError` where it cannot be had, or another answers to its name by now.
+        Raises `ModelError` if it is not available, or if its name now stands for another model.
         """
         from pathlib import Path
 
@@ -72,46 +80,56 @@ class ModelProvider:
         from qmd.models.registry import load_embedder
 
         with self._lock:
-            if self._earlier is not None and self._earlier[0].fingerprint == made.fingerprint:
+            if self._earlier is not None and self._earlier[0].fingerprint == vectors.fingerprint:
                 return self._earlier[1]
-            if self._foreign_index and not _is_known(made.source):
+            if self._foreign_index and not _is_known(vectors.source):
                 raise ModelError(
-                    f"'{made.name}' is named by the project's index, not by you", "Run 'qmd embed'."
+                    f"the project's index names the model '{vectors.name}', which your settings do not name",
+                    "Run 'qmd embed'.",
                 )
-            found = load_embedder(
-                made.source,
+            embedder = load_embedder(
+                vectors.source,
                 cache_dir=Path(self._cache_dir),
-                settings=self._without_key_for(made.source),
+                settings=self._without_key_for(vectors.source),
                 progress=self.report,
             )
-            # Texts may be cut otherwise since then: queries are put to the same model all the same.
-            same = found.fingerprint == made.model if made.model else fingerprint(found) == made.fingerprint
+            # Compare the model alone if possible: how texts are chunked does not matter for queries.
+            if vectors.model:
+                same = embedder.fingerprint == vectors.model
+            else:
+                same = fingerprint(embedder) == vectors.fingerprint
             if not same:
-                raise ModelError(f"'{made.name}' is not the model that it was", "Run 'qmd embed'.")
-            self._earlier = (made, found)
-            return found
+                raise ModelError(
+                    f"the model '{vectors.name}' has changed since it embedded your documents",
+                    "Run 'qmd embed'.",
+                )
+            self._earlier = (vectors, embedder)
+            return embedder
 
     def forget_earlier(self) -> None:
-        """Let go of the embedder of vectors that are not used any more."""
+        """Release the earlier embedder, whose vectors are not used any more."""
         with self._lock:
             self._earlier = None
 
     def _without_key_for(self, source: str) -> Settings:
-        """The settings for a model that they do not name: a key is for the servers that they do name."""
+        """Return the settings for a model that they do not name.
+
+        The API key is removed if the settings name another server: a key must not be sent elsewhere.
+        """
         from qmd.models.registry import remote_host
 
         roles: tuple[Role, ...] = ("embed", "rerank", "generate")
-        named = {server for role in roles if (server := remote_host(self.setting(role)))}
-        if named <= {remote_host(source)}:
+        servers = {server for role in roles if (server := remote_host(self.setting(role)))}
+        if servers <= {remote_host(source)}:
             return self._settings
         return replace(self._settings, openai_api_key=None, openai_api_key_file=None)
 
     @property
     def loaded(self) -> bool:
-        """Whether the weights of the embedder, or of the one before it, are in memory."""
+        """True if the weights of the embedder, or of the earlier embedder, are in memory."""
         with self._lock:
             earlier = None if self._earlier is None else self._earlier[1]
-            return any(each is not None and each.loaded for each in (self._embedder, earlier))
+            return any(model is not None and model.loaded for model in (self._embedder, earlier))
 
     @property
     def reranker(self) -> Reranker:
@@ -132,37 +150,37 @@ class ModelProvider:
 
     @property
     def expander(self) -> Expander | None:
-        """The expander, where the settings name one."""
+        """The query expander, or None if the settings name none."""
         from pathlib import Path
 
         from qmd.models.registry import load_expander
 
         with self._lock:
-            if not self._expander_known:
+            if not self._expander_loaded:
                 self._expander = load_expander(
                     self._settings.generate_model,
                     cache_dir=Path(self._cache_dir),
                     settings=self._settings,
                     progress=self.report,
                 )
-                self._expander_known = True
+                self._expander_loaded = True
             return self._expander
 
     def release(self) -> None:
-        """Let go of the models: what uses them now goes on, and the next use loads them again."""
+        """Release the models. Running calls finish; the next use loads the models again."""
         with self._lock:
             self._embedder = self._reranker = self._earlier = None
             if not self._expander_given:
-                self._expander, self._expander_known = None, False
+                self._expander, self._expander_loaded = None, False
         _trim_memory()
 
     def use_expander(self, expander: Expander | None) -> None:
-        """Put an expander of the caller's own in place of the configured one."""
+        """Use `expander` in place of the configured one."""
         with self._lock:
-            self._expander, self._expander_known, self._expander_given = expander, True, True
+            self._expander, self._expander_loaded, self._expander_given = expander, True, True
 
     def server(self, role: Role) -> str | None:
-        """The other machine that texts go to for a role; None where they stay on this one."""
+        """Return the server that a role's texts are sent to, or None if its model runs on this machine."""
         from qmd.models.registry import remote_host
 
         if role == "generate" and self._expander_given:
@@ -170,7 +188,7 @@ class ModelProvider:
         return remote_host(self.setting(role))
 
     def setting(self, role: Role) -> str | None:
-        """What the settings name for a role."""
+        """Return the model that the settings name for a role."""
         match role:
             case "embed":
                 return self._settings.embed_model
@@ -181,34 +199,34 @@ class ModelProvider:
 
     @property
     def fingerprint(self) -> str:
-        """What vectors are made with: the embedder and how texts are cut for it (E12)."""
+        """A fingerprint of the embedder and of how texts are chunked for it."""
         from qmd.engine.embedding.batches import fingerprint
 
         return fingerprint(self.embedder)
 
     @property
     def vector_set(self) -> VectorSet:
-        """The set that the embedder's vectors belong to."""
+        """The vector set of the configured embedder."""
         from qmd.models.registry import stable_name
 
         source = stable_name(self._settings.embed_model, "embed")
         return VectorSet(self.fingerprint, self.embedder.name, self.embedder.fingerprint, source)
 
     def report(self, message: str) -> None:
-        """Say something to the user that is no part of an answer."""
+        """Send the user a message outside of the result."""
         if self.progress is not None:
             self.progress(message)
 
 
 def _is_known(source: str) -> bool:
-    """Whether a model is one of those that the program itself knows."""
+    """Return whether a model is in the program's own catalog."""
     from qmd.models.catalog import CARDS
 
     return any(source == card.name for card in CARDS)
 
 
 def _trim_memory() -> None:
-    """Have the C library give freed memory back: glibc keeps most of it for itself otherwise."""
+    """Return freed memory to the system, because glibc otherwise keeps most of it."""
     import ctypes
 
     with suppress(AttributeError, OSError):

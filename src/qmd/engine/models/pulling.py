@@ -1,4 +1,4 @@
-"""Fetching models, when a user asks for it, and never else (E46)."""
+"""Downloading, exporting and importing models, only when the user asks for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmd.models.catalog import CARDS, ModelCard, Role, find_card
 from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download
 from qmd.models.model_files import parse_source
 
-#: As the user knows the roles, to the name the configuration has for them.
+#: The user's names for the roles, and the names in the configuration.
 _ROLES: Mapping[str, Role] = {
     "embed": "embed",
     "rerank": "rerank",
@@ -25,20 +25,20 @@ _ROLES: Mapping[str, Role] = {
 }
 
 
-def wanted(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
-    """The models to fetch: of all roles where none is named, else of roles, or by their own names.
+def select(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
+    """Select the models to download by role or by model name; all roles if `names` is empty.
 
-    Those that come inside a package, lie in a file of the user's or are on a server are left out. Raises
+    Models that come with a package, are the user's own files, or run on a server are left out. Raises
     `ModelError` for a name that is neither a role nor a model.
     """
     require_unicode(*names)
-    found: dict[str, ModelCard] = {}
+    cards: dict[str, ModelCard] = {}
     for name in names or ("embed", "rerank", "expand"):
         role = _ROLES.get(name.casefold())
         card = _named(name) if role is None else registry.resolve(_setting(settings, role), role)
         if card is not None and card.source.startswith("hf:"):
-            found[card.source] = card
-    return list(found.values())
+            cards[card.source] = card
+    return list(cards.values())
 
 
 def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Download:
@@ -51,22 +51,22 @@ def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: 
 def export(
     settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
 ) -> list[BundledModel]:
-    """Put fetched models into a bundle; see `bundle.export`. They are named as for `wanted`.
+    """Write downloaded models to a bundle; see `bundle.export`. `names` are as for `select`.
 
-    Raises `ModelError` where none of them is one that is fetched.
+    Raises `ModelError` if none of them is a downloaded model.
     """
     require_file_name(bundle)
-    cards = wanted(settings, names)
+    cards = select(settings, names)
     if not cards:
         raise ModelError(
             "nothing to export: these models come with the program, are your own files, or on a server",
-            "Name a model that was fetched.",
+            "Name a model that 'qmd pull' has downloaded.",
         )
     return bundles.export(cards, Path(bundle).absolute(), Path(cache_dir), on_bytes)
 
 
 def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[ImportedModel]:
-    """Have the models of a bundle on this machine; see `bundle.import_`."""
+    """Copy the models of a bundle to this machine; see `bundle.import_`."""
     require_file_name(bundle)
     return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
 

@@ -1,4 +1,4 @@
-"""The models that an index uses: by role, and what is on this machine of them."""
+"""The models that an index uses, by role, and their state on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmd.errors import ModelError
 from qmd.models import registry
 from qmd.models.catalog import Condition, Installation, ModelCard, Role
 
-#: As the user knows the roles; the configuration calls the last one `generate`.
+#: The user's names for the roles. In the configuration, `expand` is called `generate`.
 RoleName = Literal["embed", "rerank", "expand"]
 
 
@@ -19,8 +19,10 @@ RoleName = Literal["embed", "rerank", "expand"]
 class ModelUse:
     """A role and its model.
 
-    `setting` is what the configuration says, None where it leaves the choice to us. `card` is None for a role
-    without a model, and for a model that nothing is known of; `installation` is None for the former alone.
+    Attributes:
+        setting: The value in the configuration; None for the default model.
+        card: The model's card; None for a role without a model and for an unknown model.
+        installation: The model's state on this machine; None for a role without a model.
     """
 
     role: RoleName
@@ -30,19 +32,19 @@ class ModelUse:
 
     @property
     def name(self) -> str | None:
-        """What to call the model; None where the role has none."""
+        """The model's name, or None if the role has no model."""
         if self.card is not None:
             return self.card.name
         return None if self.installation is None else self.setting
 
     @property
     def condition(self) -> Condition | Literal["none"]:
-        """How the model is."""
+        """The model's condition, or `none` if the role has no model."""
         return "none" if self.installation is None else self.installation.condition
 
 
 def models(settings: Settings, cache_dir: str, *, thorough: bool = False) -> tuple[ModelUse, ...]:
-    """Every role's model. Loads nothing and writes nothing; `thorough` compares checksums."""
+    """Return every role's model without loading it; `thorough` compares checksums."""
     folder = Path(cache_dir)
     return (
         _use("embed", "embed", settings.embed_model, folder, thorough),
@@ -56,5 +58,5 @@ def _use(name: RoleName, role: Role, setting: str | None, cache_dir: Path, thoro
         card = registry.resolve(setting, role)
     except ModelError as error:
         return ModelUse(name, setting, None, Installation("unknown", reason=error.message, hint=error.hint))
-    found = None if card is None else registry.inspect(card, cache_dir, thorough=thorough)
-    return ModelUse(name, setting, card, found)
+    installation = None if card is None else registry.inspect(card, cache_dir, thorough=thorough)
+    return ModelUse(name, setting, card, installation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from qmd.engine.models.egress import announce
+from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.retrievers import Retrieval
@@ -56,7 +56,7 @@ def expand(
     if known is not None:
         legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(known)]
-    announce(store, roles, "generate")
+    disclose(store, roles, "generate")
     started = legs.start(lambda: expander.expand(request.query, intent=request.intent))
     variants = legs.gather("expand", started, share=SHARE, failed="skipped") or []
     if variants:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
-from qmd.engine.models.egress import announce, staying
+from qmd.engine.models.egress import disclose, explain_local
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.retrieval.retrievers import DenseResult, Retrieval
 from qmd.errors import QmdError
@@ -92,7 +92,7 @@ def rerank_stage(
     known, keys = _cached(store, reranker, passages, candidates)
     wanted = [document for document in passages if document not in known]
     if wanted:
-        announce(store, roles, "rerank")
+        disclose(store, roles, "rerank")
         started = legs.start(
             lambda: reranker.score(
                 candidates.judged_by,
@@ -124,7 +124,7 @@ def _sendable(
     homes = {key: document.collection for key, document in store.documents(documents).items()}
     left_out = private.intersection(homes.values())
     if left_out:
-        legs.skip("rerank", staying(sorted(left_out)), expected=True)
+        legs.skip("rerank", explain_local(sorted(left_out)), expected=True)
     return [each for each in documents if homes.get(each) not in left_out]
 
 

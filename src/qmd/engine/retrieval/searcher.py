@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qmd.engine.embedding.active_vectors import ActiveVectors, choose
-from qmd.engine.models.egress import announce, kept, sendable, staying
+from qmd.engine.models.egress import allowed, disclose, explain_local, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.deadline import Deadline, Stopwatch
@@ -200,7 +200,7 @@ class Searcher:
         elif not top:
             legs.skip("rerank", "nothing to rerank", expected=True)
         else:
-            private = kept(self.config, self._roles, "rerank")
+            private = local_only(self.config, self._roles, "rerank")
             scores = rerank_stage(self._store, self._roles, legs, top, candidates, private)
         if ranking == "contract":
             return final.contract(fused, scores)
@@ -229,9 +229,9 @@ class Searcher:
         except VectorIndexMissingError:
             if not scope.collections:
                 raise _nothing_to_search(self.config) from None
-            private = kept(self.config, self._roles, "embed")
+            private = local_only(self.config, self._roles, "embed")
             if private.issuperset(scope.collections):
-                message = f"No vectors of {staying(scope.collections)}"
+                message = f"No vectors of {explain_local(scope.collections)}"
                 raise ModelError(message, "Search it by words.") from None
             raise
 
@@ -243,11 +243,11 @@ class Searcher:
         """Say so where vectors are another model's, or there for a part of the documents only."""
         if chosen.note is not None:
             legs.skip("embedding", chosen.note)
-        private = kept(self.config, self._roles, "embed") if chosen.configured else frozenset()
+        private = local_only(self.config, self._roles, "embed") if chosen.configured else frozenset()
         private = private.intersection(scope.collections)
         if private:
-            legs.skip("embedding", staying(sorted(private)), expected=True)
-        sent = replace(scope, collections=sendable(scope.collections, private))
+            legs.skip("embedding", explain_local(sorted(private)), expected=True)
+        sent = replace(scope, collections=allowed(scope.collections, private))
         pending = self._store.pending_count(chosen.fingerprint, sent)
         if pending:
             legs.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
@@ -256,7 +256,7 @@ class Searcher:
         self, legs: Retrieval, chosen: ActiveVectors, wanted: Sequence[SubQuery], scope: Scope, length: int
     ) -> tuple[Future[DenseResult], Stopwatch]:
         if chosen.configured:
-            announce(self._store, self._roles, "embed")
+            disclose(self._store, self._roles, "embed")
         return legs.start(
             lambda: dense_leg(self._store, chosen.embedder, chosen.fingerprint, wanted, scope, length)
         )

@@ -1,4 +1,4 @@
-"""Backups: an index and its `index.yml` in one file, and back from there."""
+"""Backups: copying an index and its `index.yml` to one file, and restoring them from it."""
 
 from __future__ import annotations
 
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     from qmd.store.base import OnPages
 
 _CONFIG = "index.yml"
-_MADE = "made"
+_CREATED = "made"
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup. `config`: whether `index.yml` is in it; `made`: when (ISO 8601), where it says so."""
+    """A backup file.
+
+    `size` is in bytes. `config` is true if it contains `index.yml`. `created` is an ISO 8601 time,
+    None if the file does not record it.
+    """
 
     path: str
     documents: int
@@ -48,32 +52,45 @@ class Backup:
     collections: tuple[str, ...]
     size: int
     config: bool
-    made: str | None = None
+    created: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did. `kept` are the files that hold what was replaced, `notes` what is to be known."""
+    """The result of a restore.
+
+    `config` is the path of `index.yml` if it was restored. `replaced` are the paths under which the replaced
+    files are kept. `notes` are messages for the user.
+    """
 
     backup: Backup
     index: str
     config: str | None
-    kept: tuple[str, ...]
+    replaced: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 def make(
     store: Store, locations: Locations, target: str | None, *, force: bool = False, on_pages: OnPages
 ) -> Backup:
-    """Copy an index with its configuration to one file, checked before it has its name.
+    """Copy an index with its configuration to one file. The copy is checked before it gets its name.
 
-    `target` is a file or a folder, by default the current one. Raises `NotFoundError` where there is no
-    index, `ConflictError` for a file that is there unless `force`, `StoreError`.
+    Args:
+        store: The index.
+        locations: The paths of the index and its configuration.
+        target: A file or a folder; by default the current folder.
+        force: Replace an existing file.
+        on_pages: Called with (pages copied, pages in total).
+
+    Raises:
+        NotFoundError: If there is no index.
+        ConflictError: If the file exists and `force` is false.
+        StoreError: If the index cannot be copied, or the file cannot be written.
     """
     if "://" in store.location:
         raise StoreError(
-            f"{store.location} is not copied to a file as it is",
-            "'qmd store copy . FILE' makes an index file of it; Milvus has a backup of its own",
+            f"{store.location} is a database server, which 'qmd backup' cannot copy",
+            "'qmd store copy . FILE' copies it to an index file; or use Milvus's own backup",
         )
     if not os.path.exists(store.location):
         raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
@@ -86,7 +103,7 @@ def make(
             raise UsageError(f"{path} is the index itself", "name another file")
         if not force:
             raise ConflictError(f"{path} is there already", "name another file, or replace it with --force")
-    notes = {_MADE: _now().isoformat(timespec="seconds").encode()}
+    notes = {_CREATED: _now().isoformat(timespec="seconds").encode()}
     if os.path.exists(locations.config):
         notes[_CONFIG] = read_bytes(locations.config)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -96,7 +113,7 @@ def make(
             os.replace(temporary, path)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
         ) from error
     return _backup(path, copies.read(path, thorough=False))
 
@@ -111,107 +128,122 @@ def restore(
     force: bool = False,
     on_pages: OnPages = lambda done, total: None,
 ) -> Restored:
-    """Make the index that a command with `--index name` and `--store store` uses what a backup holds.
+    """Replace the index that a command with `--index name` and `--store store` uses by a backup.
 
-    The file is checked before anything changes, and the index that was there is kept beside the restored one.
-    `index.yml` is written where it is missing, or with `config`. `force`: even in the place of a file that
-    cannot be told for an index. Raises `StoreError` and `ForeignIndexError` for the one file or the other,
-    and `BusyError` where another process is writing or embedding; then all is as it was.
+    The backup is checked before anything changes. The replaced index is kept beside the restored one.
+
+    Args:
+        name: The index to restore; None for the default.
+        source: The backup file.
+        store: The store in use.
+        environ: Environment variables; by default those of the process.
+        config: Restore `index.yml` too if it exists and differs. A missing one is always restored.
+        force: Replace even a file that is not recognisable as an index.
+        on_pages: Called with (pages copied, pages in total).
+
+    Raises:
+        StoreError: If the backup is not usable or the index cannot be written.
+        ForeignIndexError: If one of the files belongs to another program.
+        BusyError: If another process is writing or embedding. Nothing has changed then.
     """
     variables = os.environ if environ is None else environ
     locations = beside_foreign(at(locate(name, variables, os.getcwd()), store))
-    _refuse_other_store(locations, variables)
+    _require_index_file(locations, variables)
     source = os.path.abspath(source)
     contents = copies.read(source)
     _check_target(locations.index, source, force)
-    moment = f"{_now():%Y%m%d-%H%M%S}"
-    kept = _beside(locations.index, moment)
+    timestamp = f"{_now():%Y%m%d-%H%M%S}"
+    replaced_index = _replaced_name(locations.index, timestamp)
     try:
         os.makedirs(os.path.dirname(locations.index), mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make the folder of {locations.index}: {error.strerror}") from error
     try:
         with embedding_lock(locations.index):
-            there = copies.restore(
-                locations.index, source, kept, on_pages, busy_timeout_ms=busy_timeout_ms(variables)
+            existed = copies.restore(
+                locations.index, source, replaced_index, on_pages, busy_timeout_ms=busy_timeout_ms(variables)
             )
     except BusyError as error:
         raise BusyError(
             f"another process is writing {locations.index}; nothing was restored",
             "wait for 'qmd embed' or 'qmd update' to end, or stop it: what it has done is kept",
         ) from error
-    # Opening it brings a backup of an older format up to date.
+    # Opening the index migrates a backup of an older format.
     SqliteStore(locations.index, busy_timeout_ms=busy_timeout_ms(variables)).close()
-    replaced = [kept] if there else []
-    written, said = _restore_config(locations.config, contents, moment, config, replaced)
-    return Restored(_backup(source, contents), locations.index, written, tuple(replaced), tuple(said))
+    replaced = [replaced_index] if existed else []
+    written, notes = _restore_config(locations.config, contents, timestamp, config, replaced)
+    return Restored(_backup(source, contents), locations.index, written, tuple(replaced), tuple(notes))
 
 
-def _refuse_other_store(locations: Locations, environ: Mapping[str, str]) -> None:
-    """Raise where the index in use is in no file: restoring one would change nothing that anyone sees."""
+def _require_index_file(locations: Locations, environ: Mapping[str, str]) -> None:
+    """Raise `StoreError` if the index in use is not a file, because restoring a file would have no effect."""
     try:
         url, _ = place_of(locations, read_bytes(locations.config), environ)
     except ConfigError:
-        return  # it may be what is to be restored
+        return  # the backup may contain a valid configuration
     if url is not None:
         raise StoreError(
-            f"the index in use is at {url}, and a backup is a file",
-            f"'qmd store copy FILE {url}' puts what is in it there",
+            f"the index in use is at {url}, so a backup file cannot replace it",
+            f"copy the backup's contents there: qmd store copy FILE {url}",
         )
 
 
 def _check_target(index: str, source: str, force: bool) -> None:
-    """Raise where a file is in the way that is not to be replaced."""
+    """Raise if the file at the index's path must not be replaced."""
     if not os.path.exists(index) or belongs_to_us(index):
         if os.path.exists(index) and os.path.samefile(index, source):
             raise UsageError(f"{source} is the index itself", "name a file that 'qmd backup' made")
         return
     if is_database(index):
         raise ForeignIndexError(
-            f"{index} was made by another program, and is left alone",
+            f"{index} was made by another program, so it is not replaced",
             "name another index with --index NAME, or move that file away",
         )
     if not force:
         raise ForeignIndexError(
-            f"{index} is no index, or is damaged at its beginning",
+            f"{index} is not an index, or is damaged at its beginning",
             "replace it with --force; it is kept beside the restored one",
         )
 
 
 def _restore_config(
-    path: str, contents: copies.Contents, moment: str, wanted: bool, replaced: list[str]
+    path: str, contents: copies.Contents, timestamp: str, overwrite: bool, replaced: list[str]
 ) -> tuple[str | None, list[str]]:
-    """Write `index.yml` where it is wanted or missing; returns its path if so, and what is to be known."""
+    """Write `index.yml` if it is missing, or differs and `overwrite` is true.
+
+    Returns:
+        Its path if it was written, and messages for the user.
+    """
     data = contents.notes.get(_CONFIG)
     if data is None:
-        return None, ["the backup holds no index.yml"] if wanted else []
-    there = os.path.exists(path)
-    if there and read_bytes(path) == data:
+        return None, ["the backup contains no index.yml"] if overwrite else []
+    exists = os.path.exists(path)
+    if exists and read_bytes(path) == data:
         return None, []
-    if there and not wanted:
-        return None, [f"{path} is not that of the backup, and stays{_dropped(path, contents)}"]
+    if exists and not overwrite:
+        return None, [f"{path} differs from the backup's and was not changed{_consequences(path, contents)}"]
     with locked(path) as target:
-        if there:
-            replaced.append(_beside(target, moment))
+        if exists:
+            replaced.append(_replaced_name(target, timestamp))
             replace_file(replaced[-1], read_bytes(target))
         replace_file(target, data)
     return path, []
 
 
-def _dropped(path: str, contents: copies.Contents) -> str:
-    """What becomes of collections that are in a backup, and not in the configuration."""
+def _consequences(path: str, contents: copies.Contents) -> str:
+    """Describe the effect of a configuration that lacks collections of the backup."""
     try:
         configured = load(path).collections
     except ConfigError as error:
-        return f"; it is broken ({error.in_one_line()}); --config restores it as well"
-    lacking = [name for name in contents.collections if name not in configured]
-    if not lacking:
-        return "; --config restores it as well"
-    return f": 'qmd update' will drop {', '.join(lacking)} unless --config restores it as well"
+        return f"; it cannot be read ({error.in_one_line()}); --config restores it too"
+    missing = [name for name in contents.collections if name not in configured]
+    if not missing:
+        return "; --config restores it too"
+    return f": 'qmd update' will drop {', '.join(missing)} unless --config restores it too"
 
 
 def _backup(path: str, contents: copies.Contents) -> Backup:
-    made = contents.notes.get(_MADE)
+    created = contents.notes.get(_CREATED)
     return Backup(
         path,
         contents.documents,
@@ -219,12 +251,12 @@ def _backup(path: str, contents: copies.Contents) -> Backup:
         contents.collections,
         os.path.getsize(path),
         _CONFIG in contents.notes,
-        None if made is None else made.decode("utf-8", "replace"),
+        None if created is None else created.decode("utf-8", "replace"),
     )
 
 
 def _file_name(locations: Locations) -> str:
-    """`qmd-NAME-20261122-081500.sqlite`, after the index, or the project that it is of."""
+    """Return `qmd-NAME-20261122-081500.sqlite`, with the name of the index or of its project."""
     if locations.project is not None:
         name = os.path.basename(locations.project)
     else:
@@ -232,14 +264,14 @@ def _file_name(locations: Locations) -> str:
     return f"qmd-{name}-{_now():%Y%m%d-%H%M%S}.sqlite"
 
 
-def _beside(path: str, moment: str) -> str:
-    """A name of its own for what is replaced, under which it is an index as well (`--index NAME`)."""
+def _replaced_name(path: str, timestamp: str) -> str:
+    """Return an unused path for the replaced file. A replaced index can be opened with `--index NAME`."""
     stem, ending = os.path.splitext(path)
-    first = f"{stem}-replaced-{moment}"
+    first = f"{stem}-replaced-{timestamp}"
     names = chain([first + ending], (f"{first}-{number}{ending}" for number in count(2)))
     return next(name for name in names if not os.path.lexists(name))
 
 
 def _now() -> datetime:
-    """The time as the clock here shows it."""
+    """Return the local time with its time zone."""
     return datetime.now().astimezone()

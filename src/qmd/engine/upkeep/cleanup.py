@@ -1,4 +1,4 @@
-"""Cleaning up: what the index and the cache can do without."""
+"""Deleting unused data from the index and the cache."""
 
 from __future__ import annotations
 
@@ -20,46 +20,50 @@ from qmd.models.registry import leftovers
 from qmd.store.base import Keep, Store, WasteKind
 from qmd.types import Config
 
-#: Answers of models are asked for again within hours, if at all.
-ANSWERS_KEPT = timedelta(days=30)
-#: A temporary file is in use for seconds; one this old belongs to a process that was killed.
+#: A cached model answer is usually needed again within hours, or never.
+ANSWERS_MAX_AGE = timedelta(days=30)
+#: A temporary file is in use for seconds; older ones belong to killed processes.
 _ABANDONED_AFTER_S = 3600.0
 
 Kind: TypeAlias = WasteKind | Literal["models", "files"]
 
-WORDS: dict[Kind, str] = {
-    "answers": f"answers of models, older than {ANSWERS_KEPT.days} days",
-    "documents": "documents of collections that are not configured any more",
-    "texts": "texts that no document has, and their vectors",
-    "vectors": "vectors by models that are not used",
-    "slots": "empty places among the vectors",
-    "segments": "parts of the full-text index, to be merged",
+DESCRIPTIONS: dict[Kind, str] = {
+    "answers": f"cached answers of models, older than {ANSWERS_MAX_AGE.days} days",
+    "documents": "documents of removed collections",
+    "texts": "texts without a document, and their vectors",
+    "vectors": "vectors by unused models",
+    "slots": "empty slots among the vectors",
+    "segments": "segments of the full-text index to merge",
     "pages": "unused pages of the index file",
     "models": "models prepared by other versions",
-    "files": "temporary files left by processes that were killed",
+    "files": "temporary files of killed processes",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Things of a kind that can go: how many, and about how many bytes they take (0: not known before)."""
+    """Unused data of one kind: the number of items and their approximate bytes (0 if unknown)."""
 
     kind: Kind
     count: int
     bytes: int
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """The kind in words."""
-        return WORDS[self.kind]
+        return DESCRIPTIONS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupReport:
-    """What a cleanup found, and did unless it was a dry run.
+    """The result of a cleanup.
 
-    `freed` are bytes that the disk has back; of a dry run, about how many it would have. `notes` are things
-    that stay, and why.
+    Attributes:
+        items: The unused data that was found.
+        freed: Bytes of disk space freed; in a dry run, the estimate.
+        size: Bytes of the index.
+        dry_run: True if nothing was deleted.
+        notes: Messages about data that was not deleted, and why.
     """
 
     items: tuple[Item, ...]
@@ -72,69 +76,72 @@ class CleanupReport:
 def clean(
     store: Store,
     config: Config,
-    roles: ModelProvider,
+    models: ModelProvider,
     cache_dir: str,
     *,
     dry_run: bool = False,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> CleanupReport:
-    """Find what can go, and let go of it; a dry run only finds.
+    """Delete unused data. A dry run only reports it.
 
-    `config` is what the file says, approved or not. Raises as writing to the store does; what was let go of
-    before that stays gone, and nothing else is touched.
+    `config` is the configuration as written, including settings that are not approved. Raises `StoreError` if
+    the store cannot be written; data deleted before the error stays deleted.
     """
-    keep, notes = _keep(store, config, roles)
+    keep, notes = _keep(store, config, models)
     old = time.time() - _ABANDONED_AFTER_S
-    models = leftovers(Path(cache_dir), old)
+    unused_models = leftovers(Path(cache_dir), old)
     temporary = [*abandoned(config.path, old), *abandoned(store.location, old)]
     files = [Leftover(path, os.path.getsize(path)) for path in temporary]
     items = [Item(waste.kind, waste.count, waste.bytes) for waste in store.waste(keep)]
-    items += [Item("models", len(models), _total(models))] if models else []
+    items += [Item("models", len(unused_models), _total(unused_models))] if unused_models else []
     items += [Item("files", len(files), _total(files))] if files else []
     before = store.size()
     if dry_run:
         return CleanupReport(tuple(items), sum(item.bytes for item in items), before, True, tuple(notes))
     store.clear(keep, on_step)
-    stuck = [reason for each in (*models, *files) if (reason := _remove(each)) is not None]
-    gone = sum(each.size for each in (*models, *files) if not os.path.lexists(each.path))
+    stuck = [reason for leftover in (*unused_models, *files) if (reason := _remove(leftover)) is not None]
+    gone = sum(leftover.size for leftover in (*unused_models, *files) if not os.path.lexists(leftover.path))
     after = store.size()
     return CleanupReport(tuple(items), max(0, before - after) + gone, after, False, (*notes, *stuck))
 
 
-def _keep(store: Store, config: Config, roles: ModelProvider) -> tuple[Keep, list[str]]:
-    """What stays, and what of it might surprise."""
+def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Keep, list[str]]:
+    """Return the data to keep, and notes about vectors that the user may not expect to be kept."""
     notes = []
     embedders: tuple[str, ...] | None = None
     try:
-        wanted = roles.fingerprint
-        # What answers stays, until what is being made can take its place.
-        embedders = (wanted, *(each.fingerprint for each in in_order(store, config, wanted)[:1]))
+        configured = models.fingerprint
+        # Keep the active vectors until those of the configured embedder can replace them.
+        active = [vectors.fingerprint for vectors in in_order(store, config, configured)[:1]]
+        embedders = (configured, *active)
     except ModelError as error:
         notes.append(f"all vectors are kept: {error.message}")
     notes += [
-        f"vectors by {each.name} are kept: searches use them until 'qmd embed' has made all with "
-        f"{roles.embedder.name}"
-        for each in store.vector_sets()
-        if embedders is not None and each.fingerprint in embedders[1:] and each.fingerprint != embedders[0]
+        f"vectors by {vectors.name} are kept: searches use them until 'qmd embed' has made all with "
+        f"{models.embedder.name}"
+        for vectors in store.vector_sets()
+        if embedders is not None
+        and vectors.fingerprint in embedders[1:]
+        and vectors.fingerprint != embedders[0]
     ]
-    # No collections at all are more likely a file that is not where it was than the user's wish.
+    # Without any collection, the configuration file is more likely missing than emptied on purpose.
     collections = tuple(config.collections) or None
-    return Keep(collections, embedders, datetime.now(UTC) - ANSWERS_KEPT), notes
+    return Keep(collections, embedders, datetime.now(UTC) - ANSWERS_MAX_AGE), notes
 
 
-def _total(found: Sequence[Leftover]) -> int:
-    return sum(each.size for each in found)
+def _total(files: Sequence[Leftover]) -> int:
+    return sum(file.size for file in files)
 
 
 def _remove(leftover: Leftover) -> str | None:
-    """Remove a file or a folder; the reason where that fails."""
+    """Remove a file or a folder; returns the reason if that fails."""
     try:
         if os.path.isdir(leftover.path):
             shutil.rmtree(leftover.path)
         else:
             os.unlink(leftover.path)
     except FileNotFoundError:
-        return None  # another cleanup was faster
+        return None  # another cleanup has removed it
     except OSError as error:
         return f"{leftover.path} cannot be removed: {error.strerror or error}"
     return None

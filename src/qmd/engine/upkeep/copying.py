@@ -1,6 +1,6 @@
-"""From one store to another: everything that is in an index, without embedding anything again.
+"""Copying an index from one store to another without embedding anything again.
 
-What the other has already is left as it is, so that a copy that was interrupted goes on where it was.
+Data that the target already has is not copied again, so an interrupted copy can be resumed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.types import Config, Document, Fingerprint, SourceText
 
-#: What is fetched and written together: documents, texts with their vectors, answers of models.
+#: Batch sizes: documents, texts with their vectors, cached answers of models.
 _DOCUMENTS, _TEXTS, _ANSWERS = 200, 256, 1_000
 
-#: Called with what is being copied, how much of it is done, and how much there is.
+#: Called with (description, items copied, items in total).
 OnProgress = Callable[[str, int, int], None]
 
 Item = TypeVar("Item")
@@ -30,9 +30,14 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """What a copy did: documents that were put in and taken out, chunks whose vectors were put in.
+    """The result of a copy.
 
-    `total_documents` and `total_chunks` are what both stores hold now.
+    Attributes:
+        documents: Documents added to the target or replaced in it.
+        removed: Documents removed from the target.
+        chunks: Chunks whose vectors were added to the target.
+        total_documents: Documents that each store contains now.
+        total_chunks: Chunks with vectors that each store contains now.
     """
 
     documents: int
@@ -45,46 +50,48 @@ class CopyReport:
 def between(
     source: str, target: str, config: Config, environ: Mapping[str, str], on_progress: OnProgress
 ) -> CopyReport:
-    """`copy` from one place to another; each is the address of a store, or the path of an index file.
+    """Open two stores and `copy` one to the other. Each is a store's address or an index file's path.
 
-    Raises `UsageError` where they are the same or there is nothing to copy, `ConflictError` where the target
-    holds collections that are not in the configuration, and what opening them raises.
+    Raises:
+        UsageError: If both are the same store, or the source is empty.
+        ConflictError: If the target contains collections that are not in the configuration.
+        StoreError: If a store cannot be opened, or the copy fails.
     """
     require_file_name(source)
     require_file_name(target)
     with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
         if first.location == second.location:
-            raise UsageError("a store cannot be copied to itself", "name another one")
-        if not any(held.documents for held in first.collection_stats().values()):
-            raise UsageError(f"there is nothing in {first.location}", "see 'qmd status' for the one in use")
+            raise UsageError("a store cannot be copied to itself", "name another store")
+        if not any(collection.documents for collection in first.collection_stats().values()):
+            raise UsageError(f"there is nothing in {first.location}", "see 'qmd status' for the index in use")
         others = sorted(second.collection_stats().keys() - config.collections.keys())
         if others:
             raise ConflictError(
-                f"{second.location} holds collections that this configuration does not have: "
+                f"{second.location} contains collections that this configuration does not have: "
                 f"{', '.join(others)}",
-                "name an empty store, or remove them there first",
+                "name an empty store, or remove the collections from it first",
             )
         return copy(first, second, config, on_progress)
 
 
-def _open(place: str, environ: Mapping[str, str]) -> Store:
-    is_address = "://" in place
-    path = "" if is_address else os.path.abspath(os.path.expanduser(place))
+def _open(location: str, environ: Mapping[str, str]) -> Store:
+    is_address = "://" in location
+    path = "" if is_address else os.path.abspath(os.path.expanduser(location))
     if path and not belongs_to_us(path):
-        raise ForeignIndexError(f"{path} is no index of qmd's", "name another file")
-    return open_store(path, place if is_address else None, environ)
+        raise ForeignIndexError(f"{path} is not an index of qmd", "name another file")
+    return open_store(path, location if is_address else None, environ)
 
 
 def copy(
     source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
 ) -> CopyReport:
-    """Make `target` hold what `source` does: collections, contexts, documents, vectors, answers.
+    """Copy collections, contexts, documents, vectors and cached model answers from `source` to `target`.
 
-    Raises `StoreError` where they differ in the end: then the source has changed meanwhile.
+    Raises `StoreError` if the stores differ afterwards, because the source changed during the copy.
     """
     target.sync(config)
-    held = source.collection_stats()
-    names = [name for name in config.collections if name in held]
+    stats = source.collection_stats()
+    names = [name for name in config.collections if name in stats]
     documents = removed = 0
     for name in names:
         added, gone = _copy_collection(source, target, name, on_progress)
@@ -93,35 +100,35 @@ def copy(
     target.refresh_statistics(force=True)
     scope = Scope(tuple(names))
     chunks = 0
-    for each in source.vector_sets():
-        chunks += _copy_vectors(source, target, each, scope, on_progress)
+    for vector_set in source.vector_sets():
+        chunks += _copy_vectors(source, target, vector_set, scope, on_progress)
     for batch in _batches(source.cache_items(), _ANSWERS):
         target.cache_put(dict(batch))
     return _verified(source, target, names, CopyReport(documents, removed, chunks, 0, 0))
 
 
 def _copy_collection(source: Store, target: Store, name: str, on_progress: OnProgress) -> tuple[int, int]:
-    """(documents put in, documents taken out)."""
-    wanted, present = source.manifest(name), target.manifest(name)
+    """Copy the documents of a collection; returns (documents added, documents removed)."""
+    expected, present = source.manifest(name), target.manifest(name)
     missing = (
         document
         for document in source.listing(name)
-        if present.get(document.path) != wanted.get(document.path)
+        if present.get(document.path) != expected.get(document.path)
     )
-    done = len(wanted) - sum(present.get(path) != fingerprint for path, fingerprint in wanted.items())
+    done = len(expected) - sum(present.get(path) != fingerprint for path, fingerprint in expected.items())
     documents = 0
     for batch in _batches(missing, _DOCUMENTS):
         texts = source.texts([document.id for document in batch])
         changed = [
-            _changed(document, texts[document.id], wanted[document.path])
+            _changed(document, texts[document.id], expected[document.path])
             for document in batch
-            # What is gone meanwhile is found in the end.
-            if document.id in texts and document.path in wanted
+            # `_verified` reports documents that were removed during the copy.
+            if document.id in texts and document.path in expected
         ]
         target.apply(name, changed, [])
         documents += len(changed)
-        on_progress(f"documents of {name}", done + documents, len(wanted))
-    gone = [path for path in present if path not in wanted]
+        on_progress(f"documents of {name}", done + documents, len(expected))
+    gone = [path for path in present if path not in expected]
     if gone:
         target.apply(name, [], gone)
     target.finish_scan(name)
@@ -134,56 +141,56 @@ def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed
 
 
 def _copy_vectors(
-    source: Store, target: Store, copied: VectorSet, scope: Scope, on_progress: OnProgress
+    source: Store, target: Store, vector_set: VectorSet, scope: Scope, on_progress: OnProgress
 ) -> int:
-    """How many chunks were put in."""
-    embedder = copied.fingerprint
+    """Copy the vectors of one set; returns the number of chunks added."""
+    embedder = vector_set.fingerprint
     done, total = (store.chunk_counts().get(embedder, 0) for store in (target, source))
     added = after = 0
     while waiting := target.pending(embedder, scope, after, _TEXTS):
         after = waiting[-1].content
-        known = source.vectors_of(embedder, [item.hash for item in waiting])
+        available = source.vectors_of(embedder, [item.hash for item in waiting])
         batch = [
             Embedded(item.content, chunks[:new], vectors[:new], [[]] * new, continues=new < len(chunks))
             for item in waiting
-            if item.hash in known
-            for chunks, vectors in [known[item.hash]]
-            if (new := sum(item.embedded_from is None or each.seq < item.embedded_from for each in chunks))
+            if item.hash in available
+            for chunks, vectors in [available[item.hash]]
+            if (new := sum(item.embedded_from is None or chunk.seq < item.embedded_from for chunk in chunks))
         ]
         if batch:
-            target.add_vectors(replace(copied, complete=False), batch)
+            target.add_vectors(replace(vector_set, complete=False), batch)
         added += sum(len(item.chunks) for item in batch)
-        on_progress(f"vectors of {copied.name}", done + added, total)
-    target.import_statistics(copied, *source.all_token_frequencies(embedder))
+        on_progress(f"vectors of {vector_set.name}", done + added, total)
+    target.import_statistics(vector_set, *source.all_token_frequencies(embedder))
     return added
 
 
 def _verified(source: Store, target: Store, names: Sequence[str], report: CopyReport) -> CopyReport:
-    """The report with what both hold, once everything has been compared."""
+    """Compare the stores; returns the report with their totals. Raises `StoreError` if they differ."""
     documents = 0
     for name in names:
-        wanted, present = source.manifest(name), target.manifest(name)
-        if wanted != present:
-            raise _different(f"the documents of '{name}' ({len(wanted):,} and {len(present):,})")
+        expected, present = source.manifest(name), target.manifest(name)
+        if expected != present:
+            raise _mismatch(f"the documents of '{name}' ({len(expected):,} and {len(present):,})")
         pairs = zip(source.listing(name), target.listing(name), strict=False)
-        if any((mine.path, mine.hash) != (theirs.path, theirs.hash) for mine, theirs in pairs):
-            raise _different(f"the texts of '{name}'")
-        documents += len(wanted)
+        if any((old.path, old.hash) != (new.path, new.hash) for old, new in pairs):
+            raise _mismatch(f"the texts of '{name}'")
+        documents += len(expected)
     scope = Scope(tuple(names))
-    for each in source.vector_sets():
-        lacking = [store.pending_count(each.fingerprint, scope) for store in (source, target)]
-        if lacking[0] != lacking[1]:
-            raise _different(
-                f"the vectors of {each.name} ({lacking[0]:,} and {lacking[1]:,} texts lack them)"
+    for vector_set in source.vector_sets():
+        pending = [store.pending_count(vector_set.fingerprint, scope) for store in (source, target)]
+        if pending[0] != pending[1]:
+            raise _mismatch(
+                f"the vectors of {vector_set.name} ({pending[0]:,} and {pending[1]:,} texts have none)"
             )
     total = sum(source.chunk_counts().values())
     return replace(report, total_documents=documents, total_chunks=total)
 
 
-def _different(what: str) -> StoreError:
+def _mismatch(difference: str) -> StoreError:
     return StoreError(
-        f"after copying, the stores differ in {what}",
-        "something is writing to one of them: let it end and copy again; what was copied is kept",
+        f"after copying, the stores differ in {difference}",
+        "another process is writing to one of them: wait for it to end and copy again; the copy resumes",
     )
 
 

@@ -1,4 +1,4 @@
-"""What there is: the index, its collections, its vectors, its models."""
+"""The status of an index: its collections, vectors and models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qmd.engine.embedding.active_vectors import choose, share
-from qmd.engine.models.egress import kept, sendable
+from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Scope, Store
@@ -15,7 +15,10 @@ from qmd.types import Config
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """One collection, as configured and as indexed. `last_updated` is ISO 8601 in UTC, None before a scan."""
+    """One collection, as configured and as indexed.
+
+    `last_updated` is an ISO 8601 time in UTC, None before the first scan. `contexts` is their number.
+    """
 
     name: str
     path: str
@@ -29,10 +32,10 @@ class CollectionStatus:
 
 @dataclass(frozen=True, slots=True)
 class VectorsStatus:
-    """The vectors of one embedder, and the share of the texts that have them, 0..1.
+    """The vectors of one embedder, and the share of the texts that have them (0 to 1).
 
-    `current` where searches use them, `configured` where they are by the model that the settings name: after
-    a change of model, one set answers while the other is being made.
+    `current` is true if searches use the vectors. `configured` is true if the settings name their embedder.
+    After a change of model, searches use the earlier vectors until the new ones are complete.
     """
 
     model: str
@@ -46,8 +49,12 @@ class VectorsStatus:
 class Status:
     """The state of an index.
 
-    `size` are bytes on the disk, 0 before the index is made. `needs_embedding` counts texts. `last_updated`
-    is the newest scan of any collection. `notes` are things the user should know, a line each.
+    Attributes:
+        size: Bytes on disk, 0 before the index exists.
+        needs_embedding: The number of texts without vectors.
+        models: (role, model name or the reason why it is not available).
+        last_updated: The time of the latest scan of any collection.
+        notes: Messages for the user, one line each.
     """
 
     index: str
@@ -64,83 +71,85 @@ class Status:
     notes: tuple[str, ...] = ()
 
 
-def gather(store: Store, config: Config, roles: ModelProvider, ranking: str, notes: Sequence[str]) -> Status:
-    """Look everything up. Reads only."""
+def gather(
+    store: Store, config: Config, provider: ModelProvider, ranking: str, notes: Sequence[str]
+) -> Status:
+    """Collect the status of an index without changing it."""
     collections = _collections(store, config)
     scope = Scope(tuple(config.collections))
-    total = sum(each.documents for each in collections)
+    total = sum(collection.documents for collection in collections)
     try:
-        fingerprint = roles.fingerprint
-        sent = Scope(sendable(scope.collections, kept(config, roles, "embed")))
-        pending = store.pending_count(fingerprint, sent)
+        fingerprint = provider.fingerprint
+        embeddable = Scope(allowed(scope.collections, local_only(config, provider, "embed")))
+        pending = store.pending_count(fingerprint, embeddable)
     except ModelError:
         fingerprint, pending = "", total
     models = (
-        ("embed", _named(lambda: roles.embedder.name)),
-        ("rerank", _named(lambda: roles.reranker.name)),
-        ("expand", _named(lambda: roles.expander.name if roles.expander else "none")),
+        ("embed", _name(lambda: provider.embedder.name)),
+        ("rerank", _name(lambda: provider.reranker.name)),
+        ("expand", _name(lambda: provider.expander.name if provider.expander else "none")),
     )
-    vectors = _vectors(store, config, roles, fingerprint)
+    vectors = _vectors(store, config, provider, fingerprint)
     return Status(
         index=store.location,
         config=config.path,
         size=store.size(),
         total_documents=total,
         needs_embedding=pending,
-        has_vector_index=any(each.current for each in vectors),
+        has_vector_index=any(vector_set.current for vector_set in vectors),
         collections=collections,
         vectors=vectors,
         models=models,
         ranking=ranking,
-        last_updated=max((each.last_updated for each in collections if each.last_updated), default=None),
+        last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
     )
 
 
 def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
     stats = store.collection_stats()
-    found = []
-    for each in config.collections.values():
-        known = stats.get(each.name)
-        found.append(
+    statuses = []
+    for collection in config.collections.values():
+        indexed = stats.get(collection.name)
+        statuses.append(
             CollectionStatus(
-                each.name,
-                each.path,
-                each.pattern,
-                known.documents if known else 0,
-                known.bytes if known else 0,
-                known.updated_at if known else None,
-                each.include_by_default,
-                len(each.context),
+                collection.name,
+                collection.path,
+                collection.pattern,
+                indexed.documents if indexed else 0,
+                indexed.bytes if indexed else 0,
+                indexed.updated_at if indexed else None,
+                collection.include_by_default,
+                len(collection.context),
             )
         )
-    return tuple(found)
+    return tuple(statuses)
 
 
 def _vectors(
-    store: Store, config: Config, roles: ModelProvider, configured: str
+    store: Store, config: Config, provider: ModelProvider, configured: str
 ) -> tuple[VectorsStatus, ...]:
-    """The sets, the one that answers first."""
+    """Return the vector sets, first the one that searches use."""
     try:
-        answers = choose(store, config, roles, Scope(tuple(config.collections))).fingerprint
+        active = choose(store, config, provider, Scope(tuple(config.collections))).fingerprint
     except (ModelError, VectorIndexMissingError):
-        answers = ""
+        active = ""
     chunks = store.chunk_counts()
-    found = [
+    statuses = [
         VectorsStatus(
-            each.name,
-            chunks.get(each.fingerprint, 0),
-            each.fingerprint == answers,
-            each.fingerprint == configured,
-            round(share(store, config, roles, each.fingerprint), 4),
+            vector_set.name,
+            chunks.get(vector_set.fingerprint, 0),
+            vector_set.fingerprint == active,
+            vector_set.fingerprint == configured,
+            round(share(store, config, provider, vector_set.fingerprint), 4),
         )
-        for each in store.vector_sets()
+        for vector_set in store.vector_sets()
     ]
-    return tuple(sorted(found, key=lambda each: not each.current))
+    return tuple(sorted(statuses, key=lambda status: not status.current))
 
 
-def _named(name: Callable[[], str]) -> str:
-    """A model's name, or why it cannot be had."""
+def _name(name: Callable[[], str]) -> str:
+    """Return a model's name, or the reason why it is not available."""
     try:
         return name()
     except ModelError as error:
