@@ -162,7 +162,7 @@ def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None
         resident = IndexHost(lambda: opened, idle=0)
         await resident.call(count, models=True)
         model = opened.roles.embedder
-        async with resident.tended():
+        async with resident.releasing_models():
             await anyio.to_thread.run_sync(until, lambda: opened.roles.embedder is not model)
         resident.close()
 

@@ -109,7 +109,7 @@ def test_a_folder_that_is_gone_is_told_and_the_others_are_followed(
     with caplog.at_level(logging.WARNING):
         follow(index, told())
     assert found(index, "charlie") == ["c.md"]
-    assert "first not refreshed: " in caplog.text
+    assert "scan of first failed: " in caplog.text
 
 
 def test_other_collections_are_followed_once_there_are_some(index: qmd.Index, notes: Notes) -> None:

@@ -21,14 +21,14 @@ def ask(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchRes
     """
     if mode != "local":
         from qmd.config.paths import cache_dir
-        from qmd.server.discovery import read
+        from qmd.server.discovery import find
 
-        beacon = read(cache_dir(os.environ), index.locations.index)
-        if beacon is not None:
+        server = find(cache_dir(os.environ), index.locations.index)
+        if server is not None:
             from qmd.server import run_handler
 
             try:
-                return run_handler.ask(beacon, index, kind, request)
+                return run_handler.ask(server, index, kind, request)
             except run_handler.NoAnswerError:
                 if mode == "server":
                     raise

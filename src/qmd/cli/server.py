@@ -95,7 +95,7 @@ def status(session: Session, as_json: bool) -> None:
     from qmd.config.paths import cache_dir
     from qmd.server import discovery
 
-    found = discovery.read(cache_dir(os.environ), session.index_file())
+    found = discovery.find(cache_dir(os.environ), session.index_file())
     if as_json:
         say(
             json.dumps(
@@ -134,15 +134,15 @@ def _serve(session: Session, options: dict[str, Any], *, talks: bool) -> None:
     index = session.index  # opened now: what is wrong with it is told, and what a project asks for answered
     place = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
-    with discovery.alone(*place, replace=options["replace"]):
+    with discovery.exclusive(*place, replace=options["replace"]):
         listener = listen(host, port, insecure=options["insecure"] or keys.any())
         if not is_loopback(host) and not keys.any():
             session.note(f"whoever can reach {host} can read and change all that is indexed")
         audit = Audit(f"{file_of(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
         resident = IndexHost(lambda: index)
         try:
-            with discovery.lit(*place, url(listener)) as lit:
-                gate = Gate(keys, lit.secret, audit, Metrics() if Metrics.available() else None)
+            with discovery.advertise(*place, url(listener)) as advertisement:
+                gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
                 served = app(resident, os.environ, host, gate)
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:

@@ -153,11 +153,11 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
             {"query": "a", "explain": True},
             "explain: no such field; there are query, limit, min_score, collection, author, after, before",
         ),
-        ("/query", {}, "exactly one of query and searches is wanted"),
+        ("/query", {}, "give exactly one of query and searches"),
         (
             "/query",
             {"query": "a", "searches": [{"type": "lex", "query": "a"}]},
-            "exactly one of query and searches is wanted",
+            "give exactly one of query and searches",
         ),
         (
             "/query",

@@ -187,8 +187,8 @@ WRONG = {
         "minScore: input should be less than or equal to 1, not 2"
     ),
     'status {"verbose": true}': "verbose: no such argument; there is none",
-    "query {}": "exactly one of query and searches is wanted",
-    'query {"query": "x", "searches": ' + SEARCHES + "}": "exactly one of query and searches is wanted",
+    "query {}": "give exactly one of query and searches",
+    'query {"query": "x", "searches": ' + SEARCHES + "}": "give exactly one of query and searches",
     'query {"searches": []}': "searches: list should have at least 1 item after validation, not 0",
     'query {"searches": {}}': "searches: input should be a valid list",
     'query {"searches": [5]}': "searches[0]: input should be an object",
