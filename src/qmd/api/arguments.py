@@ -109,10 +109,10 @@ class Arguments(BaseModel):
             case "missing":
                 return f"{name} is missing"
             case "extra_forbidden" if len(error["loc"]) > 1:
-                return f"{name}: no such {cls.noun}"
+                return f"{name}: unknown {cls.noun}"
             case "extra_forbidden":
-                names = ", ".join(cls._names())
-                return f"{name}: no such {cls.noun}; there {f'are {names}' if names else 'is none'}"
+                names = ", ".join(cls._names()) or "none"
+                return f"{name}: unknown {cls.noun}; known {cls.noun}s: {names}"
             case "model_type":
                 return f"{name}: input should be an object"
             case "value_error":

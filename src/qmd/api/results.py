@@ -162,7 +162,7 @@ class IndexState(BaseModel):
             f"  Needs embedding: {self.needs_embedding}",
             f"  Vector index: {'yes' if self.has_vector_index else 'no'}",
             f"  Collections: {len(self.collections)}",
-            *(f"    - {visible(each.path)} ({each.documents} docs)" for each in self.collections),
+            *(f"    - {visible(item.path)} ({item.documents} docs)" for item in self.collections),
         ]
         return "\n".join(lines)
 

@@ -30,11 +30,11 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handle_strictly(given: Request) -> Response:
-            request = _StrictRequest(given.scope, given.receive)
+        async def handle_strictly(original: Request) -> Response:
+            request = _StrictRequest(original.scope, original.receive)
             if request.query_params:
                 names = ", ".join(sorted(request.query_params))
-                raise UsageError(f"{names}: no such parameter", "fields go into the body, as JSON")
+                raise UsageError(f"{names}: unknown parameter", "put fields into the body, as JSON")
             if self.body_field is not None and await request.body():
                 _check_type(request)
             try:

@@ -103,8 +103,8 @@ def _search(
     hits = [Hit.of(hit) for hit in response.hits]
     if isinstance(body, QueryBody) and body.explain:
         hits = [
-            hit.model_copy(update={"explain": found.explain})
-            for hit, found in zip(hits, response.hits, strict=True)
+            hit.model_copy(update={"explain": source.explain})
+            for hit, source in zip(hits, response.hits, strict=True)
         ]
     return SearchResults(
         results=hits,

@@ -146,12 +146,14 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
         (
             "/search",
             {"query": "a", "minScore": 0},
-            "minScore: no such field; there are query, limit, min_score, collection, author, after, before",
+            "minScore: unknown field; known fields: "
+            "query, limit, min_score, collection, author, after, before",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
-            "explain: no such field; there are query, limit, min_score, collection, author, after, before",
+            "explain: unknown field; known fields: "
+            "query, limit, min_score, collection, author, after, before",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (
