@@ -12,12 +12,12 @@ import pytest
 from qmd.errors import BusyError
 from qmd.server import discovery
 
-#: Lights a beacon, says so, and is killed.
+#: Advertises a server, prints a line, and waits to be killed.
 _SERVER = """
 import os, sys
 from qmd.server import discovery
 with discovery.advertise(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
-    print("lit", flush=True)
+    print("ready", flush=True)
     sys.stdin.read()
 """
 
@@ -25,8 +25,8 @@ with discovery.advertise(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
 def test_a_server_is_found_while_it_runs(tmp_path: Path) -> None:
     cache, index = str(tmp_path / "cache"), str(tmp_path / "index.sqlite")
     assert discovery.find(cache, index) is None
-    with discovery.advertise(cache, index, "http://127.0.0.1:8") as lit:
-        assert discovery.find(cache, index) == lit
+    with discovery.advertise(cache, index, "http://127.0.0.1:8") as server:
+        assert discovery.find(cache, index) == server
         assert discovery.find(cache, str(tmp_path / "other.sqlite")) is None
         (file,) = (tmp_path / "cache" / "servers").iterdir()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -36,8 +36,8 @@ def test_a_server_is_found_while_it_runs(tmp_path: Path) -> None:
 
 def test_a_link_leads_to_the_same_server(tmp_path: Path) -> None:
     (tmp_path / "link.sqlite").symlink_to(tmp_path / "index.sqlite")
-    with discovery.advertise(str(tmp_path), str(tmp_path / "index.sqlite"), "http://127.0.0.1:8") as lit:
-        assert discovery.find(str(tmp_path), str(tmp_path / "link.sqlite")) == lit
+    with discovery.advertise(str(tmp_path), str(tmp_path / "index.sqlite"), "http://127.0.0.1:8") as server:
+        assert discovery.find(str(tmp_path), str(tmp_path / "link.sqlite")) == server
 
 
 def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
         [sys.executable, "-c", _SERVER, cache, index], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert server.stdout is not None and server.stdin is not None
-    assert server.stdout.readline() == b"lit\n"
+    assert server.stdout.readline() == b"ready\n"
     found = discovery.find(cache, index)
     assert found is not None and found.pid == server.pid
     server.kill()
@@ -55,17 +55,17 @@ def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
     server.stdout.close()
     assert list((tmp_path / "servers").iterdir())
     assert discovery.find(cache, index) is None
-    with discovery.advertise(cache, index, "http://127.0.0.1:9") as lit:
-        assert discovery.find(cache, index) == lit
+    with discovery.advertise(cache, index, "http://127.0.0.1:9") as successor:
+        assert discovery.find(cache, index) == successor
 
 
 def test_a_second_server_of_an_index_is_refused_and_the_first_named(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
-    with discovery.exclusive(cache, index), discovery.advertise(cache, index, "http://127.0.0.1:1") as lit:
-        with pytest.raises(BusyError, match=rf"process {lit.pid} at http://127\.0\.0\.1:1"):
+    with discovery.exclusive(cache, index), discovery.advertise(cache, index, "http://127.0.0.1:1") as server:
+        with pytest.raises(BusyError, match=rf"process {server.pid} at http://127\.0\.0\.1:1"):
             discovery.exclusive(cache, index).__enter__()
         with discovery.exclusive(cache, str(tmp_path / "other.sqlite")):
-            assert discovery.find(cache, index) == lit
+            assert discovery.find(cache, index) == server
     with discovery.exclusive(cache, index):
         assert discovery.find(cache, index) is None
 

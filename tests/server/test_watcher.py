@@ -25,7 +25,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
     """Let a refresher go on until what it watches has no more to tell."""
 
     async def run() -> None:
-        resident = IndexHost(lambda: index)
+        host = IndexHost(lambda: index)
         async with anyio.create_task_group() as tasks:
 
             async def watched(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
@@ -34,8 +34,8 @@ def follow(index: qmd.Index, watch: Watch) -> None:
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-            tasks.start_soon(Watcher(Jobs(resident), watched).run)
-        resident.close()
+            tasks.start_soon(Watcher(Jobs(host), watched).run)
+        host.close()
 
     anyio.run(run)
 

@@ -133,7 +133,7 @@ def _in_camel_case(schema: Schema) -> Schema:
     match schema:
         case {"properties": properties}:
             names = {to_camel(name): _in_camel_case(value) for name, value in properties.items()}
-            return schema | {"properties": names}
+            return {"type": "object", "properties": names}
         case {"items": items}:
-            return schema | {"items": _in_camel_case(items)}
+            return {"type": "array", "items": _in_camel_case(items)}
     return schema
