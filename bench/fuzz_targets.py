@@ -384,7 +384,8 @@ def _calling() -> Iterator[Check]:
     from mcp_types import CallToolResult
 
     import qmd
-    from qmd.api.results import error_text, failure
+    from qmd.api.results import error_text
+    from qmd.mcp.tool import failure
     from qmd.mcp.tools import TOOLS
 
     with tempfile.TemporaryDirectory() as folder:

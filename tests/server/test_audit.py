@@ -11,8 +11,8 @@ import anyio
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from qmd.server.audit import KEPT, Audit
-from qmd.server.keys import IN_SCOPE, Key
+from qmd.server.audit import BACKUPS, Audit
+from qmd.server.keys import SCOPE_KEY, Key
 
 
 def told(
@@ -26,7 +26,7 @@ def told(
     """Have a request watched that is answered with a status; None: it is not answered."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[IN_SCOPE] = Key("laptop", "")
+        scope[SCOPE_KEY] = Key("laptop", "")
         await receive()
         if status is not None:
             await send({"type": "http.response.start", "status": status, "headers": []})
@@ -38,7 +38,7 @@ def told(
         pass
 
     request = {"type": "http", "method": method, "path": path, "client": (source, 5)}
-    anyio.run(audit.watch(answer), request, receive, send)
+    anyio.run(audit.wrap(answer), request, receive, send)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_only_its_user_may_read_it_and_it_does_not_grow_for_ever(log: Path) -> N
         told(audit, "POST", "/index")
     audit.close()
     files = sorted(log.parent.iterdir())
-    assert len(files) == 1 + KEPT
+    assert len(files) == 1 + BACKUPS
     for file in files:
         assert file.stat().st_size <= 1000
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

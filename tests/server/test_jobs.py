@@ -15,13 +15,13 @@ from qmd.server.jobs import Jobs
 
 
 @pytest.fixture
-def resident(index: qmd.Index) -> Iterator[IndexHost]:
-    resident = IndexHost(lambda: index)
-    yield resident
-    resident.finish()
+def host(index: qmd.Index) -> Iterator[IndexHost]:
+    host = IndexHost(lambda: index)
+    yield host
+    host.finish()
 
 
-def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: IndexHost) -> None:
+def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(host: IndexHost) -> None:
     done: list[int] = []
     at_work = threading.Semaphore(1)
 
@@ -32,7 +32,7 @@ def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: I
         return number
 
     async def talk() -> None:
-        jobs = Jobs(resident)
+        jobs = Jobs(host)
         async with anyio.create_task_group() as tasks:
             for number in range(50):
                 tasks.start_soon(jobs.call, lambda index, cancelled, number=number: job(number))
@@ -42,22 +42,22 @@ def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(resident: I
     assert done == [*range(50)]
 
 
-def test_reads_go_on_while_a_job_is_done(resident: IndexHost) -> None:
+def test_reads_go_on_while_a_job_is_done(host: IndexHost) -> None:
     async def talk() -> None:
-        jobs = Jobs(resident)
+        jobs = Jobs(host)
         may_end = threading.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(jobs.call, lambda index, cancelled: may_end.wait(60))
             tasks.start_soon(jobs.call, lambda index, cancelled: None)
             await anyio.wait_all_tasks_blocked()
             assert jobs.waiting == 2
-            assert await resident.call(lambda index, cancelled: index.status().total_documents) == 0
+            assert await host.call(lambda index, cancelled: index.status().total_documents) == 0
             may_end.set()
 
     anyio.run(talk)
 
 
-def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: IndexHost) -> None:
+def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(host: IndexHost) -> None:
     told = []
     begun, may_end = threading.Event(), threading.Event()
 
@@ -67,7 +67,7 @@ def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: In
         told.append(("first", cancelled()))
 
     async def talk() -> None:
-        jobs = Jobs(resident)
+        jobs = Jobs(host)
         async with anyio.create_task_group() as tasks:
             with anyio.CancelScope() as client:
 
@@ -87,11 +87,11 @@ def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(resident: In
     assert told == [("first", False), ("second", False)]
 
 
-def test_a_job_that_waits_goes_with_its_caller(resident: IndexHost) -> None:
+def test_a_job_that_waits_goes_with_its_caller(host: IndexHost) -> None:
     told = []
 
     async def talk() -> None:
-        jobs = Jobs(resident)
+        jobs = Jobs(host)
         may_end = threading.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(jobs.call, lambda index, cancelled: may_end.wait(60))

@@ -1,1 +1,1 @@
-"""The wire layer: the arguments and answers that HTTP, MCP and the web page share."""
+"""The wire layer: the arguments, operations and results that HTTP and MCP share."""

@@ -1,4 +1,4 @@
-"""The arguments of the tools: a model each, strict, with errors of one line that name the argument (M6)."""
+"""The arguments of the operations, and one-line errors that name the wrong argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
 
 from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
@@ -22,16 +21,17 @@ from qmd.errors import UsageError
 from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
-#: Characters of a name, and of a list of names.
+#: Maximum length of a name, and maximum number of names in a list.
 MAX_NAME = 10_000
 MAX_PATTERN = 20_000
-#: Of a wrong value, and how many wrong arguments, an error shows at most.
-_SHOWN = 60
-_TOLD = 3
+#: An error shows at most this many characters of a wrong value.
+_MAX_SHOWN_CHARACTERS = 60
+#: An error describes at most this many wrong arguments.
+_MAX_SHOWN_PROBLEMS = 3
 
 
-def _whole(value: object) -> object:
-    """JSON has one kind of number: 2.0 is 2."""
+def _integral(value: object) -> object:
+    """Convert a float without a fraction to an integer, because JSON has one type for all numbers."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
@@ -41,17 +41,17 @@ def _whole(value: object) -> object:
 NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _YEAR = r"(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
 _LEAP_YEAR = r"(\d\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
-#: Matches years, months and days that exist, without a time of day.
+#: Matches valid years, months and days, without a time of day.
 _DATE = (
     rf"^({_YEAR}(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?|-(0[13-9]|1[0-2])-(29|30)|-(0[13578]|1[02])-31)?"
     rf"|{_LEAP_YEAR}-02-29)$"
 )
 
-Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(_integral)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_integral)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
 Score = Annotated[float, Field(ge=0, le=1, description="Leave out results that score less.")]
-#: The engine says of a blank one what is wrong; the schema only that it is.
+#: The pattern is only in the schema: the engine refuses a blank query with a better message.
 Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": NOT_BLANK})]
 Intent = Annotated[
     str, Field(max_length=MAX_QUERY, description="What you want to know: changes what ranks first.")
@@ -61,64 +61,71 @@ CollectionName = Annotated[
     str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
 ]
 Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})]
-#: A year or a month is enough, so in JSON Schema it is no `date`.
+#: Not the JSON Schema format `date`, because a year or a month is also accepted.
 Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
 
 
 class Arguments(BaseModel):
-    """What all tools' arguments have in common. None stands for an argument that was not given."""
+    """Base class of the arguments of an operation. None stands for an argument that was not given."""
 
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=to_camel
-    )
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
-    #: What one of them is called in errors.
-    noun: ClassVar[str] = "argument"
+    #: The word for an argument in error messages.
+    noun: ClassVar[str] = "field"
 
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> Self:
-        """Read the arguments of a call; null stands for an argument that was left out.
+        """Validate the arguments of a call. A null argument counts as not given.
 
-        Raises `UsageError` that names each one that is wrong.
+        Raises:
+            UsageError: If arguments are wrong; the message names them.
         """
-        known = {field.alias for field in cls.model_fields.values()}
+        names = cls._names()
         given = {
-            name: value for name, value in (values or {}).items() if value is not None or name not in known
+            name: value for name, value in (values or {}).items() if value is not None or name not in names
         }
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            raise cls.refusal(error.errors(include_url=False)) from None
+            raise cls.usage_error(error.errors(include_url=False)) from None
 
     @classmethod
-    def refusal(cls, errors: Sequence[Any]) -> UsageError:
-        """pydantic's errors in our words."""
-        return _refusal([cls._fault(fault) for fault in errors])
+    def usage_error(cls, errors: Sequence[Any]) -> UsageError:
+        """Return one error with a readable message for the errors that pydantic reports."""
+        problems = [cls._describe(error) for error in errors]
+        more = len(problems) - _MAX_SHOWN_PROBLEMS
+        message = "; ".join(problems[:_MAX_SHOWN_PROBLEMS])
+        return UsageError(f"{message}; and {more} more" if more > 0 else message)
 
     @classmethod
-    def _fault(cls, fault: Any) -> str:
-        name = _place(fault["loc"]) or f"{cls.noun}s"
-        match fault["type"]:
+    def _names(cls) -> list[str]:
+        """The names of the arguments as clients write them."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
+    @classmethod
+    def _describe(cls, error: Any) -> str:
+        name = _path(error["loc"]) or f"{cls.noun}s"
+        match error["type"]:
             case "missing":
                 return f"{name} is missing"
-            case "extra_forbidden" if len(fault["loc"]) > 1:
-                return f"{name}: no such {cls.noun}"
+            case "extra_forbidden" if len(error["loc"]) > 1:
+                return f"{name}: unknown {cls.noun}"
             case "extra_forbidden":
-                known = ", ".join(str(field.alias) for field in cls.model_fields.values())
-                return f"{name}: no such {cls.noun}; there {f'are {known}' if known else 'is none'}"
+                names = ", ".join(cls._names()) or "none"
+                return f"{name}: unknown {cls.noun}; known {cls.noun}s: {names}"
             case "model_type":
                 return f"{name}: input should be an object"
             case "value_error":
-                return str(fault["ctx"]["error"])
-        message = fault["msg"][0].lower() + fault["msg"][1:]
-        value = fault["input"]
-        if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _SHOWN):
+                return str(error["ctx"]["error"])
+        message = error["msg"][0].lower() + error["msg"][1:]
+        value = error["input"]
+        if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS):
             return f"{name}: {message}"
         return f"{name}: {message}, not {_printable(json.dumps(value, ensure_ascii=False))}"
 
 
 class SearchArguments(Arguments):
-    """`search`."""
+    """Arguments of `search`."""
 
     query: Query
     limit: Limit = DEFAULT_LIMIT
@@ -129,12 +136,12 @@ class SearchArguments(Arguments):
     before: Date | None = None
 
     def request(self) -> SearchRequest:
-        """What the engine is asked."""
+        """Return the request for the engine."""
         return SearchRequest(
             self.query,
             self.limit,
             self.min_score,
-            _some(self.collection),
+            () if self.collection is None else (self.collection,),
             author=self.author,
             after=self.after,
             before=self.before,
@@ -142,7 +149,7 @@ class SearchArguments(Arguments):
 
 
 class VectorSearchArguments(SearchArguments):
-    """`vsearch`."""
+    """Arguments of `vsearch`."""
 
     min_score: Score = VECTOR_MIN_SCORE
 
@@ -155,7 +162,7 @@ class TypedSearchArguments(Arguments):
 
 
 class QueryArguments(Arguments):
-    """`query`."""
+    """Arguments of `query`."""
 
     query: Query | None = None
     searches: Annotated[list[TypedSearchArguments], Field(min_length=1, max_length=MAX_SEARCHES)] | None = (
@@ -173,19 +180,19 @@ class QueryArguments(Arguments):
     rerank: bool = True
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def _check_query_or_searches(self) -> Self:
         if (self.query is None) == (self.searches is None):
-            raise ValueError("exactly one of query and searches is wanted")
+            raise ValueError("give exactly one of query and searches")
         return self
 
     def request(self) -> SearchRequest:
-        """What the engine is asked."""
+        """Return the request for the engine."""
         return SearchRequest(
             self.query or "",
             self.limit,
             self.min_score,
-            _some(self.collection) + tuple(self.collections),
-            tuple(TypedSearch(each.type, each.query) for each in self.searches or ()),
+            (*(() if self.collection is None else (self.collection,)), *self.collections),
+            tuple(TypedSearch(search.type, search.query) for search in self.searches or ()),
             self.intent,
             self.candidate_limit,
             self.rerank,
@@ -196,7 +203,7 @@ class QueryArguments(Arguments):
 
 
 class GetArguments(Arguments):
-    """`get`."""
+    """Arguments of `get`."""
 
     file: Name
     from_line: Count | None = None
@@ -205,7 +212,7 @@ class GetArguments(Arguments):
 
 
 class MultiGetArguments(Arguments):
-    """`multi_get`."""
+    """Arguments of `multi_get`."""
 
     pattern: Annotated[str, Field(max_length=MAX_PATTERN, json_schema_extra={"pattern": NOT_BLANK})]
     max_lines: Count | None = None
@@ -214,25 +221,16 @@ class MultiGetArguments(Arguments):
 
 
 class StatusArguments(Arguments):
-    """`status`."""
+    """Arguments of `status`."""
 
 
-def _refusal(faults: Sequence[str]) -> UsageError:
-    more = len(faults) - _TOLD
-    return UsageError("; ".join(faults[:_TOLD]) + (f"; and {more} more" if more > 0 else ""))
-
-
-def _some(collection: str | None) -> tuple[str, ...]:
-    return () if collection is None else (collection,)
-
-
-def _place(location: tuple[str | int, ...]) -> str:
-    """`searches[0].type`."""
+def _path(location: tuple[str | int, ...]) -> str:
+    """Return the path of a value inside the arguments, such as `searches[0].type`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{_printable(part)}" for part in location]
     return "".join(parts).removeprefix(".")
 
 
 def _printable(text: str) -> str:
-    """As much of a text as an error shows, without what cannot be sent or would break the line."""
-    short = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    """Shorten a text for an error message; escape lone surrogates and join lines."""
+    short = text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "..."
     return " ".join(short.encode("utf-8", "backslashreplace").decode().split())

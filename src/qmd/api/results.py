@@ -1,34 +1,193 @@
-"""What the tools answer: texts and structured content, to the letter (M12, M13, M23, M31, M40)."""
+"""The results of the operations, and the texts that HTTP and MCP have in common."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
-from qmd.engine.documents.library import Page, Pages, Skipped
+from pydantic import BaseModel, Field
+
+from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
+from qmd.types import StageStatus
 
 if TYPE_CHECKING:
-    from qmd.engine.upkeep.status import Status
-    from qmd.types import Hit, SearchResponse, Stage
-
-#: A `CallToolResult` as it goes on the wire.
-Result = dict[str, Any]
+    from qmd import types
+    from qmd.engine.upkeep import status
 
 MARKDOWN = "text/markdown"
-#: Of documents that are left out, so many are named.
-_NAMED = 100
 
 
-def failure(message: str) -> Result:
-    """An error that the agent can read and act on."""
-    return {"content": [text(message)], "isError": True}
+class Hit(BaseModel):
+    """One document, best first."""
+
+    docid: str
+    file: str
+    title: str
+    score: float = Field(ge=0, le=1)
+    context: str | None
+    line: int
+    snippet: str
+
+    @classmethod
+    def of(cls, hit: types.Hit) -> Self:
+        """Return the result for a hit of the engine. The score has two decimals."""
+        return cls(
+            docid=hit.docid,
+            file=hit.file,
+            title=hit.title,
+            score=hit.percent / 100,
+            context=hit.context,
+            line=hit.line,
+            snippet=numbered(hit.snippet.text, hit.snippet.first_line),
+        )
+
+
+class Stage(BaseModel):
+    """A step of the search: whether it ran and, if it did not, the reason."""
+
+    stage: str
+    status: StageStatus
+    reason: str = ""
+
+    @classmethod
+    def of(cls, stage: types.Stage) -> Self:
+        """Return the result for a stage of the engine."""
+        if stage.reason is None:
+            return cls(stage=stage.stage, status=stage.status)
+        return cls(stage=stage.stage, status=stage.status, reason=stage.reason)
+
+
+class SearchResults(BaseModel):
+    """The results of a search. `indexed_at` is the time of the index: later changes on disk are not in it."""
+
+    results: Sequence[Hit]
+    stages: list[Stage]
+    indexed_at: str | None
+
+    @classmethod
+    def of(cls, response: types.SearchResponse, indexed_at: str | None) -> Self:
+        """Return the results for a response of the engine."""
+        return cls(
+            results=[Hit.of(hit) for hit in response.hits],
+            stages=[Stage.of(stage) for stage in response.stages],
+            indexed_at=indexed_at,
+        )
+
+
+class Document(BaseModel):
+    """A document, with the fields of an MCP resource."""
+
+    uri: str
+    name: str
+    title: str
+    mimeType: str  # noqa: N815 - as MCP clients expect it; HTTP has the same name
+    text: str
+
+    @classmethod
+    def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
+        """Return the document of a page.
+
+        Args:
+            page: The page.
+            line_numbers: Whether each line begins with its number.
+            truncated: A note for the end of a text that is cut, with `{}` for the number of missing lines.
+        """
+        text = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
+        if page.context:
+            text = f"<!-- Context: {page.context} -->\n\n{text}"
+        if truncated and page.more:
+            text += "\n\n" + truncated.format(page.more)
+        return cls(
+            uri=to_uri(page.document.file),
+            name=page.document.file,
+            title=page.document.title,
+            mimeType=MARKDOWN,
+            text=text,
+        )
+
+
+class Collection(BaseModel):
+    """A collection and the number of its documents."""
+
+    name: str
+    path: str
+    pattern: str
+    documents: int
+
+
+class CollectionState(Collection):
+    """A collection; `last_updated` is the time of its last scan, ISO 8601 in UTC."""
+
+    last_updated: str | None
+
+    @classmethod
+    def of(cls, collection: status.CollectionStatus) -> Self:
+        """Return the state for the engine's status of a collection."""
+        return cls(
+            name=collection.name,
+            path=collection.path,
+            pattern=collection.pattern,
+            documents=collection.documents,
+            last_updated=collection.last_updated,
+        )
+
+
+class IndexState(BaseModel):
+    """The state of the index; `needs_embedding` is the number of texts without vectors."""
+
+    total_documents: int
+    needs_embedding: int
+    has_vector_index: bool
+    collections: list[CollectionState]
+
+    @classmethod
+    def of(cls, status: status.Status) -> Self:
+        """Return the state for the engine's status of an index."""
+        return cls(
+            total_documents=status.total_documents,
+            needs_embedding=status.needs_embedding,
+            has_vector_index=status.has_vector_index,
+            collections=[CollectionState.of(collection) for collection in status.collections],
+        )
+
+    def text(self) -> str:
+        """Return the state in lines for a reader."""
+        lines = [
+            "QMD Index Status:",
+            f"  Total documents: {self.total_documents}",
+            f"  Needs embedding: {self.needs_embedding}",
+            f"  Vector index: {'yes' if self.has_vector_index else 'no'}",
+            f"  Collections: {len(self.collections)}",
+            *(f"    - {visible(item.path)} ({item.documents} docs)" for item in self.collections),
+        ]
+        return "\n".join(lines)
+
+
+def heading(response: types.SearchResponse) -> str:
+    """Return the line above the results of a search."""
+    if not response.hits:
+        return f'No results found for "{response.query}"'
+    return f'Found {counted(len(response.hits), "result")} for "{response.query}"'
+
+
+def hit_line(hit: types.Hit) -> str:
+    """Return a result of a search in one line."""
+    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}"
+
+
+def skipped_text(item: Skipped, tool: str) -> str:
+    """Return the text in place of a document that was too large; `tool` can read it."""
+    file = visible(item.document.file)
+    hint = f"Use '{tool}' with file=\"{file}\" to retrieve."
+    return f"[SKIPPED: {file} - File too large ({item.kilobytes}KB). {hint}]"
 
 
 def error_text(error: QmdError) -> str:
-    """An error in one line; a document that was not found has similar ones below (M25)."""
+    """Return an error in one line, or a missing document with a list of similar paths."""
     if not isinstance(error, DocumentNotFoundError):
         return error.in_one_line()
     if not error.suggestions:
@@ -37,165 +196,6 @@ def error_text(error: QmdError) -> str:
     return f"{error.message}\n\nDid you mean one of these?{similar}"
 
 
-def found(response: SearchResponse, indexed_at: str | None) -> Result:
-    """Hits: a line each, and in full as structured content."""
-    return {
-        "content": [text(summary(response))],
-        "structuredContent": {
-            "results": [hit(each) for each in response.hits],
-            "stages": [stage(each) for each in response.stages],
-            "indexedAt": indexed_at,
-        },
-    }
-
-
-def summary(response: SearchResponse) -> str:
-    """`Found 2 results for "q":`, a blank line, and a line a result."""
-    if not response.hits:
-        return heading(response)
-    return f"{heading(response)}:\n\n" + "\n".join(line(hit) for hit in response.hits)
-
-
-def heading(response: SearchResponse) -> str:
-    """How many results there are."""
-    count = len(response.hits)
-    if not count:
-        return f'No results found for "{response.query}"'
-    return f'Found {count} result{"" if count == 1 else "s"} for "{response.query}"'
-
-
-def line(found: Hit) -> str:
-    """One result in a line."""
-    return f"{found.docid} {found.percent}% {visible(found.file)} - {visible(found.title)}"
-
-
-def hit(found: Hit) -> dict[str, Any]:
-    """One result (M12)."""
-    return {
-        "docid": found.docid,
-        "file": found.file,
-        "title": found.title,
-        "score": found.percent / 100,
-        "context": found.context,
-        "line": found.line,
-        "snippet": numbered(found.snippet.text, found.snippet.first_line),
-    }
-
-
-def stage(ended: Stage) -> dict[str, str]:
-    """What became of a step (M8)."""
-    told = {"stage": ended.stage, "status": ended.status}
-    return told if ended.reason is None else told | {"reason": ended.reason}
-
-
-def document(page: Page, *, line_numbers: bool) -> Result:
-    """One document."""
-    return {"content": [_embedded(page, page_text(page, line_numbers=line_numbers))]}
-
-
-def documents(pages: Pages, *, line_numbers: bool) -> Result:
-    """Many documents: first what could not be had, then each in order, those too large in name only."""
-    too_large = [
-        f"File too large: {visible(item.document.file)} (skipped)"
-        for item in pages.items
-        if isinstance(item, Skipped)
-    ]
-    errors = [*map(visible, pages.errors), *too_large]
-    content = [text("Errors:\n" + "\n".join(errors))] if errors else []
-    for item in pages.items:
-        if isinstance(item, Skipped):
-            content.append(text(skipped(item, "qmd_get")))
-        else:
-            shown = page_text(item, line_numbers=line_numbers)
-            cut = f"\n\n[... truncated {item.more} more lines]" if item.more else ""
-            content.append(_embedded(item, shown + cut))
-    if pages.left_out:
-        content.append(text(_left_out(pages)))
-    return {"content": content}
-
-
-def _left_out(pages: Pages) -> str:
-    """The names of the documents that did not fit; of very many, the first."""
-    names = [document.file for document in pages.left_out[:_NAMED]]
-    more = len(pages.left_out) - len(names)
-    listed = "\n".join([*names, *([f"and {more:,} more"] if more else [])])
-    return (
-        f"[LEFT OUT: the answer would be larger than maxBytes. Use 'qmd_get', or raise maxBytes.]\n{listed}"
-    )
-
-
-def page_text(page: Page, *, line_numbers: bool) -> str:
-    """A document's text below what is known of its folder."""
-    shown = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
-    return f"<!-- Context: {page.context} -->\n\n{shown}" if page.context else shown
-
-
-def resource(page: Page, shown: str) -> dict[str, Any]:
-    """A document as an MCP resource."""
-    document = page.document
-    return {
-        "uri": to_uri(document.file),
-        "name": document.file,
-        "title": document.title,
-        "mimeType": MARKDOWN,
-        "text": shown,
-    }
-
-
-def status(found: Status) -> Result:
-    """What there is."""
-    return {
-        "content": [text(status_text(found))],
-        "structuredContent": {
-            "totalDocuments": found.total_documents,
-            "needsEmbedding": found.needs_embedding,
-            "hasVectorIndex": found.has_vector_index,
-            "collections": [
-                {
-                    "name": each.name,
-                    "path": each.path,
-                    "pattern": each.pattern,
-                    "documents": each.documents,
-                    "lastUpdated": each.last_updated,
-                }
-                for each in found.collections
-            ],
-        },
-    }
-
-
-def status_text(found: Status) -> str:
-    """What there is, in lines (M40)."""
-    lines = [
-        "QMD Index Status:",
-        f"  Total documents: {found.total_documents}",
-        f"  Needs embedding: {found.needs_embedding}",
-        f"  Vector index: {'yes' if found.has_vector_index else 'no'}",
-        f"  Collections: {len(found.collections)}",
-        *(f"    - {visible(each.path)} ({each.documents} docs)" for each in found.collections),
-    ]
-    return "\n".join(lines)
-
-
-def text(content: str) -> dict[str, Any]:
-    """Text content."""
-    return {"type": "text", "text": content}
-
-
-def as_text(result: Result) -> Result:
-    """A result with documents as text, for clients that show nothing else (M23a)."""
-    content = [
-        text(each["resource"]["text"]) if each["type"] == "resource" else each for each in result["content"]
-    ]
-    return result | {"content": content}
-
-
-def _embedded(page: Page, shown: str) -> dict[str, Any]:
-    return {"type": "resource", "resource": resource(page, shown)}
-
-
-def skipped(item: Skipped, tool: str) -> str:
-    """What stands in the place of a document that was not read; `tool` would."""
-    file = visible(item.document.file)
-    how = f"Use '{tool}' with file=\"{file}\" to retrieve."
-    return f"[SKIPPED: {file} - File too large ({item.kilobytes}KB). {how}]"
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 collection` or `2 collections`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -184,9 +184,9 @@ def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> Sea
     """
     if mode != "local":
         from qmd.config.paths import cache_dir
-        from qmd.server.discovery import read
+        from qmd.server.discovery import find
 
-        server = read(cache_dir(os.environ), index.locations.index)
+        server = find(cache_dir(os.environ), index.locations.index)
         if server is not None:
             from qmd.server import run_handler
 

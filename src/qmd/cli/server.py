@@ -107,7 +107,7 @@ def status(session: Session, as_json: bool) -> None:
     from qmd.config.paths import cache_dir
     from qmd.server import discovery
 
-    running = discovery.read(cache_dir(os.environ), session.index_file())
+    running = discovery.find(cache_dir(os.environ), session.index_file())
     if as_json:
         server = {} if running is None else {"url": running.url, "pid": running.pid}
         say(json.dumps({"running": running is not None} | server))
@@ -143,15 +143,15 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
     index = session.index  # opened now, so that its errors and questions come before the server starts
     location = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
-    with discovery.alone(*location, replace=options["replace"]):
+    with discovery.exclusive(*location, replace=options["replace"]):
         listener = listen(host, port, insecure=options["insecure"] or keys.any())
         if not is_loopback(host) and not keys.any():
             session.note(f"anyone who can reach {host} can read and change everything that is indexed")
         audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
         index_host = IndexHost(lambda: index)
         try:
-            with discovery.lit(*location, url(listener)) as beacon:
-                gate = Gate(keys, beacon.secret, audit, Metrics() if Metrics.available() else None)
+            with discovery.advertise(*location, url(listener)) as advertisement:
+                gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
                 application = app(index_host, os.environ, host, gate)
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:

@@ -1,1 +1,1 @@
-"""The HTTP API: endpoints over an index, and MCP beside them. Texts and fields are those of `qmd.mcp`."""
+"""The HTTP API of an index, and MCP beside it."""

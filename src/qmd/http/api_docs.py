@@ -1,4 +1,4 @@
-"""What the API says about itself: `/openapi.json` for programs, `/docs` for people."""
+"""The description of the API: `/openapi.json` for programs, `/docs` for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 Schema = dict[str, Any]
 
-#: The page is all there is: it asks nobody for anything.
+#: The page loads nothing.
 _POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -28,7 +28,7 @@ table { border-collapse: collapse } td, th { text-align: left; padding: 0 1rem 0
 
 
 def install(app: FastAPI) -> None:
-    """Add both pages to an application that has all its endpoints."""
+    """Add both pages to an application. Its endpoints must already be there."""
     document = describe(app)
     page = "".join(_page(document))
 
@@ -43,7 +43,7 @@ def install(app: FastAPI) -> None:
 
 
 def describe(app: FastAPI) -> Schema:
-    """The OpenAPI document of an application, without the errors that only FastAPI itself would answer."""
+    """Return the OpenAPI document, without FastAPI's own error 422, which this API never sends."""
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
@@ -69,11 +69,13 @@ def _page(document: Schema) -> Iterator[str]:
 
 def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> Iterator[str]:
     yield f"<h2><code><b>{method}</b> {escape(path)}</code></h2><p>{_prose(operation['description'])}"
-    parameters = {each["name"]: each | each["schema"] for each in operation.get("parameters", ())}
+    parameters = {
+        parameter["name"]: parameter | parameter["schema"] for parameter in operation.get("parameters", ())
+    }
     if parameters:
         yield from _table("In the path", parameters, [*parameters])
     if "requestBody" in operation:
-        body = _named(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
+        body = _resolve(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
         yield f"<p>{_prose(body['description'])}"
         if body["properties"]:
             yield from _table("Body", body["properties"], body.get("required", []))
@@ -82,20 +84,22 @@ def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> It
             data = json.dumps(example, ensure_ascii=False)
             yield f"<pre>curl -X {method} http://127.0.0.1:18765{escape(path)} \\\n"
             yield f"  -H 'content-type: application/json' -d '{escape(data)}'</pre>"
-    (answer,) = operation["responses"]["200"]["content"].values()
-    told = _named(answer["schema"], schemas)
-    if "properties" in told:
-        yield f"<p>{_prose(told['description'])}"
-        yield from _table("Answer", told["properties"])
-        yield from _inner(told, schemas)
-    others = [
-        (status, each["description"]) for status, each in operation["responses"].items() if status != "200"
+    (content,) = operation["responses"]["200"]["content"].values()
+    answer = _resolve(content["schema"], schemas)
+    if "properties" in answer:
+        yield f"<p>{_prose(answer['description'])}"
+        yield from _table("Answer", answer["properties"])
+        yield from _inner(answer, schemas)
+    errors = [
+        f"<code>{status}</code> {escape(response['description'])}"
+        for status, response in sorted(operation["responses"].items())
+        if status != "200"
     ]
-    yield "<p>Errors: " + "; ".join(f"<code>{status}</code> {escape(why)}" for status, why in sorted(others))
+    yield f"<p>Errors: {'; '.join(errors)}"
 
 
 def _inner(schema: Schema, schemas: Schema) -> Iterator[str]:
-    """What the fields of an object hold that are objects themselves."""
+    """Yield tables of the objects in the fields of an object."""
     for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schema)):
         yield from _table(name, schemas[name]["properties"])
         yield from _inner(schemas[name], schemas)
@@ -111,32 +115,33 @@ def _table(title: str, fields: Schema, required: Sequence[str] = ()) -> Iterator
 
 
 def _type(field: Schema) -> str:
-    """What a field may hold, in words."""
+    """Return the type of a field in words."""
     match field:
         case {"$ref": str(name)}:
             return name.rsplit("/", 1)[-1]
         case {"anyOf": list(choices)}:
-            return " or ".join(_type(each) for each in choices)
+            return " or ".join(_type(choice) for choice in choices)
         case {"type": "array", "items": items}:
             return f"array of {_type(items)}"
         case {"const": value}:
             return json.dumps(value)
         case {"enum": list(values)}:
-            return " or ".join(json.dumps(each) for each in values)
-    least, most = field.get("minimum"), field.get("maximum")
-    if least is None:
-        return str(field["type"])
-    return (
-        f"{field['type']}, at least {least:g}" if most is None else f"{field['type']}, {least:g} to {most:g}"
-    )
+            return " or ".join(json.dumps(value) for value in values)
+    match field.get("minimum"), field.get("maximum"):
+        case None, _:
+            return str(field["type"])
+        case minimum, None:
+            return f"{field['type']}, at least {minimum:g}"
+        case minimum, maximum:
+            return f"{field['type']}, {minimum:g} to {maximum:g}"
 
 
-def _named(schema: Schema, schemas: Schema) -> Schema:
-    found: Schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
-    return found
+def _resolve(schema: Schema, schemas: Schema) -> Schema:
+    resolved: Schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
+    return resolved
 
 
 def _prose(text: str) -> str:
-    """Text with what stands between backticks as code."""
+    """Return a text as HTML, with code between backticks."""
     parts = escape(" ".join(text.split())).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

@@ -30,59 +30,58 @@ from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
 from qmd.server.run_handler import RunHandler
 
-#: What is still asked of the index when the server ends has this many seconds to end too.
+#: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
 
 _ABOUT = """\
 Local search for folders of Markdown: by words, by meaning, or both.
 
-Every error is `{"detail": "...", "status_code": N}`. A field that there is not is refused, and a text in the
-place of a number.
+Every error is `{"detail": "...", "status_code": N}`. Unknown fields and fields of a wrong type are refused.
 """
 
 
-def app(resident: IndexHost, environ: Mapping[str, str], bound: str, gate: Gate) -> ASGIApp:
-    """The application over an index, behind guard and gate, for a server bound to a host."""
-    return gate.before(_answering_head(api(resident, environ)), Allowed.from_environ(environ, bound))
+def app(index_host: IndexHost, environ: Mapping[str, str], host: str, gate: Gate) -> ASGIApp:
+    """Return the application behind the gate, for a server bound to a host name or address."""
+    return gate.wrap(_answer_head(api(index_host, environ)), Allowed.from_environ(environ, host))
 
 
-def _answering_head(inside: ASGIApp) -> ASGIApp:
-    """Answer HEAD as GET; the server that sends the answer leaves its body out."""
+def _answer_head(app: ASGIApp) -> ASGIApp:
+    """Answer HEAD as GET. The server leaves out the body when it sends the answer."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}
-        await inside(scope, receive, send)
+        await app(scope, receive, send)
 
     return answer
 
 
-def api(resident: IndexHost, environ: Mapping[str, str]) -> FastAPI:
-    """The application as it is inside: it lets everyone in."""
-    jobs = Jobs(resident)
-    mcp = Endpoint(build(resident, environ, jobs))
+def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
+    """Return the application without access control."""
+    jobs = Jobs(index_host)
+    mcp = Endpoint(build(index_host, environ, jobs))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with mcp.run():
             yield
         with anyio.move_on_after(_GRACE):
-            await anyio.to_thread.run_sync(resident.finish, abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)
 
-    inside = FastAPI(
+    application = FastAPI(
         title="qmd",
         version=__version__,
         description=_ABOUT,
-        openapi_url=None,  # `pages` has a truer one
+        openapi_url=None,  # `api_docs` adds a more exact one
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    inside.state.resident = resident
-    inside.state.jobs = jobs
-    inside.state.run_handler = RunHandler()
+    application.state.index_host = index_host
+    application.state.jobs = jobs
+    application.state.run_handler = RunHandler()
     for module in (searches, documents, status, indexing, collections, contexts, metrics, run):
-        inside.router.routes.extend(module.routes.routes)
-    inside.router.routes.append(mcp.route)
-    api_docs.install(inside)
-    errors.install(inside)
-    return inside
+        application.router.routes.extend(module.routes.routes)
+    application.router.routes.append(mcp.route)
+    api_docs.install(application)
+    errors.install(application)
+    return application

@@ -1,4 +1,4 @@
-"""`/collections`: the folders that are indexed (H27-H31)."""
+"""`/collections`: the folders that are indexed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.api.arguments import NOT_BLANK, Name
+from qmd.api.arguments import NOT_BLANK, Arguments, Name
+from qmd.api.results import Collection
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
 from qmd.engine.upkeep.status import CollectionStatus
 from qmd.errors import UsageError
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
-from qmd.http.routing import Body, example, router
+from qmd.http.routing import example, router
 from qmd.models.base import Cancelled
-from qmd.server.jobs import unless
+from qmd.server.jobs import stop_if
 from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
@@ -26,7 +27,7 @@ routes = router()
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _SPACES = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-#: As `qmd.config.validate` has it.
+#: The rule of `qmd.config.validate` as JSON Schema.
 _NEW_NAME = {
     "minLength": 1,
     "maxLength": MAX_COLLECTION_NAME,
@@ -34,7 +35,7 @@ _NEW_NAME = {
 }
 
 
-class NewCollection(Body):
+class NewCollection(Arguments):
     """A folder on the server's machine: an absolute path, or one that begins with `~`."""
 
     model_config = example(name="notes", path="~/notes")
@@ -44,25 +45,16 @@ class NewCollection(Body):
     glob_pattern: Annotated[Name, Field(json_schema_extra={"pattern": NOT_BLANK})] = DEFAULT_PATTERN
 
 
-class NewName(Body):
-    """What a collection shall be called."""
+class NewName(Arguments):
+    """The new name of a collection."""
 
     model_config = example(new_name="journal")
 
     new_name: Annotated[Name, Field(json_schema_extra=_NEW_NAME)]
 
 
-class Collection(BaseModel):
-    """A folder and the files of it that are indexed."""
-
-    name: str
-    path: str
-    pattern: str
-    documents: int
-
-
 class CollectionDetails(Collection):
-    """`last_indexed` is when it was last scanned, ISO 8601 in UTC."""
+    """A collection; `last_indexed` is the time of its last scan, ISO 8601 in UTC."""
 
     last_indexed: str | None
 
@@ -75,7 +67,7 @@ class Collections(BaseModel):
 
 
 class Added(BaseModel):
-    """What was added."""
+    """The new collection."""
 
     status: Literal["added"]
     name: str
@@ -85,7 +77,7 @@ class Added(BaseModel):
 
 
 class Removed(BaseModel):
-    """What was removed; its files stay."""
+    """The removed collection. Its files stay on the disk."""
 
     status: Literal["removed"]
     name: str
@@ -93,7 +85,7 @@ class Removed(BaseModel):
 
 
 class Renamed(BaseModel):
-    """What was renamed."""
+    """The renamed collection."""
 
     status: Literal["renamed"]
     old_name: str
@@ -114,7 +106,7 @@ async def add(request: Request, body: NewCollection) -> Response:
                 f"path: {body.path} is relative", "give an absolute path on the server's machine"
             )
         report = index.add_collection(
-            body.path, body.name, pattern=body.glob_pattern, on_progress=unless(cancelled)
+            body.path, body.name, pattern=body.glob_pattern, on_progress=stop_if(cancelled)
         )
         added = _status(index, report.collection)
         return Added(
@@ -122,7 +114,7 @@ async def add(request: Request, body: NewCollection) -> Response:
             name=added.name,
             path=added.path,
             documents=added.documents,
-            content=f"Added collection '{added.name}' with {plural(added.documents, 'document')}",
+            content=f"Added collection '{added.name}' with {plural(added.documents, 'document', separator='')}",
         )
 
     return await service(request).write(work)
@@ -133,11 +125,11 @@ async def collections(request: Request) -> Response:
     """List the collections."""
 
     def work(index: Index, cancelled: Cancelled) -> Collections:
-        found = index.status().collections
-        lines = [f"- {each.name} ({plural(each.documents, 'doc')})" for each in found]
+        statuses = index.status().collections
+        lines = [f"- {status.name} ({plural(status.documents, 'doc', separator='')})" for status in statuses]
         return Collections(
-            collections=[Collection(**_shown(each)) for each in found],
-            content="\n".join([f"Collections: {len(found)}", *lines]),
+            collections=[Collection(**_fields(status)) for status in statuses],
+            content="\n".join([f"Collections: {len(statuses)}", *lines]),
         )
 
     return await service(request).read(work)
@@ -148,15 +140,15 @@ async def collection(request: Request, name: CollectionName) -> Response:
     """Show a collection."""
 
     def work(index: Index, cancelled: Cancelled) -> CollectionDetails:
-        found = _status(index, name)
-        return CollectionDetails(**_shown(found), last_indexed=found.last_updated)
+        status = _status(index, name)
+        return CollectionDetails(**_fields(status), last_indexed=status.last_updated)
 
     return await service(request).read(work)
 
 
 @routes.delete("/collections/{name}", response_model=Removed, responses=errors(404))
 async def remove(request: Request, name: CollectionName) -> Response:
-    """Forget a collection; its files stay."""
+    """Remove a collection from the index. Its files stay on the disk."""
 
     def work(index: Index, cancelled: Cancelled) -> Removed:
         index.remove_collection(name)
@@ -167,7 +159,7 @@ async def remove(request: Request, name: CollectionName) -> Response:
 
 @routes.put("/collections/{name}", response_model=Renamed, responses=errors(404, 413))
 async def rename(request: Request, name: CollectionName, body: NewName) -> Response:
-    """Give a collection another name."""
+    """Rename a collection."""
 
     def work(index: Index, cancelled: Cancelled) -> Renamed:
         index.rename_collection(name, body.new_name)
@@ -182,15 +174,15 @@ async def rename(request: Request, name: CollectionName, body: NewName) -> Respo
 
 
 def _status(index: Index, name: str) -> CollectionStatus:
-    """Raises `CollectionNotFoundError`."""
-    known = index.collection(name)
-    return next(each for each in index.status().collections if each.name == known.name)
+    """Return the status of a collection; raise `CollectionNotFoundError` if there is none."""
+    collection = index.collection(name)
+    return next(status for status in index.status().collections if status.name == collection.name)
 
 
-def _shown(found: CollectionStatus) -> dict[str, Any]:
+def _fields(status: CollectionStatus) -> dict[str, Any]:
     return {
-        "name": found.name,
-        "path": found.path,
-        "pattern": found.pattern,
-        "documents": found.documents,
+        "name": status.name,
+        "path": status.path,
+        "pattern": status.pattern,
+        "documents": status.documents,
     }

@@ -1,4 +1,4 @@
-"""`/contexts`: what folders are about (H34-H36)."""
+"""`/contexts`: descriptions of collections and folders."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.api.arguments import NOT_BLANK, Name
+from qmd.api.arguments import NOT_BLANK, Arguments, Name
 from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
-from qmd.http.routing import Body, example, router
+from qmd.http.routing import example, router
 from qmd.models.base import Cancelled
 from qmd.text.uris import SCHEME, is_uri
 
 routes = router()
 
 
-class NewContext(Body):
-    """What a place is about: `/` for all, `qmd://collection/folder`, or a folder of a collection on disk."""
+class NewContext(Arguments):
+    """A description of `/` (everything), `qmd://collection/folder`, or a folder of a collection on disk."""
 
     model_config = example(path="qmd://notes/ops", text="How the service is run")
 
@@ -31,7 +31,7 @@ class NewContext(Body):
 
 
 class Context(BaseModel):
-    """A place, as a `qmd://` address, and what it is about."""
+    """A path, as a `qmd://` address, and its description."""
 
     path: str
     text: str
@@ -44,7 +44,7 @@ class Contexts(BaseModel):
 
 
 class ContextAdded(BaseModel):
-    """What was added."""
+    """The new context."""
 
     status: Literal["added"]
     path: str
@@ -52,7 +52,7 @@ class ContextAdded(BaseModel):
 
 
 class ContextRemoved(BaseModel):
-    """What was removed."""
+    """The removed context."""
 
     status: Literal["removed"]
     path: str
@@ -60,10 +60,10 @@ class ContextRemoved(BaseModel):
 
 @routes.post("/contexts/add", response_model=ContextAdded, responses=errors(404, 413))
 async def add(request: Request, body: NewContext) -> Response:
-    """Say what a place is about; it is shown with every document below."""
+    """Describe a path. The description is shown with every document below the path."""
 
     def work(index: Index, cancelled: Cancelled) -> ContextAdded:
-        index.add_context(_place(body.path), body.text)
+        index.add_context(_location(body.path), body.text)
         return ContextAdded(status="added", path=body.path, content=f"Added context for {body.path}")
 
     return await service(request).write(work)
@@ -81,22 +81,23 @@ async def contexts(request: Request) -> Response:
 
 @routes.delete("/contexts/{path:path}", response_model=ContextRemoved, responses=errors(404))
 async def remove(
-    request: Request, path: Annotated[str, Path(description="As when it was added, or as it is listed.")]
+    request: Request, path: Annotated[str, Path(description="As it was added, or as it is listed.")]
 ) -> Response:
-    """Forget a context."""
+    """Remove a context."""
 
     def work(index: Index, cancelled: Cancelled) -> ContextRemoved:
-        index.remove_context(_place(path))
+        index.remove_context(_location(path))
         return ContextRemoved(status="removed", path=path)
 
     return await service(request).write(work)
 
 
-def _place(path: str) -> str:
-    """A place as the engine takes it: a path from nowhere on the disk begins with a collection.
+def _location(path: str) -> str:
+    """Return a path as the engine takes it. A relative path begins with a collection.
 
-    Raises `UsageError` for none, which would be everything.
+    Raises:
+        UsageError: If the path is empty, because to the engine that would mean everything.
     """
     if not path:
-        raise UsageError("the path is empty", "/ is everything")
+        raise UsageError("the path is empty", "use / for everything")
     return path if path.startswith(("/", "~")) or is_uri(path) else SCHEME + path

@@ -1,4 +1,4 @@
-"""What a request asks of the index: reads side by side, writes one after another, all off the event loop."""
+"""Access of requests to the index: concurrent reads, queued writes, all in threads."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
 
-#: Asks the index, in a thread of its own; gives the answer's body.
+#: Calls the index, and returns the body of the answer. Runs in a thread.
 Work = Callable[[Index, Cancelled], BaseModel]
 
 
 class Service:
-    """The index as one request may use it. Bodies are written out in the thread, however large they are."""
+    """The index for one request. Answers are serialized in the thread, because they can be large."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._resident: IndexHost = request.app.state.resident
+        self._index_host: IndexHost = request.app.state.index_host
         self._jobs: Jobs = request.app.state.jobs
 
     async def read(self, work: Work, *, models: bool = False) -> Response:
-        """Answer with what `work` finds; `models` says whether it may use them."""
-        return _json(await self._resident.call(self._written(work), models=models))
+        """Answer with the result of `work`. `models` is whether it may use models."""
+        return _json(await self._index_host.call(self._serialized(work), models=models))
 
     async def write(self, work: Work, *, models: bool = False) -> Response:
-        """The same in the queue of those that change the index."""
-        return _json(await self._jobs.call(self._written(work), models=models))
+        """Answer with the result of `work`, which runs in the queue of writes."""
+        return _json(await self._jobs.call(self._serialized(work), models=models))
 
-    def _written(self, work: Work) -> Callable[[Index, Cancelled], bytes]:
+    def _serialized(self, work: Work) -> Callable[[Index, Cancelled], bytes]:
         def run(index: Index, cancelled: Cancelled) -> bytes:
-            # What was not set is no part of an answer: an explanation that nobody asked for.
+            # Leave out optional fields that are not set, such as the explanation of a hit.
             answer = work(index_for(self._request, index), cancelled)
             return answer.model_dump_json(exclude_unset=True).encode()
 
@@ -44,12 +44,12 @@ class Service:
 
 
 def service(request: Request) -> Service:
-    """The index as a request may use it."""
+    """Return the index for a request."""
     return Service(request)
 
 
 def index_for(request: Request, index: Index) -> Index:
-    """As much of the index as whoever sent the request may see."""
+    """Return the index as the sender of a request may see it."""
     return index_of(request.scope, index)
 
 

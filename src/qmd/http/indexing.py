@@ -1,4 +1,4 @@
-"""`/index`, `/update` and `/embed` (H26, H32, H33)."""
+"""`/index`, `/update` and `/embed`."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd.api.arguments import Arguments
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import ScanReport
 from qmd.errors import ModelError
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
-from qmd.http.routing import Body, example, router
+from qmd.http.routing import example, router
 from qmd.models.base import Cancelled, CancelledError
-from qmd.server.jobs import unless
+from qmd.server.jobs import stop_if
 from qmd.text.wording import plural
 
 routes = router()
 
 
-class Nothing(Body):
+class Nothing(Arguments):
     """No fields."""
 
 
-class UpdateBody(Body):
-    """`pull`: first `git pull --ff-only` where a folder is a git work tree."""
+class UpdateBody(Arguments):
+    """With `pull`, run `git pull --ff-only` first in folders that are git work trees."""
 
     model_config = example(pull=True)
 
     pull: bool = False
 
 
-class Texts(Body):
-    """Texts to be embedded as documents are; of a longer one, as much as the model reads."""
+class Texts(Arguments):
+    """Texts to embed as documents. Longer texts are cut to the length that the model reads."""
 
     model_config = example(texts=["a text", "another"])
 
-    # How many there may be is the engine's to say: the contract has words of its own for it.
+    # The engine checks the number of texts and has its own messages for it.
     texts: Annotated[list[str], Field(json_schema_extra={"minItems": 1, "maxItems": MAX_TEXTS})]
 
 
@@ -52,7 +53,7 @@ class Problem(BaseModel):
 
 
 class Report(BaseModel):
-    """What a scan of a collection did; `error` is what kept it from doing all, `notices` tell the rest."""
+    """The result of a scan. `error` is the reason if it is incomplete; `notices` are other messages."""
 
     collection: str
     added: int
@@ -65,7 +66,7 @@ class Report(BaseModel):
 
 
 class Indexed(BaseModel):
-    """`collections` counts those gone through; `reports` says how it went."""
+    """The scans of all collections; `collections` is their number."""
 
     status: Literal["indexed"]
     collections: int
@@ -75,7 +76,7 @@ class Indexed(BaseModel):
 
 
 class Updated(BaseModel):
-    """`collections` counts those gone through; `reports` says how it went."""
+    """The scans of all collections; `collections` is their number."""
 
     status: Literal["updated"]
     collections: int
@@ -84,7 +85,7 @@ class Updated(BaseModel):
 
 
 class Embeddings(BaseModel):
-    """A vector a text, in their order; each is of length 1."""
+    """One vector of length 1 per text, in their order."""
 
     embeddings: list[list[float]]
 
@@ -94,31 +95,31 @@ async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa
     """Scan all collections for new, changed and deleted files."""
 
     def work(index: Index, cancelled: Cancelled) -> Indexed:
-        reports = index.update(commands=False, on_progress=unless(cancelled))
+        reports = index.update(commands=False, on_progress=stop_if(cancelled))
         total = index.status().total_documents
-        told = f"Indexed {plural(len(reports), 'collection')}: {plural(total, 'document')}"
+        summary = f"Indexed {plural(len(reports), 'collection', separator='')}: {plural(total, 'document', separator='')}"
         return Indexed(
             status="indexed",
             collections=len(reports),
             total_documents=total,
-            reports=_shown(reports),
-            content=told + _failed(reports),
+            reports=_reports(reports),
+            content=summary + _failures(reports),
         )
 
     return await service(request).write(work)
 
 
 @routes.post("/update", response_model=Updated, responses=errors(413))
-async def update(request: Request, body: UpdateBody = UpdateBody()) -> Response:  # noqa: B008 - likewise
+async def update(request: Request, body: UpdateBody = UpdateBody()) -> Response:  # noqa: B008 - it is frozen
     """Run the collections' update commands, then scan for new, changed and deleted files."""
 
     def work(index: Index, cancelled: Cancelled) -> Updated:
-        reports = index.update(pull=body.pull, on_progress=unless(cancelled))
+        reports = index.update(pull=body.pull, on_progress=stop_if(cancelled))
         return Updated(
             status="updated",
             collections=len(reports),
-            reports=_shown(reports),
-            content=f"Updated {plural(len(reports), 'collection')}" + _failed(reports),
+            reports=_reports(reports),
+            content=f"Updated {plural(len(reports), 'collection', separator='')}" + _failures(reports),
         )
 
     return await service(request).write(work)
@@ -145,23 +146,23 @@ class _NotLoadedError(ModelError):
         super().__init__("Model not loaded")
 
 
-def _shown(reports: Sequence[ScanReport]) -> list[Report]:
+def _reports(reports: Sequence[ScanReport]) -> list[Report]:
     return [
         Report(
-            collection=each.collection,
-            added=each.added,
-            updated=each.updated,
-            unchanged=each.unchanged,
-            removed=each.removed,
-            problems=[Problem(path=path, reason=reason) for path, reason in each.problems],
-            notices=each.notices,
-            error=None if each.error is None else each.error.in_one_line(),
+            collection=report.collection,
+            added=report.added,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            removed=report.removed,
+            problems=[Problem(path=path, reason=reason) for path, reason in report.problems],
+            notices=report.notices,
+            error=None if report.error is None else report.error.in_one_line(),
         )
-        for each in reports
+        for report in reports
     ]
 
 
-def _failed(reports: Sequence[ScanReport]) -> str:
-    """Which had errors, to be put behind a text."""
-    names = [each.collection for each in reports if each.error is not None]
-    return f"; {plural(len(names), 'error')}: {', '.join(names)}" if names else ""
+def _failures(reports: Sequence[ScanReport]) -> str:
+    """Return a suffix that names the collections whose scan failed."""
+    names = [report.collection for report in reports if report.error is not None]
+    return f"; {plural(len(names), 'error', separator='')}: {', '.join(names)}" if names else ""

@@ -1,4 +1,4 @@
-"""`/metrics`: figures of the server for Prometheus."""
+"""`/metrics`: metrics of the server for Prometheus."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
 routes = router()
 
 _TEXT: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The figures"}
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The metrics"}
 }
 
 
 @routes.get("/metrics", response_class=Response, responses=_TEXT | errors(501))
 async def metrics(request: Request) -> Response:
-    """Requests, their times, the sizes of the index, the models, the queue of writes."""
-    kept = metrics_of(request.scope)
-    if kept is None:
+    """Return metrics of requests, their times, the index, the models and the queue of writes."""
+    server_metrics = metrics_of(request.scope)
+    if server_metrics is None:
         return answer(501, MISSING)
-    resident: IndexHost = request.app.state.resident
+    index_host: IndexHost = request.app.state.index_host
     jobs: Jobs = request.app.state.jobs
     waiting = jobs.waiting
-    page = await resident.call(
-        lambda index, cancelled: kept.page(
+    page = await index_host.call(
+        lambda index, cancelled: server_metrics.page(
             index_for(request, index).status(), models_loaded=index.model_loaded, waiting=waiting
         )
     )

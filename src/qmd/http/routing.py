@@ -1,9 +1,9 @@
-"""How requests are read: JSON to the letter, nothing unknown, and every fault told in a line (H4, H5a)."""
+"""Strict parsing of requests: exact JSON, no unknown fields, errors in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from fastapi import APIRouter
 from fastapi.exceptions import HTTPException, RequestValidationError
@@ -16,55 +16,48 @@ from starlette.responses import Response
 from qmd.api.arguments import Arguments
 from qmd.errors import UsageError
 from qmd.http.errors import ALWAYS
-from qmd.server.body_limit import NOT_JSON, says_json
-
-
-class Body(Arguments):
-    """What the bodies of requests have in common: fields are called as in Python, not as in MCP."""
-
-    model_config = ConfigDict(alias_generator=str)
-    noun: ClassVar[str] = "field"
+from qmd.server.body_limit import NOT_JSON, is_json
 
 
 def example(**fields: Any) -> ConfigDict:
-    """Of a body, for the documentation."""
+    """Return the configuration of a model with an example for the documentation."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class Route(APIRoute):
-    """An endpoint. Raises `UsageError` for what it does not understand."""
+    """An endpoint that refuses an invalid request with a `UsageError`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def strict(given: Request) -> Response:
-            request = _Strict(given.scope, given.receive)
+        async def handle_strictly(original: Request) -> Response:
+            request = _StrictRequest(original.scope, original.receive)
             if request.query_params:
                 names = ", ".join(sorted(request.query_params))
-                raise UsageError(f"{names}: no such parameter", "fields go into the body, as JSON")
+                raise UsageError(f"{names}: unknown parameter", "put fields into the body, as JSON")
             if self.body_field is not None and await request.body():
                 _check_type(request)
             try:
                 return await handle(request)
             except RequestValidationError as error:
-                raise self._refusal(error) from None
+                raise self._usage_error(error) from None
 
-        return strict
+        return handle_strictly
 
-    def _refusal(self, error: RequestValidationError) -> UsageError:
+    def _usage_error(self, error: RequestValidationError) -> UsageError:
         assert self.body_field is not None
         body = cast(type[Arguments], self.body_field.field_info.annotation)
-        faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]
-        match faults[0]:
+        errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
+        match errors[0]:
             case {"loc": (), "type": "missing"}:
                 return UsageError("the body is missing")
             case {"loc": (), "type": kind} if kind != "value_error":
                 return UsageError("the body must be a JSON object")
-        return body.refusal(faults)
+        return body.usage_error(errors)
 
 
-class _Strict(Request):
-    """Reads a body as RFC 8259 has it: in UTF-8, no NaN, no half of a character."""
+class _StrictRequest(Request):
+    """Parses the body by RFC 8259: UTF-8, without NaN and lone surrogates."""
 
     async def json(self) -> Any:
         try:
@@ -74,10 +67,10 @@ class _Strict(Request):
 
 
 def _check_type(request: Request) -> None:
-    if not says_json(request.headers):
+    if not is_json(request.headers):
         raise UsageError(NOT_JSON)
 
 
 def router() -> APIRouter:
-    """For the endpoints of a module."""
+    """Return the router for the endpoints of a module."""
     return APIRouter(route_class=Route, responses=ALWAYS)

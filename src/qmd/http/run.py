@@ -1,4 +1,4 @@
-"""`/run`: searches for the user's own command line, told without any loss. No part of the API."""
+"""`/run`: searches for the user's own command line. Not part of the public API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ routes = router()
 
 @routes.post(run_handler.PATH, include_in_schema=False)
 async def run(request: Request) -> Response:
-    """Answer a search as `Index.run` does. `Access` lets nobody else in."""
-    resident: IndexHost = request.app.state.resident
+    """Answer a search with the same value as `Index.run`. `Access` refuses other clients."""
+    index_host: IndexHost = request.app.state.index_host
     handler: run_handler.RunHandler = request.app.state.run_handler
     body = await request.body()
-    told = await resident.call(lambda index, cancelled: handler.answer(index, body, cancelled), models=True)
-    return Response(told, media_type="application/json")
+    answer = await index_host.call(
+        lambda index, cancelled: handler.answer(index, body, cancelled), models=True
+    )
+    return Response(answer, media_type="application/json")

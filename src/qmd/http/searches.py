@@ -1,44 +1,43 @@
-"""`/search`, `/vsearch` and `/query` (H20-H22)."""
+"""`/search`, `/vsearch` and `/query`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd import types
-from qmd.api import results
+from qmd.api import operations, results
 from qmd.api.arguments import QueryArguments, SearchArguments, VectorSearchArguments
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.http.dependencies import service
 from qmd.http.errors import errors
-from qmd.http.routing import Body, example, router
+from qmd.http.routing import example, router
 from qmd.models.base import Cancelled
-from qmd.types import StageStatus
 
 routes = router()
 
 
-class SearchBody(SearchArguments, Body):
-    """What to search for."""
+class SearchBody(SearchArguments):
+    """A search by keywords."""
 
     model_config = example(query="deploy", limit=5)
 
 
-class VectorSearchBody(VectorSearchArguments, Body):
-    """What to search for, by its meaning."""
+class VectorSearchBody(VectorSearchArguments):
+    """A search by meaning."""
 
     model_config = example(query="how do I ship a release")
 
 
-class QueryBody(QueryArguments, Body):
-    """What to search for; `searches` in place of `query` names the lists to be searched one by one."""
+class QueryBody(QueryArguments):
+    """A hybrid search; `searches` in place of `query` gives the subqueries one by one."""
 
-    # One of both, as the arguments check.
+    # The arguments check that exactly one of the two is given.
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"query": "how do I ship a release", "collection": "notes"}],
@@ -52,78 +51,64 @@ class QueryBody(QueryArguments, Body):
     explain: bool = False
 
     def request(self) -> SearchRequest:
-        """What the engine is asked."""
+        """Return the request for the engine."""
         return replace(super().request(), explain=self.explain)
 
 
-class Hit(BaseModel):
-    """One document, best first."""
+class Hit(results.Hit):
+    """One document, best first. `explain` has the scores of each step if the request asks for them."""
 
-    docid: str
-    file: str
-    title: str
-    score: float = Field(ge=0, le=1)
-    context: str | None
-    line: int
-    snippet: str
-    explain: dict[str, Any] = {}
+    explain: dict[str, Any] = Field({})
 
 
-class Stage(BaseModel):
-    """What became of a step of the search."""
+class SearchResults(results.SearchResults):
+    """The results of a search. `indexed_at` is the time of the index: later changes on disk are not in it."""
 
-    stage: str
-    status: StageStatus
-    reason: str = ""
-
-
-class Found(BaseModel):
-    """What was found. `indexed_at` says how old the index is: changes on disk since then are not in it."""
-
-    results: list[Hit]
+    results: Sequence[Hit]
     content: str
-    stages: list[Stage]
-    indexed_at: str | None
 
 
 _ERRORS = errors(404, 413)
 
 
-@routes.post("/search", response_model=Found, responses=_ERRORS)
+@routes.post("/search", response_model=SearchResults, responses=_ERRORS)
 async def search(request: Request, body: SearchBody) -> Response:
-    """Search by words (BM25); fast."""
-    asked = body.request()
-    return await service(request).read(lambda index, cancelled: _found(index, "search", asked, cancelled))
+    """Search by keywords (BM25); fast."""
+    return await service(request).read(lambda index, cancelled: _search(index, "search", body, cancelled))
 
 
-@routes.post("/vsearch", response_model=Found, responses=_ERRORS)
+@routes.post("/vsearch", response_model=SearchResults, responses=_ERRORS)
 async def vsearch(request: Request, body: VectorSearchBody) -> Response:
     """Search by meaning; needs vectors."""
-    asked = body.request()
     return await service(request).read(
-        lambda index, cancelled: _found(index, "vsearch", asked, cancelled), models=True
+        lambda index, cancelled: _search(index, "vsearch", body, cancelled), models=True
     )
 
 
-@routes.post("/query", response_model=Found, responses=_ERRORS)
+@routes.post("/query", response_model=SearchResults, responses=_ERRORS)
 async def query(request: Request, body: QueryBody) -> Response:
-    """Search by words and meaning together, reranked; the best results. `stages` says what could not run."""
-    asked = body.request()
+    """Search by keywords and meaning, and rerank; the best results. `stages` says which steps did not run."""
     return await service(request).read(
-        lambda index, cancelled: _found(index, "query", asked, cancelled), models=True
+        lambda index, cancelled: _search(index, "query", body, cancelled), models=True
     )
 
 
-def _found(index: Index, kind: str, asked: SearchRequest, cancelled: Cancelled) -> Found:
-    response = index.run(kind, asked, cancelled=cancelled)
-    return Found(
-        results=[_hit(each, explain=asked.explain) for each in response.hits],
-        content="\n\n".join([results.heading(response), *map(results.line, response.hits)]),
-        stages=[Stage.model_validate(results.stage(each)) for each in response.stages],
-        indexed_at=index.indexed_at(asked.collections),
+def _search(
+    index: Index,
+    kind: operations.SearchKind,
+    body: SearchBody | VectorSearchBody | QueryBody,
+    cancelled: Cancelled,
+) -> SearchResults:
+    response, indexed_at = operations.search(index, kind, body, cancelled)
+    hits = [Hit.of(hit) for hit in response.hits]
+    if isinstance(body, QueryBody) and body.explain:
+        hits = [
+            hit.model_copy(update={"explain": source.explain})
+            for hit, source in zip(hits, response.hits, strict=True)
+        ]
+    return SearchResults(
+        results=hits,
+        content="\n\n".join([results.heading(response), *map(results.hit_line, response.hits)]),
+        stages=[results.Stage.of(stage) for stage in response.stages],
+        indexed_at=indexed_at,
     )
-
-
-def _hit(found: types.Hit, *, explain: bool) -> Hit:
-    shown = Hit(**results.hit(found))
-    return shown.model_copy(update={"explain": found.explain}) if explain else shown

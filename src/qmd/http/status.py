@@ -1,4 +1,4 @@
-"""`/status` and `/health` (H25, H37)."""
+"""`/status` and `/health`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from qmd.api import results
+from qmd.api import operations
+from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
 from qmd.http.dependencies import service
@@ -22,35 +23,21 @@ routes = router()
 logger = logging.getLogger(__name__)
 
 
-class CollectionState(BaseModel):
-    """A collection; `last_updated` is when it was last scanned, ISO 8601 in UTC."""
+class State(IndexState):
+    """The state of the index; `needs_embedding` is the number of texts without vectors."""
 
-    name: str
-    path: str
-    pattern: str
-    documents: int
-    last_updated: str | None
-
-
-class State(BaseModel):
-    """What is indexed; `needs_embedding` counts texts without vectors."""
-
-    total_documents: int
-    needs_embedding: int
-    has_vector_index: bool
-    collections: list[CollectionState]
     content: str
 
 
 class Health(BaseModel):
-    """Whether the index can be asked, and whether the embedding model is in memory."""
+    """Whether the index can be used, and whether the embedding model is in memory."""
 
     status: Literal["healthy", "unhealthy"]
     model_loaded: bool
 
 
-class Illness(Health):
-    """What is wrong, in the form of an error too."""
+class Unhealthy(Health):
+    """The state of a server that is not ready, which is also an error."""
 
     detail: str
     status_code: int
@@ -58,46 +45,31 @@ class Illness(Health):
 
 @routes.get("/status", response_model=State)
 async def status(request: Request) -> Response:
-    """What is indexed."""
+    """Return the state of the index."""
 
     def work(index: Index, cancelled: Cancelled) -> State:
-        found = index.status()
-        return State(
-            total_documents=found.total_documents,
-            needs_embedding=found.needs_embedding,
-            has_vector_index=found.has_vector_index,
-            collections=[
-                CollectionState(
-                    name=each.name,
-                    path=each.path,
-                    pattern=each.pattern,
-                    documents=each.documents,
-                    last_updated=each.last_updated,
-                )
-                for each in found.collections
-            ],
-            content=results.status_text(found),
-        )
+        state = operations.status(index)
+        return State(**dict(state), content=state.text())
 
     return await service(request).read(work)
 
 
-@routes.get("/health", response_model=Health, responses={503: {"model": Illness}})
+@routes.get("/health", response_model=Health, responses={503: {"model": Unhealthy}})
 async def health(request: Request) -> Response:
-    """Whether the server is ready. Asks for no key."""
-    resident: IndexHost = request.app.state.resident
-    # In no thread of those that search: it is answered while all of them are busy.
-    return await anyio.to_thread.run_sync(_examine, resident)
+    """Return whether the server is ready. Needs no key."""
+    index_host: IndexHost = request.app.state.index_host
+    # Not in a thread of the index, so that it also answers if all of them are busy.
+    return await anyio.to_thread.run_sync(_check, index_host)
 
 
-def _examine(resident: IndexHost) -> Response:
+def _check(index_host: IndexHost) -> Response:
     try:
-        index = resident.index
-        _ = index.config  # raises where the file is broken by now
+        index = index_host.index
+        _ = index.config  # raises an error if the file has become invalid
     except QmdError as error:
         logger.warning("not ready: %s", error.in_one_line())
-        ill = Illness(
+        answer = Unhealthy(
             status="unhealthy", model_loaded=False, detail="The index is not ready", status_code=503
         )
-        return JSONResponse(ill.model_dump(), 503)
+        return JSONResponse(answer.model_dump(), 503)
     return JSONResponse(Health(status="healthy", model_loaded=index.model_loaded).model_dump())

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP, at `/mcp`: each request stands alone, and is answered with JSON (M2)."""
+"""MCP over Streamable HTTP, at `/mcp`. Requests are stateless and answered with JSON."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from qmd.api.results import error_text
 from qmd.errors import QmdError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
 from qmd.server.access import Gate
-from qmd.server.body_limit import NOT_JSON, says_json
+from qmd.server.body_limit import NOT_JSON, is_json
 from qmd.server.host_check import Allowed
 
 PATH = "/mcp"
 
 
 class Endpoint:
-    """Answers what is posted. `run` must be entered, once, while it does.
+    """Answers POST requests. `run` is a context manager that must be entered once around all requests.
 
-    There is no GET: nothing is ever sent to a client unasked.
+    GET is not allowed, because this server sends no messages of its own.
     """
 
     def __init__(self, server: Server[Any]) -> None:
-        # Host, Origin and size are the guard's business.
-        trusting = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        # `HostCheck` has already checked Host and Origin.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
             stateless=True,
-            security_settings=trusting,
+            security_settings=security,
             max_request_body_size=MAX_MESSAGE,
         )
         self.run = self._manager.run
@@ -47,7 +47,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        if not says_json(request.headers):
+        if not is_json(request.headers):
             await _error(400, NOT_JSON)(scope, receive, send)
             return
         body = await request.body()
@@ -57,13 +57,21 @@ class Endpoint:
             answer = error.answer.model_dump_json(by_alias=True, exclude_unset=True)
             await Response(answer, 400, media_type="application/json")(scope, receive, send)
             return
-        await self._manager.handle_request(_as_json(scope), _again(body, receive), send)
+        await self._manager.handle_request(_with_json_type(scope), _replay(body, receive), send)
 
 
 def app(
-    server: Server[Any], environ: Mapping[str, str], bound: str, gate: Gate, more: Sequence[Route] = ()
+    server: Server[Any], environ: Mapping[str, str], host: str, gate: Gate, routes: Sequence[Route] = ()
 ) -> ASGIApp:
-    """An application with `/mcp` and `more` routes, behind guard and gate, for a server bound to a host."""
+    """Return the application with `/mcp`, behind the gate.
+
+    Args:
+        server: The MCP server.
+        environ: The environment, which may allow more hosts and origins.
+        host: The host name or address that the server is bound to.
+        gate: The checks before each request.
+        routes: Other routes of the application.
+    """
     endpoint = Endpoint(server)
 
     @asynccontextmanager
@@ -71,21 +79,21 @@ def app(
         async with endpoint.run():
             yield
 
-    inner = Starlette(
-        routes=[endpoint.route, *more],
+    application = Starlette(
+        routes=[endpoint.route, *routes],
         lifespan=lifespan,
-        exception_handlers={QmdError: _expected, HTTPException: _refused, Exception: _failed},
+        exception_handlers={QmdError: _qmd_error, HTTPException: _http_error, Exception: _internal_error},
     )
-    inner.router.redirect_slashes = False
-    return gate.before(inner, Allowed.from_environ(environ, bound))
+    application.router.redirect_slashes = False
+    return gate.wrap(application, Allowed.from_environ(environ, host))
 
 
-async def _expected(request: Request, error: Exception) -> Response:
+async def _qmd_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, QmdError)
     return _error(error.http_status, error_text(error))
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = (
         f"There is nothing at {request.url.path}; MCP is at {PATH}"
@@ -95,7 +103,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     return _error(error.status_code, detail, error.headers)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
     return _error(500, "Internal error")
 
 
@@ -103,17 +111,17 @@ def _error(status: int, detail: str, headers: Mapping[str, str] | None = None) -
     return JSONResponse({"detail": detail, "status_code": status}, status, headers)
 
 
-def _as_json(scope: Scope) -> Scope:
-    """A request whose content type is spelt as the SDK compares it, in lower case."""
+def _with_json_type(scope: Scope) -> Scope:
+    """Return the scope with the content type in lower case and without parameters, as the SDK compares it."""
     others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*others, (b"content-type", b"application/json")]}
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Receive a body that was read already."""
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Receive a body again that was already read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-    async def replay() -> Any:
+    async def receive_again() -> Any:
         return next(messages, None) or await receive()
 
-    return replay
+    return receive_again

@@ -1,4 +1,4 @@
-"""From bytes to JSON-RPC messages, and the answer to bytes that are none."""
+"""Parsing of JSON-RPC messages, and the error responses to invalid ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pydantic_core import from_json
 
 from qmd.server.body_limit import MAX_BODY
 
-#: A message larger than this is refused, in bytes.
+#: Maximum size of a message, in bytes.
 MAX_MESSAGE = MAX_BODY
 
 
 class MessageError(Exception):
-    """Bytes that are no message; `answer` tells the client so."""
+    """The bytes are not a valid message; `answer` is the error response."""
 
     def __init__(self, code: int, message: str, request_id: RequestId | None = None) -> None:
         super().__init__(message)
@@ -33,12 +33,16 @@ class MessageError(Exception):
 
 
 def read_message(data: bytes) -> JSONRPCMessage:
-    """One message. Raises `MessageError` for anything else, with the request's id where it can be told."""
+    """Parse one message.
+
+    Raises:
+        MessageError: If the bytes are not a message. The error has the id of the request if it can be read.
+    """
     try:
         value = from_json(data)
     except ValueError as error:
-        reason = "not UTF-8" if _is_no_text(data) else str(error)
-        raise MessageError(PARSE_ERROR, f"Parse error: {reason}", _id(_guessed(data))) from None
+        reason = str(error) if _is_utf8(data) else "not UTF-8"
+        raise MessageError(PARSE_ERROR, f"Parse error: {reason}", _id(_parse_leniently(data))) from None
     if isinstance(value, list):
         raise MessageError(INVALID_REQUEST, "Invalid request: batches are not supported")
     try:
@@ -46,13 +50,13 @@ def read_message(data: bytes) -> JSONRPCMessage:
     except ValidationError:
         raise _invalid(value) from None
     if isinstance(message, JSONRPCNotification) and "id" in value:
-        # A request whose id is of a wrong type must not be taken for a notification, which has no answer.
+        # A request with an invalid id is not a notification: its client waits for an answer.
         raise _invalid(value)
     return message
 
 
 def too_large() -> MessageError:
-    """What is said of a message above `MAX_MESSAGE`."""
+    """Return the error for a message larger than `MAX_MESSAGE`."""
     return MessageError(INVALID_REQUEST, f"Invalid request: larger than {MAX_MESSAGE:,} bytes")
 
 
@@ -61,28 +65,28 @@ def _invalid(value: Any) -> MessageError:
 
 
 def _id(value: Any) -> RequestId | None:
-    """The id of what was meant as a request."""
+    """Return the id of an invalid request if it is a valid id."""
     match value.get("id") if isinstance(value, dict) else None:
         case bool():
             return None
-        case int(found):
-            return found
-        case str(found) if found == found.encode("utf-8", "replace").decode():
-            return found
+        case int(request_id):
+            return request_id
+        case str(request_id) if request_id == request_id.encode("utf-8", "replace").decode():
+            return request_id
     return None
 
 
-def _guessed(data: bytes) -> Any:
-    """What a lenient reader makes of bytes: it takes lone surrogates, and here what is no UTF-8."""
+def _parse_leniently(data: bytes) -> Any:
+    """Parse JSON that may have lone surrogates or invalid UTF-8; None if that fails too."""
     try:
         return json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
 
 
-def _is_no_text(data: bytes) -> bool:
+def _is_utf8(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return True
-    return False
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""The prompt `query`: a guide to searching, for an agent to read (M51)."""
+"""The prompt `query`: a guide to searching, for agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QMD searches collections of Markdown: notes, documentation, meeting transcripts.
 ## Available Tools
 
 ### 1. search (Fast keyword search)
-Best for: words that you know stand in the text.
+Best for: words that you know are in the text.
 - Ranks by BM25; needs no model, and answers in milliseconds
 - Finds names, identifiers, error messages and "exact phrases"; `word*` finds longer words, `-word` excludes
 - Use `collection` to search one collection only
@@ -23,23 +23,23 @@ Best for: words that you know stand in the text.
 Best for: ideas whose words you do not know.
 - Compares meanings by vector, across languages
 - Suits "how do I ..." and other questions
-- Needs vectors: `status` says whether there are any
+- Needs vectors: `status` says whether they exist
 - Use `collection` to search one collection only
 
 ### 3. query (Hybrid search - highest quality)
 Best for: questions that matter.
 - Searches by keyword and by meaning, fuses both lists and reranks the best
 - Slower than search; without vectors or models it answers from keywords, and `stages` says so
-- `intent` says what you are after, and steers what ranks first
+- `intent` says what you want to know, and changes what ranks first
 - Instead of `query`, `searches` takes a list of your own: `lex` (keywords), `vec` (a question), `hyde` (a \
 passage as the answer might read)
-- Use `collection` or `collections` to search those only
+- Use `collection` or `collections` to search only some collections
 
 ### 4. get (Retrieve document)
 Best for: reading one document that you found.
 - Takes the path or the `#docid` of a result
-- Reads some lines only: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`
-- Suggests similar paths where there is no such document
+- Reads only some lines: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`
+- Suggests similar paths if the document does not exist
 
 ### 5. multi_get (Retrieve multiple documents)
 Best for: reading several documents at once.
@@ -58,18 +58,18 @@ Every document can also be read by its `qmd://` address:
 
 ## Search Strategy
 
-1. **Start with search** where you know the words
-2. **Use vsearch** where keywords find nothing, or the question is about an idea
-3. **Use query** where the answer matters and the best documents must not be missed
+1. **Start with search** if you know the words
+2. **Use vsearch** if keywords find nothing, or the question is about an idea
+3. **Use query** if the answer matters and you must not miss the best documents
 4. **Use get** to read a document around the `line` of its result, rather than all of it
 5. **Use multi_get** to read several related files in one call
 
 ## Tips
 
 - `minScore: 0.5` leaves weak results out
-- `collection: "notes"` searches that collection only; an unknown name is answered with the known ones
+- `collection: "notes"` searches only that collection; the error for an unknown name lists the known names
 - Read a result's `context`: it says what kind of document it is
-- Paths begin with the collection, as in `notes/pages/meeting.md`; where only one ends so, the end is enough
+- Paths begin with the collection, as in `notes/pages/meeting.md`; a unique end of a path is enough
 - Globs match whole paths, with or without the collection: `journals/2025-*.md`
-- `indexedAt` says how old the index is: files changed since then are found as they were
+- `indexedAt` says how old the index is: later changes of files are not in the results
 """

@@ -1,39 +1,46 @@
-"""`/health`, `/search` and `/query` beside `/mcp`, as tobi/qmd's server answers them."""
+"""`/health`, `/search` and `/query` beside `/mcp`, for clients of tobi/qmd's server."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from qmd.api import results
+from qmd.api import operations
 from qmd.api.arguments import QueryArguments
+from qmd.api.results import SearchResults
 from qmd.errors import UsageError
+from qmd.mcp.handlers import structured
+from qmd.mcp.tool import camel_case
 from qmd.server.access import HEALTH, index_of
 from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri
 
+_Arguments = camel_case(QueryArguments)
 
-def routes(resident: IndexHost, clock: Callable[[], float] = time.monotonic) -> list[Route]:
-    """Return the routes over an index."""
+
+def routes(host: IndexHost, clock: Callable[[], float] = time.monotonic) -> list[Route]:
+    """Return the routes for an index. `clock` returns seconds."""
     started = clock()
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok", "uptime": int(clock() - started)})
 
     async def query(request: Request) -> Response:
-        asked = _arguments(await request.body()).request()
-        response = await resident.call(
-            lambda index, cancelled: index_of(request.scope, index).run("query", asked, cancelled=cancelled),
+        arguments = _arguments(await request.body())
+        response, indexed_at = await host.call(
+            lambda index, cancelled: operations.search(
+                index_of(request.scope, index), "query", arguments, cancelled
+            ),
             models=True,
         )
-        hits = [results.hit(each) | {"file": to_uri(each.file)} for each in response.hits]
-        return JSONResponse({"results": hits, "stages": [results.stage(each) for each in response.stages]})
+        content = structured(SearchResults.of(response, indexed_at))
+        hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
+        return JSONResponse({"results": hits, "stages": content["stages"]})
 
     return [
         Route(HEALTH, health, methods=["GET"]),
@@ -48,5 +55,4 @@ def _arguments(body: bytes) -> QueryArguments:
         raise UsageError(f"the body is not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise UsageError("the body must be a JSON object")
-    values: dict[str, Any] = fields
-    return QueryArguments.read(values)
+    return _Arguments.read(fields)

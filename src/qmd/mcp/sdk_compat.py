@@ -1,4 +1,4 @@
-"""What all servers do alike with requests and answers, whatever their tools are."""
+"""Handling of requests and answers that all servers share, and workarounds for limits of the SDK."""
 
 from __future__ import annotations
 
@@ -12,46 +12,47 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from qmd.api.results import Result
+from qmd.mcp.tool import Result
 
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams
 
-#: What does not change while the server runs may be kept by clients, in milliseconds.
+#: The hint for lists that do not change while the server runs.
 UNCHANGING = CacheHint(ttl_ms=3_600_000, scope="public")
-#: What revision 2026-07-28 wants of a result that is not one of the SDK's models; others are sent without it.
+#: Revision 2026-07-28 requires this in results. The SDK adds it to its models only, and drops it for clients
+#: of older revisions.
 COMPLETE = {"resultType": "complete"}
-#: What a request's handler has to send as it is, by field of the result.
-_written: ContextVar[dict[str, list[Any]]] = ContextVar("written")
+#: The fields of the result of the current request that are sent without a copy by the SDK.
+_raw_fields: ContextVar[dict[str, list[Any]]] = ContextVar("raw_fields")
 
 logger = logging.getLogger(__name__)
 
 
-def send(field: str, content: list[Any]) -> None:
-    """Have a field of the answer to the request at hand sent as it is; see `send_as_is`."""
-    _written.get()[field] = content
+def set_raw_field(field: str, content: list[Any]) -> None:
+    """Set a field of the current request's result, to be sent by `send_as_is`."""
+    _raw_fields.get()[field] = content
 
 
 def tool_result(result: Result) -> dict[str, Any]:
-    """The answer to a call of a tool, whose content is sent as it is."""
-    send("content", result["content"])
+    """Return the result of a tool call, with its content sent by `send_as_is`."""
+    set_raw_field("content", result["content"])
     return COMPLETE | result | {"content": []}
 
 
 async def send_as_is(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Send documents as they were written down.
+    """Add the raw fields to a result after the SDK has copied the rest.
 
-    The SDK copies what it sends field by field: it would drop their names, which its models lack (M23a), and
-    hold everything up for as long as it reads thousands of them.
+    The SDK copies results field by field. It would drop the names and titles of documents, because its models
+    lack these fields, and it would block the event loop while it copies thousands of documents.
     """
-    written: dict[str, list[Any]] = {}
-    _written.set(written)
+    raw_fields: dict[str, list[Any]] = {}
+    _raw_fields.set(raw_fields)
     answer = await call_next(ctx)
-    return answer | written if isinstance(answer, dict) and written else answer
+    return answer | raw_fields if isinstance(answer, dict) and raw_fields else answer
 
 
-async def hide_faults(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """A bug is an internal error for the client, and a trace on stderr."""
+async def hide_internal_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Log the traceback of an unexpected exception, and send the client only "Internal error"."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):
@@ -61,16 +62,17 @@ async def hide_faults(ctx: Context, call_next: CallNext) -> HandlerResult:
         raise MCPError(types.INTERNAL_ERROR, "Internal error") from error
 
 
-def first_page(params: Page | None) -> None:
-    """Every list is one page, so there is no cursor that could be known."""
+def refuse_cursor(params: Page | None) -> None:
+    """Refuse a cursor. Every list is one page, so this server gives out no cursors."""
     if params is not None and params.cursor is not None:
         refuse("Unknown cursor")
 
 
 def refuse(message: str, code: int = types.INVALID_PARAMS, data: Any = None) -> NoReturn:
-    raise MCPError(code, sendable(message), data)
+    """Raise a protocol error."""
+    raise MCPError(code, printable(message), data)
 
 
-def sendable(text: str) -> str:
-    """A text without lone surrogates, which no message can hold."""
+def printable(text: str) -> str:
+    """Escape lone surrogates, because UTF-8 cannot encode them."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""MCP over stdin and stdout: a message a line (M2, M4).
+"""MCP over stdin and stdout, one message per line.
 
-In place of the SDK's own transport, which drops what is still being worked on when stdin ends, and what is no
-message without a word.
+This replaces the SDK's transport. That one drops the requests in progress when stdin ends, and ignores
+invalid messages.
 """
 
 from __future__ import annotations
@@ -38,42 +38,42 @@ logger = logging.getLogger(__name__)
 
 
 async def serve(server: Server[Any], source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer what `source` asks on `sink`, until it ends and all is answered, or nobody reads `sink`."""
+    """Answer the requests from `source` on `sink`.
+
+    Return when `source` has ended and all requests are answered, or when the reader of `sink` is gone.
+    """
     loop = asyncio.get_running_loop()
     inbox, requests = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
     with anyio.CancelScope() as conversation:
 
         def in_loop(call: Callable[..., object], *args: object) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and nothing is left to tell
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(call, *args)
 
         outbox = Outbox(sink, lambda: in_loop(conversation.cancel))
         session = StdioSession(inbox, outbox)
-        _in_thread(_read, source, lambda line: in_loop(session.take, line))
-        _in_thread(_watch, sink, lambda: in_loop(conversation.cancel))
+        _in_thread(_read, source, lambda line: in_loop(session.receive, line))
+        _in_thread(_wait_until_closed, sink, lambda: in_loop(conversation.cancel))
         await server.run(requests, session, server.create_initialization_options())
     if not conversation.cancelled_caught:
         await asyncio.to_thread(outbox.finish)
 
 
 class StdioSession:
-    """Passes requests in and answers out, and knows which requests wait for theirs.
-
-    It is the stream that the SDK writes to.
-    """
+    """The stream that the SDK writes to. It passes requests in and answers out, and counts open requests."""
 
     def __init__(self, inbox: MemoryObjectSendStream[SessionMessage | Exception], outbox: Outbox) -> None:
         self._inbox = inbox
         self._outbox = outbox
-        self._waiting: Counter[RequestId] = Counter()
+        self._open_requests: Counter[RequestId] = Counter()
         self._ended = False
 
-    def take(self, line: bytes | MessageError | None) -> None:
-        """A line that was read, what is wrong with one, or None at the end."""
+    def receive(self, line: bytes | MessageError | None) -> None:
+        """Handle a line of input, an error in place of a line, or None at the end of input."""
         match line:
             case None:
                 self._ended = True
-                self._leave_if_done()
+                self._close_if_done()
             case MessageError():
                 self._outbox.put(line.answer)
             case bytes():
@@ -82,38 +82,38 @@ class StdioSession:
                 except MessageError as error:
                     self._outbox.put(error.answer)
                 else:
-                    self._pass(message)
+                    self._forward(message)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """An answer, or a notification."""
+        """Write an answer or a notification."""
         self._outbox.put(item.message)
         if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
-            self._settle(item.message.id)
+            self._complete(item.message.id)
 
-    def _pass(self, message: JSONRPCMessage) -> None:
+    def _forward(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCRequest):
-            self._waiting[coerce_request_id(message.id)] += 1
+            self._open_requests[coerce_request_id(message.id)] += 1
         self._inbox.send_nowait(SessionMessage(message))
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            # What is cancelled gets no answer.
+            # A cancelled request gets no answer.
             request_id = (message.params or {}).get("requestId")
             if isinstance(request_id, int | str):
-                self._settle(request_id)
+                self._complete(request_id)
 
-    def _settle(self, request_id: RequestId) -> None:
-        # As the SDK does: a client may cancel "1" when it asked 1.
+    def _complete(self, request_id: RequestId) -> None:
+        # The SDK also treats the ids 1 and "1" as equal, so a client may cancel either.
         key = coerce_request_id(request_id)
-        self._waiting[key] -= 1
-        if self._waiting[key] <= 0:
-            del self._waiting[key]
-        self._leave_if_done()
+        self._open_requests[key] -= 1
+        if self._open_requests[key] <= 0:
+            del self._open_requests[key]
+        self._close_if_done()
 
-    def _leave_if_done(self) -> None:
-        if self._ended and not self._waiting:
+    def _close_if_done(self) -> None:
+        if self._ended and not self._open_requests:
             self._inbox.close()
 
     async def aclose(self) -> None:
-        """Nothing: what was put in the outbox is still written."""
+        """Do nothing: messages in the outbox are still written."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -123,7 +123,7 @@ class StdioSession:
 
 
 class Outbox:
-    """Writes messages, a line each, in a thread of its own: a slow reader holds nothing up."""
+    """Writes messages, one per line, in a thread, so that a slow reader does not block the event loop."""
 
     def __init__(self, sink: BinaryIO, on_failure: Callable[[], None]) -> None:
         self._sink = sink
@@ -132,36 +132,36 @@ class Outbox:
         self._thread = _in_thread(self._write)
 
     def put(self, message: JSONRPCMessage) -> None:
-        """Have a message written after those before it."""
+        """Queue a message."""
         self._messages.put(message)
 
     def finish(self) -> None:
-        """Wait until all is written."""
+        """Wait until all messages are written."""
         self._messages.put(None)
         self._thread.join()
 
     def _write(self) -> None:
         try:
             while (message := self._messages.get()) is not None:
-                rest = memoryview(_line(message))
-                while rest:
-                    rest = rest[self._sink.write(rest) :]
+                unwritten = memoryview(_line(message))
+                while unwritten:
+                    unwritten = unwritten[self._sink.write(unwritten) :]
         except OSError:
             self._on_failure()
 
 
 def _line(message: JSONRPCMessage) -> bytes:
-    """A message as it is sent; in place of one that cannot be (lone surrogates), an error."""
+    """Return a message as a line, or an error if it cannot be encoded because of lone surrogates."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
     except ValueError:
-        logger.exception("a message cannot be sent")
-        fault = ErrorData(code=INTERNAL_ERROR, message="Internal error")
-        return _line(JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=fault))
+        logger.exception("cannot encode a message")
+        error = ErrorData(code=INTERNAL_ERROR, message="Internal error")
+        return _line(JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error))
 
 
 def _in_thread(work: Callable[..., None], *args: object) -> threading.Thread:
-    """Start work that must not keep the process alive: a read may never return."""
+    """Start a daemon thread, because a blocked read must not keep the process alive."""
     thread = threading.Thread(target=work, args=args, daemon=True)
     thread.start()
     return thread
@@ -176,7 +176,7 @@ def _read(source: BinaryIO, deliver: Callable[[bytes | MessageError | None], Non
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes | MessageError]:
-    """The lines that are not blank; of one that is too long, only that."""
+    """Yield each line that is not blank, or an error for a line that is too long."""
     while line := source.readline(MAX_MESSAGE + 2):
         if len(line) > MAX_MESSAGE + 1:
             while line and not line.endswith(b"\n"):
@@ -186,11 +186,11 @@ def _lines(source: BinaryIO) -> Iterator[bytes | MessageError]:
             yield line
 
 
-def _watch(sink: BinaryIO, on_gone: Callable[[], None]) -> None:
-    """Tell when a pipe's reader has gone, so that nothing goes on that nobody will read."""
+def _wait_until_closed(sink: BinaryIO, on_closed: Callable[[], None]) -> None:
+    """Call `on_closed` when the reader of a pipe is gone, because answers are then useless."""
     if not hasattr(select, "poll"):
         return
     poll = select.poll()
     poll.register(sink, 0)
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll()):
-        on_gone()
+        on_closed()

@@ -1,28 +1,50 @@
-"""A tool as clients see it, and as it is run."""
+"""A tool: its description for clients, and the handler that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, create_model
+from pydantic.alias_generators import to_camel
 
 from qmd.api.arguments import Arguments
-from qmd.api.results import Result
 from qmd.models.base import Cancelled
 
 Schema = dict[str, Any]
+#: The JSON of a `CallToolResult`.
+Result = dict[str, Any]
 Subject = TypeVar("Subject")
+Model = TypeVar("Model", bound=Arguments)
 
-#: What no agent acts on.
-_NEEDLESS = ("title", "maxLength", "pattern")
+#: Keywords that help no agent. Every word of a schema costs tokens in every session.
+_INPUT_OMITS = frozenset({"title", "maxLength", "pattern"})
+_OUTPUT_OMITS = frozenset({"title", "default", "description", "enum", "minimum", "maximum", "required"})
+
+
+class ToolArguments(Arguments):
+    """Base class of the arguments of a tool. Their names are in camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    noun: ClassVar[str] = "argument"
+
+
+def camel_case(arguments: type[Model]) -> type[Model]:
+    """Return a subclass of a model that takes arguments in camelCase, as MCP clients write them."""
+    return cast(type[Model], create_model(arguments.__name__, __base__=(arguments, ToolArguments)))
 
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[Subject]):
-    """One tool. `run` answers a call by asking what is served, an index or an archive.
+    """A tool over a subject, which is an index or an archive.
 
-    `output` is the schema of its structured content; `models` says whether it may use them.
+    Attributes:
+        run: The handler of a call.
+        output: The model of the structured content, if the tool returns any.
+        models: Whether the tool may use embedding and reranking models.
     """
 
     name: str
@@ -30,41 +52,88 @@ class Tool(Generic[Subject]):
     description: str
     arguments: type[Arguments]
     run: Callable[[Subject, Any, Cancelled], Result]
-    output: Schema | None = None
+    output: type[BaseModel] | None = None
     models: bool = False
 
     def listed(self) -> dict[str, Any]:
-        """As `tools/list` shows it."""
-        shown = {
+        """Return the entry of the tool in `tools/list`."""
+        entry = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": input_schema(self.arguments),
             "annotations": {"readOnlyHint": True},
         }
-        return shown if self.output is None else shown | {"outputSchema": self.output}
+        return entry if self.output is None else entry | {"outputSchema": output_schema(self.output)}
+
+
+def failure(message: str) -> Result:
+    """Return an error that the agent can read and act on."""
+    return {"content": [text(message)], "isError": True}
+
+
+def text(content: str) -> dict[str, Any]:
+    """Return a text content block."""
+    return {"type": "text", "text": content}
+
+
+def as_text(result: Result) -> Result:
+    """Return a result with documents as text blocks, for clients that show no other kind."""
+    content = [
+        text(block["resource"]["text"]) if block["type"] == "resource" else block
+        for block in result["content"]
+    ]
+    return result | {"content": content}
 
 
 @cache
 def input_schema(arguments: type[Arguments]) -> Schema:
-    """The JSON schema of a tool's arguments."""
-    made = arguments.model_json_schema()
-    schema = _brief(made, made.pop("$defs", {}))
+    """Return the JSON schema of a tool's arguments."""
+    full = arguments.model_json_schema()
+    schema = _brief(full, full.pop("$defs", {}), _INPUT_OMITS)
     return {"type": schema.pop("type"), "properties": schema.pop("properties"), "required": [], **schema}
 
 
-def _brief(schema: Schema, inner: Schema) -> Schema:
-    """A schema with its references filled in, and without what an agent has no use for."""
+@cache
+def output_schema(result: type[BaseModel]) -> Schema:
+    """Return the JSON schema of a tool's structured content, with names in camelCase."""
+    full = result.model_json_schema()
+    schema = _in_camel_case(_brief(full, full.pop("$defs", {}), _OUTPUT_OMITS, nullable=True))
+    return schema | {"required": list(schema["properties"])}
+
+
+def _brief(schema: Schema, inner: Schema, omits: Collection[str], *, nullable: bool = False) -> Schema:
+    """Return a schema with its references resolved and without some keywords.
+
+    Args:
+        schema: The schema.
+        inner: The schemas that its references name.
+        omits: The keywords to leave out.
+        nullable: Whether to keep null as an alternative. Agents leave an argument out instead.
+    """
     match schema:
         case {"$ref": str(reference)}:
-            return _brief(inner[reference.rsplit("/", 1)[-1]], inner)
-        case {"anyOf": [wanted, {"type": "null"}], **rest}:
-            return _brief({**wanted, **{name: rest[name] for name in rest if name == "description"}}, inner)
-    kept = {name: each for name, each in schema.items() if name not in _NEEDLESS}
-    match kept:
+            return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, nullable=nullable)
+        case {"anyOf": [alternative, {"type": "null"}], **rest} if not nullable:
+            description = {"description": rest["description"]} if "description" in rest else {}
+            return _brief({**alternative, **description}, inner, omits)
+    brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
+    match brief:
         case {"properties": properties}:
-            kept.pop("description", None)  # for readers of the code: it names the class
-            kept["properties"] = {name: _brief(each, inner) for name, each in properties.items()}
+            brief.pop("description", None)  # the docstring of the class
+            brief["properties"] = {
+                name: _brief(value, inner, omits, nullable=nullable) for name, value in properties.items()
+            }
         case {"items": items}:
-            kept["items"] = _brief(items, inner)
-    return kept
+            brief["items"] = _brief(items, inner, omits, nullable=nullable)
+    return brief
+
+
+def _in_camel_case(schema: Schema) -> Schema:
+    match schema:
+        case {"properties": properties}:
+            names = {to_camel(name): _in_camel_case(value) for name, value in properties.items()}
+            return {"type": "object", "properties": names}
+        case {"items": items}:
+            return {"type": "array", "items": _in_camel_case(items)}
+    return schema

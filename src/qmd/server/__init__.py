@@ -1,1 +1,1 @@
-"""What keeps running: an index that stays open, who may call it over HTTP, and life in the background."""
+"""What HTTP and MCP servers share: the open index, access control, connections and background processes."""

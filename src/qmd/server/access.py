@@ -1,4 +1,4 @@
-"""Who may ask what over HTTP: keys, and the index as the one who shows a key may see it (H7)."""
+"""Access control over HTTP: keys, and the index as the holder of a key may see it."""
 
 from __future__ import annotations
 
@@ -13,41 +13,51 @@ from qmd.errors import ConfigError
 from qmd.server.audit import Audit
 from qmd.server.body_limit import BodyLimit
 from qmd.server.host_check import Allowed, HostCheck, refuse
-from qmd.server.keys import IN_SCOPE, Key, Keys, key_of
+from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.metrics import Metrics
 
-#: Open to all: it says that the server lives, and nothing else.
+#: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
-#: Open to the user's own command line alone (`qmd.server.run_handler`).
+#: Only for the user's own command line (`qmd.server.run_handler`).
 RUN = "/run"
 
-#: Stands for the secret in the beacon: whoever can read that is the user.
+#: The key of a request with the secret of the advertisement, which only the user can read.
 OWNER = Key("(command line)", "")
-_ASK_FOR_KEY = (b"www-authenticate", b"Bearer")
+_CHALLENGE = (b"www-authenticate", b"Bearer")
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What looks at a request before it is answered, besides the guard. `secret` is the beacon's."""
+    """The checks before each request, besides those of `HostCheck`.
+
+    Attributes:
+        keys: The keys of the index.
+        secret: The secret of the advertisement.
+        audit: The log of changes and refused requests.
+        metrics: The metrics of the server.
+    """
 
     keys: Keys | None = None
     secret: str | None = None
     audit: Audit | None = None
     metrics: Metrics | None = None
 
-    def before(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
-        """An application behind the gate and the guard. What is refused is counted and written down too."""
-        # Nobody's body is read who may not ask.
+    def wrap(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
+        """Return an application behind all checks. Refused requests are also counted and logged."""
+        # Check the key before reading the request body.
         app = HostCheck(Access(BodyLimit(app), self.keys, self.secret), allowed)
         if self.metrics is not None:
-            app = self.metrics.watch(app)
-        return app if self.audit is None else self.audit.watch(app)
+            app = self.metrics.wrap(app)
+        return app if self.audit is None else self.audit.wrap(app)
 
 
 def index_of(scope: Scope | None, index: Index) -> Index:
-    """The index as the one may see it who sent a request; None: it did not come over HTTP."""
+    """Return the index as the sender of a request may see it.
+
+    `scope` is None if the request did not come over HTTP; its sender may see the whole index.
+    """
     key = None if scope is None else key_of(scope)
     if key is None or (key.collections is None and not key.read_only):
         return index
@@ -55,10 +65,10 @@ def index_of(scope: Scope | None, index: Index) -> Index:
 
 
 class Access:
-    """Lets in who shows a key, where there are keys; otherwise everyone.
+    """Refuses requests without a valid key if there are keys; otherwise accepts all requests.
 
-    Keys count at once when they are made and no more when they are removed. Where there were any, the last to
-    be removed opens nothing.
+    New and removed keys take effect at once. After the last key has been removed, the server still requires
+    a key until it is restarted.
     """
 
     def __init__(self, app: ASGIApp, keys: Keys | None, secret: str | None) -> None:
@@ -78,11 +88,11 @@ class Access:
                 await refuse(scope, receive, send, 503, "The keys of this server cannot be read")
                 return
             if key is not None and (scope["path"] != RUN or key is OWNER):
-                scope[IN_SCOPE] = key
+                scope[SCOPE_KEY] = key
             elif required:
-                how = "This server needs a key: 'Authorization: Bearer KEY'"
-                detail = how if token is None else "The key is not known"
-                await refuse(scope, receive, send, 401, detail, _ASK_FOR_KEY)
+                usage = "This server needs a key: 'Authorization: Bearer KEY'"
+                detail = usage if token is None else "The key is not known"
+                await refuse(scope, receive, send, 401, detail, _CHALLENGE)
                 return
         await self._app(scope, receive, send)
 
@@ -99,9 +109,9 @@ class Access:
 
 
 def _bearer(scope: Scope) -> str | None:
-    """What stands after `Authorization: Bearer`; nothing of a header that comes twice."""
-    given = [value for name, value in scope["headers"] if name == b"authorization"]
-    if len(given) != 1:
+    """Return the token after `Authorization: Bearer`; None if the header is missing or repeated."""
+    values = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(values) != 1:
         return None
-    scheme, _, token = given[0].decode("latin-1").strip().partition(" ")
+    scheme, _, token = values[0].decode("latin-1").strip().partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None

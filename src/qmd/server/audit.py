@@ -1,4 +1,4 @@
-"""What was changed and what was refused over HTTP, in lines of JSON."""
+"""Logs of the changes and refused requests over HTTP, in lines of JSON."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qmd.errors import StoreError
 from qmd.server.keys import key_of
 
-#: A log larger than this is begun anew, in bytes; so many old ones are kept.
-SIZE = 5_000_000
-KEPT = 5
+#: Maximum size of a log in bytes, and the number of older logs that are kept.
+MAX_SIZE = 5_000_000
+BACKUPS = 5
 
-#: Who asks may not, or not so.
+#: Statuses of refused requests.
 _REFUSED = (401, 403, 413)
-#: So much of a body is kept until its request is answered, in bytes.
-_BODY = 100_000
-#: A text is written down as far as this, in characters; that of a refused request, as far as that.
-_LONG = 1_000
-_LONG_REFUSED = 100
-#: So many sources of refused requests are told apart in a minute; the rest is counted together.
-_SOURCES = 100
+#: Maximum number of bytes of a body that are read for the log.
+_MAX_BODY = 100_000
+#: Maximum number of characters of a text in the log, and of a text of a refused request.
+_MAX_TEXT = 1_000
+_MAX_REFUSED_TEXT = 100
+#: Maximum number of sources of refused requests per minute; requests from others are counted together.
+_MAX_SOURCES = 100
 _MINUTE = 60.0
 
 
 class Audit:
-    """Writes lines to files that only their user may read, and in the end throws old ones away.
+    """Writes lines to rotating files that only the user can read.
 
-    A line has `time`, `key` (its name, null without one), `action`, `target`, `outcome` and `status`. No text
-    of a document or a query is in it. With `log_queries` searches have a line too, with their `query`.
+    A line has `time`, `key` (its name, null without one), `action`, `target`, `outcome` and `status`. It has
+    no text of a document or a query. With `log_queries` searches have a line too, with their `query`.
 
-    Refused requests are in a file of their own, `refused` in place of `audit` in its name: anyone can cause
-    them, and must not push out what was changed. The first of a source, key and status in a minute is a line
-    at once; if more follow, another line has their `count`. See `_Refusals`.
+    Refused requests go to a separate file, with `refused` in place of `audit` in its name. Anyone can cause
+    them, so they must not push changes out of the log. The first request of a source, key and status in a
+    minute is written at once. If more follow, a second line has their `count`.
 
-    Raises `StoreError` where the file's folder cannot be made.
+    Raises:
+        StoreError: If the folder of the file cannot be created.
     """
 
     def __init__(
@@ -51,42 +52,42 @@ class Audit:
         path: str,
         *,
         log_queries: bool = False,
-        size: int = SIZE,
+        size: int = MAX_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         folder, name = os.path.split(path)
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
+            raise StoreError(f"cannot create the folder of {path}: {error.strerror}") from error
         self._log_queries = log_queries
-        self._file = _log(path, size)
+        self._file = _open_log(path, size)
         refused = os.path.join(folder, name.replace("audit", "refused"))
-        self._refusals = _Refusals(_log(refused, size), clock)
+        self._refusals = _Refusals(_open_log(refused, size), clock)
 
-    def watch(self, app: ASGIApp) -> ASGIApp:
-        """An application whose requests are written down."""
+    def wrap(self, app: ASGIApp) -> ASGIApp:
+        """Return an application whose requests are logged."""
 
-        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        async def logged(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            self._refusals.turn()
-            request = _Request(scope, receive, send, self._tell)
+            self._refusals.flush_if_due()
+            request = _Request(scope, receive, send, self._log)
             try:
                 await app(scope, request.receive, request.send)
             finally:
                 if request.status is None:
-                    self._tell(request)
+                    self._log(request)
 
-        return watched
+        return logged
 
     def close(self) -> None:
-        """Write down what is left, and let go of the files."""
+        """Write the remaining counts and close the files."""
         self._refusals.close()
         self._file.close()
 
-    def _tell(self, request: _Request) -> None:
+    def _log(self, request: _Request) -> None:
         target = request.target()
         query = request.query() if self._log_queries else None
         refused = request.status in _REFUSED
@@ -115,48 +116,50 @@ class _Refusals:
     def __init__(self, file: RotatingFileHandler, clock: Callable[[], float]) -> None:
         self._file = file
         self._clock = clock
-        self._began = clock()
-        #: By source, key and status: the first line, and how many requests there were.
-        self._counted: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
+        self._minute_began = clock()
+        #: The first line and the number of requests, by source, key and status.
+        self._counts: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
 
     def add(self, source: str | None, line: dict[str, Any]) -> None:
         """Count a refused request."""
-        self.turn()
-        of = (source, line["key"], line["status"])
-        if of not in self._counted and len(self._counted) >= _SOURCES:
-            source, of = "others", ("others", None, None)
-        first, count = self._counted.get(of, (None, 0))
+        self.flush_if_due()
+        group = (source, line["key"], line["status"])
+        if group not in self._counts and len(self._counts) >= _MAX_SOURCES:
+            source, group = "others", ("others", None, None)
+        first, count = self._counts.get(group, (None, 0))
         if first is None:
-            cut = {name: each[:_LONG_REFUSED] for name, each in line.items() if isinstance(each, str)}
-            first = {**line, **cut, "source": source}
+            texts = {
+                name: value[:_MAX_REFUSED_TEXT] for name, value in line.items() if isinstance(value, str)
+            }
+            first = {**line, **texts, "source": source}
             _write(self._file, first | {"count": 1})
-        self._counted[of] = (first, count + 1)
+        self._counts[group] = (first, count + 1)
 
-    def turn(self) -> None:
-        """Write down the counts of the last minute, if it has passed."""
-        if self._clock() - self._began >= _MINUTE:
+    def flush_if_due(self) -> None:
+        """Write the counts of the last minute if it has passed."""
+        if self._clock() - self._minute_began >= _MINUTE:
             self._flush()
 
     def close(self) -> None:
-        """Write down the counts, and let go of the file."""
+        """Write the counts and close the file."""
         self._flush()
         self._file.close()
 
     def _flush(self) -> None:
-        for first, count in self._counted.values():
+        for first, count in self._counts.values():
             if count > 1:
                 _write(self._file, first | {"time": _now(), "count": count - 1})
-        self._counted.clear()
-        self._began = self._clock()
+        self._counts.clear()
+        self._minute_began = self._clock()
 
 
 class _Request:
-    """A request while it is answered: what it asks for, and what became of it."""
+    """A request in progress. It is logged when its answer begins."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, tell: Callable[[_Request], None]) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, log: Callable[[_Request], None]) -> None:
         self.scope = scope
-        self._tell = tell
-        #: None where there was no answer: the client left, or the server ended.
+        self._log = log
+        #: The status of the answer. None if the client left or the server ended before.
         self.status: int | None = None
         self._receive = receive
         self._send = send
@@ -164,26 +167,26 @@ class _Request:
 
     async def receive(self) -> Message:
         message = await self._receive()
-        if message["type"] == "http.request" and len(self._body) < _BODY:
-            self._body += message.get("body", b"")[:_BODY]
+        if message["type"] == "http.request" and len(self._body) < _MAX_BODY:
+            self._body += message.get("body", b"")[:_MAX_BODY]
         return message
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            # Written down before whoever asked can know of it.
-            self._tell(self)
+            # Log a change before its client can know of it.
+            self._log(self)
         await self._send(message)
 
     @property
     def source(self) -> str | None:
-        """The address that the request came from."""
+        """The address of the client."""
         client = self.scope.get("client")
         return client[0] if client else None
 
     @property
     def action(self) -> str:
-        return f"{self.scope['method']} {self.scope['path']}"[:_LONG]
+        return f"{self.scope['method']} {self.scope['path']}"[:_MAX_TEXT]
 
     def outcome(self) -> str:
         match self.status:
@@ -196,28 +199,28 @@ class _Request:
         return "failed"
 
     def target(self) -> str | None:
-        """What the request would change; None for one that changes nothing."""
+        """Return what the request would change; None for a request that only reads."""
         match self.scope["method"], self.scope["path"].strip("/").split("/"):
             case "POST", ["collections", "add"]:
-                return _shown(self._field("name"))
+                return _text(self._field("name"))
             case "POST", ["contexts", "add"]:
-                return _shown(self._field("path"))
+                return _text(self._field("path"))
             case "POST", ["index" | "update"]:
                 return "all collections"
             case "PUT", ["collections", name]:
-                return f"{name[:_LONG]} -> {_shown(self._field('new_name'))}"
+                return f"{name[:_MAX_TEXT]} -> {_text(self._field('new_name'))}"
             case "DELETE", ["collections" | "contexts", *rest] if rest:
-                return "/".join(rest)[:_LONG]
+                return "/".join(rest)[:_MAX_TEXT]
         return None
 
     def query(self) -> str | None:
-        """The text of a search, over MCP too; None for what is no search."""
+        """Return the text of a search, also of one over MCP; None for other requests."""
         if self.scope["method"] == "POST" and self.scope["path"] in ("/search", "/vsearch", "/query"):
-            return _shown(self._field("query") or self._field("searches"))
+            return _text(self._field("query") or self._field("searches"))
         if self.scope["path"] == "/mcp" and self._field("method") == "tools/call":
             match self._field("params"):
                 case {"arguments": {"query": query}} | {"arguments": {"searches": query}}:
-                    return _shown(query)
+                    return _text(query)
         return None
 
     def _field(self, name: str) -> Any:
@@ -229,15 +232,15 @@ class _Request:
 
 
 class _PrivateLog(RotatingFileHandler):
-    """A log that only its user may read."""
+    """A rotating log that only the user can read."""
 
     def _open(self) -> TextIOWrapper:
         file = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         return open(file, "a", encoding=self.encoding)
 
 
-def _log(path: str, size: int) -> RotatingFileHandler:
-    return _PrivateLog(path, maxBytes=size, backupCount=KEPT, encoding="utf-8", delay=True)
+def _open_log(path: str, size: int) -> RotatingFileHandler:
+    return _PrivateLog(path, maxBytes=size, backupCount=BACKUPS, encoding="utf-8", delay=True)
 
 
 def _write(file: RotatingFileHandler, line: dict[str, Any]) -> None:
@@ -248,6 +251,6 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text[:_LONG]
+    return text[:_MAX_TEXT]

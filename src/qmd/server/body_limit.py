@@ -1,4 +1,4 @@
-"""The bodies of requests: how large they may be (H8), and what becomes of a request whose client leaves."""
+"""A limit on the size of request bodies, and cancellation of requests whose client leaves."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qmd.server.host_check import headers_of, refuse
 
-#: The answer to a request whose body is said to be something else than JSON.
+#: The error for a request whose content type is not JSON.
 NOT_JSON = "the body must be JSON, and the header content-type: application/json must say so"
-#: A request's body is at most this large, in bytes.
+#: Maximum size of a request body, in bytes.
 MAX_BODY = 10_000_000
 
 
 class BodyLimit:
-    """Reads a request's body before it is answered; refuses what is too large, cancels what a client left."""
+    """Reads a request's body first. Refuses large bodies, and cancels the request if its client leaves."""
 
-    def __init__(self, app: ASGIApp, largest: int = MAX_BODY) -> None:
+    def __init__(self, app: ASGIApp, max_size: int = MAX_BODY) -> None:
         self._app = app
-        self._largest = largest
+        self._max_size = max_size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -30,11 +30,11 @@ class BodyLimit:
             return
         declared = headers_of(scope).get("content-length", "0")
         try:
-            if declared.isdigit() and int(declared[:20]) > self._largest:
+            if declared.isdigit() and int(declared[:20]) > self._max_size:
                 raise _TooLargeError(receive)
             body = await self._body(receive)
         except _TooLargeError as error:
-            detail = f"The body is larger than {self._largest:,} bytes"
+            detail = f"The body is larger than {self._max_size:,} bytes"
             await refuse(scope, error.rest, send, 413, detail, (b"connection", b"close"))
             return
         if body is None:
@@ -42,9 +42,9 @@ class BodyLimit:
         try:
             await self._while_connected(scope, body, receive, send)
         except asyncio.CancelledError:
-            # The server ends, and waits no longer. An answer that has begun stays cut off.
+            # The server is shutting down. An answer that has begun cannot be replaced by an error.
             with suppress(RuntimeError):
-                await refuse(scope, _nothing, send, 503, "The server is ending")
+                await refuse(scope, _disconnect, send, 503, "The server is shutting down")
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the request's body, or None if the client left before all of it had arrived."""
@@ -56,13 +56,13 @@ class BodyLimit:
                 return None
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > self._largest:
-                raise _TooLargeError(receive if message.get("more_body") else _nothing)
+            if size > self._max_size:
+                raise _TooLargeError(receive if message.get("more_body") else _disconnect)
             if not message.get("more_body"):
                 return b"".join(parts)
 
     async def _while_connected(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Have the request answered, unless its client goes away before it is."""
+        """Run the application; cancel it if the client disconnects first."""
         sent = False
 
         async def replay() -> Message:
@@ -84,18 +84,18 @@ class BodyLimit:
 
 
 class _TooLargeError(Exception):
-    """The body of a request is larger than allowed; `rest` receives what is left of it."""
+    """The body of a request is larger than allowed; `rest` receives the remaining bytes."""
 
     def __init__(self, rest: Receive) -> None:
         super().__init__()
         self.rest = rest
 
 
-async def _nothing() -> Message:
-    """Receive nothing more: the whole body has arrived."""
+async def _disconnect() -> Message:
+    """Receive the end of a request whose whole body has arrived."""
     return {"type": "http.disconnect"}
 
 
-def says_json(headers: Mapping[str, str]) -> bool:
-    """Whether the header `content-type` names JSON, whatever its parameters."""
+def is_json(headers: Mapping[str, str]) -> bool:
+    """Return whether the content type is JSON, with any parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"

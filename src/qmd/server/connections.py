@@ -18,15 +18,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
 
 MAX_CONNECTIONS = 1000
-#: Open files that are enough for `MAX_CONNECTIONS` and everything else that a server opens.
-WANTED_FILES = 4096
-#: Open files kept back for the index, the models and connections that are accepted before they are counted.
-_OTHER_FILES = 384
+#: Enough open files for `MAX_CONNECTIONS`, the index and the models.
+REQUIRED_FILES = 4096
+#: Open files reserved for the index, the models and connections that are accepted before they are counted.
+_RESERVED_FILES = 384
 #: A body makes progress if this many bytes of it arrive within the time limit.
-_LEAST = 1000
+_MIN_PROGRESS = 1000
 
-#: `new`: nothing has arrived yet. `head`, `body`: a part of a request is missing. `idle`: between two
-#: requests. `busy`: a request is being answered.
+#: `new`: no bytes have arrived. `head`, `body`: a part of a request is missing. `idle`: between two requests.
+#: `busy`: a request is being answered.
 _Phase: TypeAlias = Literal["new", "head", "body", "idle", "busy"]
 _INCOMPLETE: frozenset[_Phase] = frozenset({"new", "head", "body"})
 
@@ -35,10 +35,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on connections.
+    """Limits on connections.
 
-    `progress` is how long a request may arrive, or an answer leave, without progress; `idle` how long a
-    connection stays open between two requests; both in seconds. `count` is how many connections may be open.
+    Attributes:
+        progress: Seconds that a request or answer may take without progress.
+        idle: Seconds that a connection stays open between two requests.
+        count: Maximum number of open connections.
     """
 
     progress: float = DEFAULT_REQUEST_TIMEOUT
@@ -47,91 +49,91 @@ class Limits:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        """Return the limits in force, and raise this process's limit of open files if they need it.
+        """Return the limits, and raise the limit of open files of this process if necessary.
 
         Raises:
-            ConfigError: If a variable holds a bad value.
+            ConfigError: If an environment variable has an invalid value.
         """
         files = _raise_file_limit()
-        count = min(MAX_CONNECTIONS, max(files // 2, files - _OTHER_FILES))
+        count = min(MAX_CONNECTIONS, max(files // 2, files - _RESERVED_FILES))
         return cls(request_timeout(environ), keep_alive(environ), count)
 
 
 class Connection(H11Protocol):
-    """One connection to the server. Its methods are called in the event loop."""
+    """A connection to the server. Its methods are called in the event loop."""
 
     def __init__(self, limits: Limits, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._limits = limits
         now = self.loop.time()
-        #: When the phase began, or its last progress was made.
+        #: Time of the last progress, or of the start of the phase.
         self._since = now
-        #: Bytes of the body since then.
+        #: Bytes of the body that arrived since then.
         self._arrived = 0
-        #: Bytes of answers that the client has not taken, and when it last took some.
+        #: Bytes of answers that the client has not read, and the time when it last read some.
         self._unsent = 0
-        self._taken_at = now
+        self._last_read = now
 
     @property
     def phase(self) -> _Phase:
-        """The phase that the connection is in."""
-        theirs = self.conn.their_state
-        if theirs is h11.SEND_BODY:
+        """The current phase."""
+        client_state = self.conn.their_state
+        if client_state is h11.SEND_BODY:
             return "body"
-        if theirs is not h11.IDLE:
+        if client_state is not h11.IDLE:
             return "busy"
         if self.conn.trailing_data[0]:
             return "head"
         return "new" if self.cycle is None else "idle"
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start, if there may be one connection more."""
+        """Start, and close another connection or this one if too many are open."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.count:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on, and note the progress that it makes."""
+        """Pass data on and record progress."""
         before = self.phase
         super().data_received(data)
         self._arrived += len(data)
-        if (phase := self.phase) is not before or (phase == "body" and self._arrived >= _LEAST):
-            self._progressed()
+        if (phase := self.phase) is not before or (phase == "body" and self._arrived >= _MIN_PROGRESS):
+            self._record_progress()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Start to wait for the next request."""
         super().on_response_complete()
-        self._progressed()
+        self._record_progress()
 
     def check(self, now: float) -> None:
-        """End the connection if nothing has moved for too long. To be called every second or so."""
+        """Close the connection if it made no progress for too long. Call this about every second."""
         unsent = self.transport.get_write_buffer_size()
         if unsent < self._unsent or not unsent:
-            self._taken_at = now
+            self._last_read = now
         self._unsent = unsent
-        if now - self._taken_at > self._limits.progress:
-            logger.warning("ended a connection: its client takes no answer")
+        if now - self._last_read > self._limits.progress:
+            logger.warning("closed a connection: the client does not read its answer")
             self.transport.abort()
         elif now - self._since > self._limits.progress and not self.transport.is_closing():
             phase = self.phase
             if phase in _INCOMPLETE:
-                logger.warning("ended a connection: its request did not arrive")
-                self._end(phase)
+                logger.warning("closed a connection: the request did not arrive in time")
+                self._time_out(phase)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, in the form of all errors."""
+        """Refuse invalid HTTP, in the common form of errors."""
         self._refuse(HTTPStatus.BAD_REQUEST, msg.rstrip("."))
 
-    def _progressed(self) -> None:
+    def _record_progress(self) -> None:
         self._since = self.loop.time()
         self._arrived = 0
 
-    def _end(self, phase: _Phase) -> None:
+    def _time_out(self, phase: _Phase) -> None:
         if (phase == "body" and self.cycle.response_started) or phase == "new":
             self.transport.close()
             return
         if phase == "body":
-            # What has arrived is no request: nothing may be done with it.
+            # The request is incomplete and must not be handled.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._refuse(
@@ -139,15 +141,15 @@ class Connection(H11Protocol):
         )
 
     def _make_room(self) -> None:
-        """End the connection that has waited longest for its client; if all are at work, refuse this one."""
-        others = {each for each in self.connections if isinstance(each, Connection) and each is not self}
-        unfinished = [each for each in others if not each.transport.is_closing()]
+        """Close the connection that has waited longest for its client, or this one if all are busy."""
+        others = {other for other in self.connections if isinstance(other, Connection) and other is not self}
+        unfinished = [other for other in others if not other.transport.is_closing()]
         if len(unfinished) < self._limits.count:
             return
         logger.warning("more than %d connections are open", self._limits.count)
-        waiting = [each for each in unfinished if each.phase != "busy"]
+        waiting = [other for other in unfinished if other.phase != "busy"]
         if waiting:
-            min(waiting, key=lambda each: each._since).transport.abort()
+            min(waiting, key=lambda other: other._since).transport.abort()
         else:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections are open")
 
@@ -164,13 +166,13 @@ class Connection(H11Protocol):
 
 
 def _raise_file_limit() -> int:
-    """Raise the soft limit of open files towards `WANTED_FILES`; returns the limit in force."""
+    """Raise the soft limit of open files towards `REQUIRED_FILES`. Return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return WANTED_FILES
-    wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(hard, WANTED_FILES)
-    if soft < wanted:
-        with suppress(OSError, ValueError):  # some systems allow less than they say
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
+        return REQUIRED_FILES
+    limit = REQUIRED_FILES if hard == resource.RLIM_INFINITY else min(hard, REQUIRED_FILES)
+    if soft < limit:
+        with suppress(OSError, ValueError):  # macOS may refuse a value below its hard limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            soft = limit
     return soft

@@ -1,7 +1,7 @@
-"""A server in the background: started, found again, ended.
+"""A server in the background, with a PID file.
 
-It holds a lock on its PID file for as long as it lives. The lock goes with the process, so a number that is
-left behind, or was given to another process since, is never taken for it.
+The server holds a lock on its PID file while it runs. The lock ends with the process. So a stale file, or a
+PID that the system has given to another process, is never taken for the server.
 """
 
 from __future__ import annotations
@@ -17,85 +17,87 @@ from dataclasses import dataclass
 
 from qmd.errors import BusyError, QmdError, StoreError
 
-#: How long a server may take to end when asked to, in seconds, before it is made to.
-PATIENCE = 10.0
-#: A log larger than this is begun anew, and the old one kept beside it, in bytes.
-_LOG_SIZE = 1_000_000
+#: Seconds between SIGTERM and SIGKILL.
+STOP_TIMEOUT = 10.0
+#: Maximum size of the log in bytes at the start of a server. A larger log is renamed.
+_MAX_LOG_SIZE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """The files of one server in the background: the number of its process, and what it says."""
+    """The PID file and the log of a server in the background."""
 
     pid_file: str
     log: str
 
     def start(self, command: Sequence[str]) -> str:
-        """Run a command in the background; returns its first line, which says that it is ready.
+        """Run a command in the background. Return its first line, which it prints when it is ready.
 
-        Raises `BusyError` where it runs already, `QmdError` with its last words where it ends instead.
+        Raises:
+            BusyError: If the server is already running.
+            QmdError: If the command ends before it is ready. The message is the command's own error.
         """
-        with self._opened() as (file, owned):
-            if not owned:
-                pid = _number(file)
+        with self._locked() as (file, acquired):
+            if not acquired:
+                pid = _pid(file)
                 raise BusyError(
-                    f"already running (process {pid})" if pid else "already being started",
-                    "end it with 'stop' in place of '--daemon'",
+                    f"already running (process {pid})" if pid else "already starting",
+                    "stop it with 'stop' in place of '--daemon'",
                 )
             os.ftruncate(file, 0)
-            self._turn_log()
+            self._rotate_log()
             with open(self.log, "ab") as log:
-                before = log.tell()
+                start = log.tell()
                 process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=log,
-                    # Its copy of the file holds the lock once this process has ended.
+                    # The inherited file keeps the lock after this process has ended.
                     pass_fds=[file],
                     start_new_session=True,
                 )
             os.pwrite(file, f"{process.pid}\n".encode(), 0)
             assert process.stdout is not None
-            ready = process.stdout.readline().decode("utf-8", "replace").strip()
-            if not ready:
+            first_line = process.stdout.readline().decode("utf-8", "replace").strip()
+            if not first_line:
                 process.wait()
                 os.ftruncate(file, 0)
-                raise self._ended(before)
-            return ready
+                raise self._start_error(start)
+            return first_line
 
     def running(self) -> int | None:
-        """The number of the server's process, where it runs."""
+        """Return the PID of the server, or None if it is not running."""
         if not os.path.exists(self.pid_file):
             return None
-        with self._opened() as (file, owned):
-            return None if owned else _number(file)
+        with self._locked() as (file, acquired):
+            return None if acquired else _pid(file)
 
-    def stop(self, patience: float = PATIENCE) -> int | None:
-        """End the server; returns the number that its process had, None where it was not running."""
+    def stop(self, timeout: float = STOP_TIMEOUT) -> int | None:
+        """Stop the server. Return its former PID, or None if it was not running."""
         if not os.path.exists(self.pid_file):
             return None
-        with self._opened() as (file, owned):
-            pid = None if owned else _number(file)
+        with self._locked() as (file, acquired):
+            pid = None if acquired else _pid(file)
             if pid is not None:
-                # The lock is held, so the number is that of the process which holds it.
-                end_holder(pid, file, patience)
-            if owned or pid is not None:
+                # The lock is held, so the PID is that of the holder.
+                stop_holder(pid, file, timeout)
+            if acquired or pid is not None:
                 os.unlink(self.pid_file)
             return pid
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[int, bool]]:
-        """The PID file, and whether nobody else holds its lock, so that it is held here."""
+    def _locked(self) -> Iterator[tuple[int, bool]]:
+        """Yield the open PID file, and whether its lock could be acquired."""
         file = self._open()
         try:
-            owned = lock(file)
-            while owned and not self._is_current(file):
-                # It was removed while this waited for its lock.
+            acquired = lock(file)
+            while acquired and not self._is_current(file):
+                # Another process removed the file before it was locked.
                 os.close(file)
                 file = self._open()
-                owned = lock(file)
-            yield file, owned
+                acquired = lock(file)
+            yield file, acquired
         finally:
             os.close(file)
 
@@ -112,33 +114,32 @@ class Daemon:
         except OSError as error:
             raise StoreError(f"cannot use {self.pid_file}: {error.strerror}") from error
 
-    def _turn_log(self) -> None:
+    def _rotate_log(self) -> None:
         with suppress(FileNotFoundError):
-            if os.path.getsize(self.log) > _LOG_SIZE:
+            if os.path.getsize(self.log) > _MAX_LOG_SIZE:
                 os.replace(self.log, f"{self.log}.1")
 
-    def _ended(self, before: int) -> QmdError:
+    def _start_error(self, start: int) -> QmdError:
         with open(self.log, "rb") as log:
-            log.seek(before)
-            said = log.read().decode("utf-8", "replace").strip()
-        lines = said.splitlines()
+            log.seek(start)
+            lines = log.read().decode("utf-8", "replace").strip().splitlines()
         errors = [line for line in lines if line.startswith("Error: ")]
-        wrong = [*lines[-1:], *errors[:1]] or ["the server ended at once"]
-        return QmdError(wrong[-1].removeprefix("Error: "), f"see {self.log}")
+        messages = [*lines[-1:], *errors[:1]] or ["the server ended immediately"]
+        return QmdError(messages[-1].removeprefix("Error: "), f"see {self.log}")
 
 
-def end_holder(pid: int, file: int, patience: float = PATIENCE) -> None:
-    """End the process that holds the lock of a file, and take the lock."""
+def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:
+    """Stop the process that holds the lock of a file, and acquire the lock."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-    if not _locked_within(file, patience):
+    if not _lock_within(file, timeout):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def lock(file: int) -> bool:
-    """Take the lock of a file; returns whether nobody else holds it."""
+    """Try to acquire the lock of a file. Return whether it succeeded."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -146,15 +147,15 @@ def lock(file: int) -> bool:
     return True
 
 
-def _locked_within(file: int, seconds: float) -> bool:
-    due = time.monotonic() + seconds
+def _lock_within(file: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
     while not lock(file):
-        if time.monotonic() >= due:
+        if time.monotonic() >= deadline:
             return False
         time.sleep(0.02)
     return True
 
 
-def _number(file: int) -> int | None:
+def _pid(file: int) -> int | None:
     digits = os.pread(file, 32, 0).strip()
     return int(digits) if digits.isdigit() else None

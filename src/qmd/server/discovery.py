@@ -1,11 +1,11 @@
-"""Where a running server is: a file that its user's other commands find it by.
+"""Discovery of a running server through a file in the cache directory.
 
-It says the address, and a secret that lets the user's own commands in. The server holds a lock on it for as
-long as it lives. The lock goes with the process, so a file that is left behind is never believed, and the
-secret is sent to nobody who got the port since.
+The file has the address, and a secret for the user's own commands. The server holds a lock on the file while
+it runs. The lock ends with the process. So a stale file is ignored, and the secret is never sent to another
+process that uses the port later.
 """
 
-# On the way of every search: what a server alone needs is imported on use.
+# Every search imports this module, so modules that only servers need are imported on use.
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOLDER = "servers"
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A server: its process, its address (`http://host:port`), and the secret of its user."""
+    """A running server: its process, its address (`http://host:port`), and the secret of its user."""
 
     pid: int
     url: str
@@ -32,19 +32,19 @@ class Advertisement:
 
 
 @contextmanager
-def alone(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[None]:
-    """Be the only server of the index file `index` for as long as this lasts.
+def exclusive(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[None]:
+    """Be the only server of an index inside the context.
 
     Args:
         cache_dir: The cache directory.
         index: The path of the index.
-        replace: Whether to end a server that is running.
+        replace: Whether to stop another server that is running.
 
     Raises:
-        BusyError: If another server is running.
+        BusyError: If another server is running and `replace` is false, or is being started.
         StoreError: If the lock file cannot be written.
     """
-    from qmd.server.daemon import end_holder, lock
+    from qmd.server.daemon import lock, stop_holder
 
     path = f"{_path(cache_dir, index)}.lock"
     try:
@@ -54,36 +54,37 @@ def alone(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[None
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     try:
         if not lock(file):
-            other = read(cache_dir, index)
+            other = find(cache_dir, index)
             if other is None:
-                raise BusyError("another server of this index is being started, or is ending", "try again")
+                raise BusyError("another server of this index is starting or stopping", "try again")
             if not replace:
                 raise BusyError(
-                    f"a server of this index runs already: process {other.pid} at {other.url}",
-                    "use that one, or end it by adding --replace",
+                    f"a server of this index is already running: process {other.pid} at {other.url}",
+                    "use that server, or add --replace to stop it",
                 )
-            end_holder(other.pid, file)
+            stop_holder(other.pid, file)
         yield
     finally:
         os.close(file)
 
 
 @contextmanager
-def lit(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
-    """Let the server of the index file `index` be found at `url` for as long as this lasts.
+def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
+    """Advertise the server of an index at `url` inside the context, which must be inside `exclusive`.
 
-    To be called while `alone`. Raises `StoreError` if the file cannot be written.
+    Raises:
+        StoreError: If the file cannot be written.
     """
     import secrets
 
-    beacon = Advertisement(os.getpid(), url, secrets.token_urlsafe(32))
+    advertisement = Advertisement(os.getpid(), url, secrets.token_urlsafe(32))
     path = _path(cache_dir, index)
     try:
-        file = _light(path, beacon)
+        file = _publish(path, advertisement)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     try:
-        yield beacon
+        yield advertisement
     finally:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
@@ -91,8 +92,8 @@ def lit(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
         os.close(file)
 
 
-def read(cache_dir: str, index: str) -> Advertisement | None:
-    """The server of the index file `index`, where one runs."""
+def find(cache_dir: str, index: str) -> Advertisement | None:
+    """Return the running server of an index, or None."""
     try:
         file = os.open(_path(cache_dir, index), os.O_RDONLY)
     except OSError:
@@ -106,14 +107,14 @@ def read(cache_dir: str, index: str) -> Advertisement | None:
     return None
 
 
-def _light(path: str, beacon: Advertisement) -> int:
-    """Write the file, locked from before it can be found; returns its descriptor."""
+def _publish(path: str, advertisement: Advertisement) -> int:
+    """Write and lock the file before it gets its final name. Return its descriptor."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}.tmp"
     file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, json.dumps(asdict(beacon)).encode())
+        os.write(file, json.dumps(asdict(advertisement)).encode())
         os.replace(temporary, path)
     except BaseException:
         os.close(file)

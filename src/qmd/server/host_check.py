@@ -1,4 +1,4 @@
-"""Who may ask over HTTP, and from where: the first to see a request, and to refuse it (H3, H6)."""
+"""The check of the headers Host and Origin, against DNS rebinding and requests from foreign web pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
 
-#: Of the body of a request that is refused, as much is read before the connection is closed, in bytes.
+#: Maximum number of bytes of a refused request's body that are read before the connection is closed.
 MAX_DISCARDED = 100_000_000
 
 logger = logging.getLogger(__name__)
@@ -22,43 +22,46 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The hosts that this server is called by, and the origins of web pages that may call it.
+    """The allowed values of the headers Host and Origin. Loopback is always allowed.
 
-    Loopback is always allowed. A name in `hosts` is good with every port, `name:port` with that one. `beyond`
-    loopback every address in numbers is allowed: a page that rebinds its name to this server sends that name.
+    Attributes:
+        hosts: Allowed hosts: `name` with any port, or `name:port`.
+        origins: Allowed origins of web pages.
+        any_address: Whether every IP address is allowed as host. That is safe, because a web page that
+            rebinds a name to this server sends the name.
     """
 
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
-    beyond: bool = False
+    any_address: bool = False
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], bound: str) -> Self:
-        """As `QMD_ALLOWED_HOSTS` and `QMD_ALLOWED_ORIGINS` say, for a server bound to a host."""
+        """Read `QMD_ALLOWED_HOSTS` and `QMD_ALLOWED_ORIGINS` for a server bound to a host."""
         hosts = _words(environ.get("QMD_ALLOWED_HOSTS", ""))
         origins = _words(environ.get("QMD_ALLOWED_ORIGINS", ""))
-        return cls(hosts | {bound.lower()}, origins, beyond=not is_loopback(bound))
+        return cls(hosts | {bound.lower()}, origins, any_address=not is_loopback(bound))
 
-    def host(self, value: str) -> bool:
-        """Whether a `Host` header is one of ours."""
+    def allows_host(self, value: str) -> bool:
+        """Return whether a `Host` header is allowed."""
         name = _name(value)
         if name is None:
             return False
         if is_loopback(name) or name in self.hosts or value.lower() in self.hosts:
             return True
-        return self.beyond and _address(name) is not None
+        return self.any_address and _address(name) is not None
 
-    def origin(self, value: str, host: str | None = None) -> bool:
-        """Whether an `Origin` header is that of a page that may call: one of ours (at `host`) may."""
+    def allows_origin(self, value: str, host: str | None = None) -> bool:
+        """Return whether an `Origin` header is allowed. An origin on the request's own `host` is."""
         if value.lower().rstrip("/") in self.origins:
             return True
-        scheme, _, place = value.partition("://")
-        ours = place.lower() == host.lower() if host else False
-        return scheme in ("http", "https") and (ours or is_loopback(_name(place) or ""))
+        scheme, _, address = value.partition("://")
+        same_host = address.lower() == host.lower() if host else False
+        return scheme in ("http", "https") and (same_host or is_loopback(_name(address) or ""))
 
 
 class HostCheck:
-    """Refuses foreign hosts and origins, with `{"detail": ..., "status_code": ...}`."""
+    """Refuses requests with a foreign Host or Origin."""
 
     def __init__(self, app: ASGIApp, allowed: Allowed) -> None:
         self._app = app
@@ -70,10 +73,10 @@ class HostCheck:
             return
         headers = headers_of(scope)
         host, origin = headers.get("host"), headers.get("origin")
-        if host is not None and not self._allowed.host(host):
+        if host is not None and not self._allowed.allows_host(host):
             await self._forbid(scope, receive, send, "Host", host, "QMD_ALLOWED_HOSTS")
             return
-        if origin is not None and not self._allowed.origin(origin, host):
+        if origin is not None and not self._allowed.allows_origin(origin, host):
             await self._forbid(scope, receive, send, "Origin", origin, "QMD_ALLOWED_ORIGINS")
             return
         await self._app(scope, receive, send)
@@ -82,39 +85,39 @@ class HostCheck:
         self, scope: Scope, receive: Receive, send: Send, header: str, value: str, variable: str
     ) -> None:
         logger.warning("refused a request with %s: %.200r", header, value)
-        detail = f"{header} is not allowed; {variable} names more that are"
+        detail = f"{header} is not allowed; add it to the environment variable {variable} of the server"
         await refuse(scope, receive, send, 403, detail)
 
 
 async def refuse(
-    scope: Scope, receive: Receive, send: Send, status: int, detail: str, *more: tuple[bytes, bytes]
+    scope: Scope, receive: Receive, send: Send, status: int, detail: str, *headers: tuple[bytes, bytes]
 ) -> None:
-    """Answer with an error, in the form of all errors of this server; `more` are headers.
+    """Answer with an error in the server's common form, with additional headers.
 
-    A body that is still arriving is read and thrown away, up to a bound: many clients read an answer only
-    once they have sent all, and never see it if the connection is closed before.
+    The rest of the body is read and discarded up to a limit. Many clients read the answer only after they
+    have sent the whole body, and would not see it if the connection were closed first.
     """
     body = json.dumps({"detail": detail, "status_code": status}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
+    entity = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*entity, *headers]})
     await send({"type": "http.response.body", "body": body, "more_body": True})
-    # A client that asked whether to send its body has the answer, and sends none.
+    # A client that sent `Expect: 100-continue` now has its answer and sends no body.
     if "expect" not in headers_of(scope):
         await _discard(receive)
     await send({"type": "http.response.body", "body": b""})
 
 
 async def _discard(receive: Receive) -> None:
-    left = MAX_DISCARDED
-    while left > 0:
+    remaining = MAX_DISCARDED
+    while remaining > 0:
         message = await receive()
         if message["type"] == "http.disconnect" or not message.get("more_body"):
             return
-        left -= len(message["body"])
+        remaining -= len(message["body"])
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine, for this machine only."""
+    """Return whether a host name or address is a loopback address."""
     if host.lower() == "localhost":
         return True
     address = _address(host)
@@ -129,19 +132,19 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _name(host: str) -> str | None:
-    """The name in `name:port`, small, an IPv6 address without brackets; None where it is no such thing."""
+    """Return the name in `name:port` in lower case, IPv6 without brackets; None if the syntax is wrong."""
     match = _HOST.fullmatch(host)
     return match[1].strip("[]").lower() if match else None
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """Headers by small name; one that comes twice is joined, and so none that is allowed."""
-    found: dict[str, str] = {}
+    """Return the headers by lower-case name. Repeated headers are joined, so that no check accepts them."""
+    headers: dict[str, str] = {}
     for raw, value in scope["headers"]:
         name = raw.decode("latin-1").lower()
         text = value.decode("latin-1").strip()
-        found[name] = f"{found[name]},{text}" if name in found else text
-    return found
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    return headers
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""An index that stays open for as long as a server runs."""
+"""The index of a server: it stays open, with its models in memory while they are used."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from qmd.models.base import Cancelled
 
 Answer = TypeVar("Answer")
 
-#: Calls that work at once; more wait. Each has a connection to the index of its own.
+#: Maximum number of calls at the same time. Each thread has its own connection to the index.
 WORKERS = 8
-#: Models that nothing used for this long are let go, in seconds.
+#: Models that are unused for this many seconds are freed.
 IDLE_SECONDS = 300.0
 
 
 class IndexHost:
-    """Opens an index at the first call and keeps it. Calls work in threads, beside each other.
+    """Opens an index at the first call and keeps it open. Calls run in threads.
 
-    `clock` gives seconds, from any beginning.
+    Args:
+        open_index: Opens the index.
+        workers: Maximum number of calls at the same time.
+        idle: Seconds after which unused models are freed.
+        clock: Returns seconds from any start.
     """
 
     def __init__(
@@ -49,36 +53,41 @@ class IndexHost:
 
     @property
     def index(self) -> Index:
-        """The index. Raises as `qmd.open_index` does; the next call then tries again."""
+        """The index.
+
+        Raises the errors of `qmd.open_index`. The next call then tries to open it again.
+        """
         with self._lock:
             if self._index is None:
                 self._index = self._open_index()
             return self._index
 
     async def call(self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False) -> Answer:
-        """Do work in a thread; `models` says whether it may use them.
+        """Run `work` in a thread and return its result.
 
-        Where the caller is cancelled, `work` is told by the second argument, and its answer is dropped.
+        Args:
+            work: Gets the index, and a function that returns true after the caller was cancelled.
+            models: Whether `work` may use models.
         """
-        unwanted = threading.Event()
+        cancelled = threading.Event()
 
         def run() -> Answer:
             with self._counted(models):
-                return work(self.index, unwanted.is_set)
+                return work(self.index, cancelled.is_set)
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, run)
         finally:
-            unwanted.set()
+            cancelled.set()
 
     def release_idle_models(self) -> float:
-        """Let the models go if nothing used them for `idle` seconds; returns in how many to ask again."""
+        """Free the models if they were unused for `idle` seconds. Return the seconds until the next check."""
         with self._lock:
             if self._models_used_at is None or self._model_calls:
                 return self._idle
-            left = self._models_used_at + self._idle - self._clock()
-            if left > 0:
-                return left
+            remaining = self._models_used_at + self._idle - self._clock()
+            if remaining > 0:
+                return remaining
             self._models_used_at = None
             index = self._index
         if index is not None:
@@ -86,24 +95,24 @@ class IndexHost:
         return self._idle
 
     @asynccontextmanager
-    async def tended(self) -> AsyncIterator[None]:
-        """A time in which models that nothing uses are let go."""
+    async def releasing_models(self) -> AsyncIterator[None]:
+        """Free unused models inside the context."""
 
-        async def tend() -> None:
+        async def release() -> None:
             while True:
                 await anyio.sleep(self.release_idle_models())
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tend)
+            tasks.start_soon(release)
             yield
             tasks.cancel_scope.cancel()
 
     def finish(self) -> None:
-        """Start no further call, and wait until all have ended."""
+        """Refuse new calls, and wait until all calls have ended."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> bool:
-        """Start no further call; returns whether all have ended, and the index may be closed."""
+        """Refuse new calls. Return whether all calls have ended, so that the index may be closed."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             return self._calls == 0

@@ -1,4 +1,4 @@
-"""What changes an index while others read it: one job after another, in the order in which they came."""
+"""The queue of writes to an index. Reads go on at the same time."""
 
 from __future__ import annotations
 
@@ -16,39 +16,44 @@ Answer = TypeVar("Answer")
 
 
 class Jobs:
-    """The queue of writes. A job that waits is dropped with its caller; one that has begun is finished.
+    """The queue of writes, in the order of their arrival.
 
-    Where the server ends first, the job is told so, and what it has not committed is rolled back.
+    If the caller of a waiting job is cancelled, the job is dropped. A running job is finished. If the server
+    shuts down first, the job is told to stop, and uncommitted changes are rolled back.
     """
 
-    def __init__(self, resident: IndexHost) -> None:
-        self.resident = resident
-        # Hands over in the order of those who wait.
-        self._turn = anyio.Lock()
+    def __init__(self, host: IndexHost) -> None:
+        self.host = host
+        # The lock is fair: it goes to the task that has waited longest.
+        self._lock = anyio.Lock()
 
     @property
     def waiting(self) -> int:
-        """How many jobs there are, the one in progress included."""
-        found = self._turn.statistics()
-        return found.tasks_waiting + found.locked
+        """The number of jobs, including the running one."""
+        statistics = self._lock.statistics()
+        return statistics.tasks_waiting + statistics.locked
 
     async def call(
         self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False, finish: bool = True
     ) -> Answer:
-        """As `IndexHost.call`, once all jobs before this one have ended.
+        """Run `work` as `IndexHost.call` does, after all earlier jobs.
 
-        `finish` says whether the job is finished if its caller is cancelled. If not, it is told; the caller
-        must not be cancelled while the server goes on, since another job could begin beside it.
+        Args:
+            work: The job.
+            models: Whether `work` may use models.
+            finish: Whether to finish the job if its caller is cancelled. If false, the job is told to stop.
+                Its caller may then be cancelled only when the server shuts down, because the next job could
+                start before this one has stopped.
         """
-        async with self._turn:
-            # The client may leave; the work goes on, and nothing may begin beside it.
+        async with self._lock:
+            # If the client leaves, the job goes on and keeps the lock.
             with anyio.CancelScope(shield=finish):
-                answer = await self.resident.call(work, models=models)
-            return answer  # noqa: RET504 - a scope may end its block, for all that mypy knows
+                answer = await self.host.call(work, models=models)
+            return answer  # noqa: RET504 - mypy assumes that a scope may suppress exceptions
 
 
-def unless(cancelled: Cancelled) -> OnProgress:
-    """Ends a scan after a batch of files once nobody wants it; what was done is kept."""
+def stop_if(cancelled: Cancelled) -> OnProgress:
+    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
 
     def on_progress(collection: str, done: int, total: int) -> None:
         if cancelled():

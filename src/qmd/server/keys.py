@@ -1,4 +1,4 @@
-"""Keys for a server: who may ask over HTTP, and what they may see (H7)."""
+"""API keys of a server: who may call it over HTTP, and which collections they may see."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from qmd.config.index_yml import read_bytes
 from qmd.config.paths import config_dir
 from qmd.errors import ConfigError, ConflictError, NotFoundError, UsageError
 
-#: What a key begins with, so that it is known for what it is wherever it turns up.
+#: The prefix of every key, by which scanners for leaked secrets can recognize it.
 PREFIX = "qmd_"
 
-#: Where the key that a request came with is in its ASGI scope.
-IN_SCOPE = "qmd.key"
+#: The entry of a request's ASGI scope for its key.
+SCOPE_KEY = "qmd.key"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-#: Size, time of change, inode.
+#: Size, modification time and inode of the file.
 _Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is known of a key: all but the key itself.
+    """An API key, without its secret.
 
-    `collections` are those it may see, None for all, whatever they will be called; `digest` is its SHA-256.
-    That needs no salt and no slowness: there are 2^256 keys, so none can be found by trying, nor in a table.
+    Attributes:
+        name: The name of the key.
+        digest: The SHA-256 of the secret. A salt or a slow hash is not necessary, because the secret has 256
+            random bits.
+        collections: The collections that the key may see; None for all, including future ones.
+        read_only: Whether the key may not change the index.
+        created: The time of creation, ISO 8601 in UTC.
     """
 
     name: str
@@ -46,70 +51,81 @@ class Key:
 
 
 class Keys:
-    """The keys of one index, in the file at `path`, which holds those of all indexes of the user.
+    """The keys of one index. The file at `path` has the keys of all indexes of the user.
 
-    All methods raise `ConfigError` for a file that is broken or cannot be used: then nobody is let in.
+    All methods raise `ConfigError` if the file is invalid or cannot be read. Then all keys are refused.
     """
 
     def __init__(self, path: str, index: str) -> None:
         self._path = path
         self._index = os.path.realpath(index)
         self._stamp: _Stamp | None = None
-        self._known: tuple[Key, ...] = ()
+        self._cached: tuple[Key, ...] = ()
 
     def all(self) -> tuple[Key, ...]:
-        """The keys, oldest first. The file is read again where it has changed."""
+        """Return the keys, oldest first. The file is read again if it has changed."""
         stamp = _stamp_of(self._path)
         if stamp != self._stamp or stamp is None:
-            self._known = tuple(self._read(self._content()))
+            self._cached = tuple(self._read(self._content()))
             self._stamp = stamp
-        return self._known
+        return self._cached
 
     def any(self) -> bool:
-        """Whether there are keys: then one is needed."""
+        """Return whether there are keys, so that requests need one."""
         return bool(self.all())
 
     def find(self, token: str) -> Key | None:
-        """The key that a client shows."""
+        """Return the key with a secret, or None."""
         digest = _digest(token)
-        found = None
-        # All are compared, in constant time each: how long it takes tells nothing about any.
+        match = None
+        # Compare all keys in constant time, so that the duration reveals nothing about them.
         for key in self.all():
             if hmac.compare_digest(key.digest, digest):
-                found = key
-        return found
+                match = key
+        return match
 
     def add(self, name: str, collections: Sequence[str] = (), *, read_only: bool = False) -> str:
-        """Make a key; returns it. Only its digest is kept, so it can never be shown again.
+        """Create a key and return its secret. Only the digest is stored, so the secret cannot be shown again.
 
-        Raises `UsageError` for what is no name, `ConflictError` for a name that is taken.
+        Args:
+            name: The name of the new key.
+            collections: The collections that the key may see; empty for all.
+            read_only: Whether the key may not change the index.
+
+        Raises:
+            UsageError: If the name is not valid.
+            ConflictError: If the name is taken.
         """
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"not a name for a key: {name!r}",
+                f"not a valid name for a key: {name!r}",
                 "use up to 64 letters, digits, '.', '_', '@' and '-', beginning with a letter or digit",
             )
         token = PREFIX + secrets.token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         key = Key(name, _digest(token), tuple(dict.fromkeys(collections)) or None, read_only, created)
 
-        def change(known: list[Key]) -> list[Key]:
-            if any(each.name == name for each in known):
-                raise ConflictError(f"there is a key called '{name}'", "remove that first, or choose another")
-            return [*known, key]
+        def change(keys: list[Key]) -> list[Key]:
+            if any(existing.name == name for existing in keys):
+                raise ConflictError(f"a key named '{name}' exists", "remove it first, or choose another name")
+            return [*keys, key]
 
         self._change(change)
         return token
 
     def remove(self, name: str) -> None:
-        """Forget a key: from now on it lets nobody in. Raises `NotFoundError` where there is none."""
+        """Remove a key, which takes effect at once.
 
-        def change(known: list[Key]) -> list[Key]:
-            kept = [each for each in known if each.name != name]
-            if len(kept) == len(known):
-                names = ", ".join(each.name for each in known) or "none"
-                raise NotFoundError(f"no key is called '{name}'", f"keys of this index: {names}")
-            return kept
+        Raises:
+            NotFoundError: If there is no key with this name.
+        """
+
+        def change(keys: list[Key]) -> list[Key]:
+            others = [key for key in keys if key.name != name]
+            if len(others) == len(keys):
+                names = ", ".join(key.name for key in keys) or "none"
+                raise NotFoundError(f"no key is named '{name}'", f"keys of this index: {names}")
+            return others
 
         self._change(change)
 
@@ -118,9 +134,9 @@ class Keys:
 
         with locked(self._path) as target:
             content = self._content()
-            entries = {each.name: _entry(each) for each in change(list(self._read(content)))}
+            entries = {key.name: _entry(key) for key in change(list(self._read(content)))}
             indexes = {**content.get("indexes", {}), self._index: entries}
-            # What else the file holds is another program's.
+            # Other entries of the file are kept, because a later version may need them.
             data = json.dumps({**content, "indexes": indexes}, indent=2).encode() + b"\n"
             replace_file(target, data, private=True)
 
@@ -131,15 +147,15 @@ class Keys:
         try:
             content = json.loads(data) if data.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise self._broken(f"not readable as JSON: {error}") from error
+            raise self._invalid(f"not readable as JSON: {error}") from error
         if not isinstance(content, dict) or not isinstance(content.get("indexes", {}), dict):
-            raise self._broken("not an object with 'indexes'")
+            raise self._invalid("not an object with 'indexes'")
         return content
 
     def _read(self, content: dict[str, Any]) -> list[Key]:
         entries = content.get("indexes", {}).get(self._index, {})
         if not isinstance(entries, dict):
-            raise self._broken(f"the keys of {self._index} are not an object")
+            raise self._invalid(f"the keys of {self._index} are not an object")
         return [self._key(name, entry) for name, entry in entries.items()]
 
     def _key(self, name: str, entry: object) -> Key:
@@ -149,23 +165,27 @@ class Keys:
                 "collections": None | list() as collections,
                 "read_only": bool(read_only),
                 "created": str(created),
-            } if _DIGEST.fullmatch(digest) and all(isinstance(each, str) for each in collections or ()):
-                chosen = None if collections is None else tuple(collections)
-                return Key(name, digest, chosen, read_only, created)
-        raise self._broken(f"the key '{name}' is not as it was written")
+            } if _DIGEST.fullmatch(digest) and all(isinstance(name, str) for name in collections or ()):
+                visible = None if collections is None else tuple(collections)
+                return Key(name, digest, visible, read_only, created)
+        raise self._invalid(f"the entry of the key '{name}' is not valid")
 
-    def _broken(self, reason: str) -> ConfigError:
-        return ConfigError(f"{self._path}: {reason}.", "Mend the file; until then no key is accepted.")
+    def _invalid(self, reason: str) -> ConfigError:
+        return ConfigError(f"{self._path}: {reason}.", "Repair the file. Until then all keys are refused.")
 
 
 def key_of(scope: Mapping[str, Any]) -> Key | None:
-    """The key that a request came with, as `Access` left it in its ASGI scope."""
-    key: Key | None = scope.get(IN_SCOPE)
+    """Return the key of a request, which `Access` has put into its ASGI scope."""
+    key: Key | None = scope.get(SCOPE_KEY)
     return key
 
 
 def keys_path(environ: Mapping[str, str]) -> str:
-    """The file of the user's keys; raises `ConfigError` where no home folder is known."""
+    """Return the path of the user's keys.
+
+    Raises:
+        ConfigError: If the home folder is unknown.
+    """
     return os.path.join(config_dir(environ), "keys.json")
 
 

@@ -1,4 +1,4 @@
-"""The log of a server, which hostile clients must not be able to fill."""
+"""The log of a server, with a limit on messages that hostile clients could repeat."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable
 
 _MINUTE = 60.0
 
-#: Loggers of messages that a client can cause as often as it likes.
-_CLIENTS = (
+#: Loggers with messages that clients can cause without limit.
+_LIMITED_LOGGERS = (
     "uvicorn.error",
     "qmd.http.status",
     "qmd.server.access",
@@ -21,17 +21,18 @@ _CLIENTS = (
 
 
 def configure() -> None:
-    """Log warnings and errors to stderr; those that clients cause, once a minute each."""
-    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
-    for name in _CLIENTS:
+    """Log warnings and errors to stderr. Messages that clients can cause appear once a minute each."""
+    layout = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=layout)
+    for name in _LIMITED_LOGGERS:
         logging.getLogger(name).addFilter(OnceAMinute())
 
 
 class OnceAMinute(logging.Filter):
-    """Lets one message of a kind through each minute; the next one says how many were left out.
+    """Passes one message of a kind per minute. The next one says how many were left out.
 
-    Messages are of one kind if they differ in their arguments only, and tracebacks if they are of one place.
+    Messages are of the same kind if they differ only in their arguments. Tracebacks are of the same kind if
+    the same line raised them.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,8 +41,8 @@ class OnceAMinute(logging.Filter):
         self._kinds: dict[Hashable, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to log a record."""
-        kind = (record.msg, _place(record))
+        """Return whether to log a record."""
+        kind = (record.msg, _origin(record))
         now = self._clock()
         logged_at, left_out = self._kinds.get(kind, (-_MINUTE, 0))
         if now - logged_at < _MINUTE:
@@ -53,8 +54,8 @@ class OnceAMinute(logging.Filter):
         return True
 
 
-def _place(record: logging.LogRecord) -> Hashable:
-    """The line that raised what a record tells of."""
+def _origin(record: logging.LogRecord) -> Hashable:
+    """Return the file and line that raised the exception of a record, or None."""
     trace = record.exc_info[2] if record.exc_info else None
     if trace is None:
         return None

@@ -1,6 +1,7 @@
-"""Having a search answered by the server of the same index, whose models are warm (C4).
+"""Searches of the command line that a running server answers, because its models are already loaded.
 
-Both ends are here: what the command line sends to `/run`, and what it is answered, without any loss.
+The module has both sides: the request that the command line sends to `/run`, and the handler in the server.
+The response is the same value that the search itself returns.
 """
 
 from __future__ import annotations
@@ -24,90 +25,96 @@ if TYPE_CHECKING:
 
 PATH = "/run"
 
-#: Device and inode.
+#: Device and inode of a file.
 _File = tuple[int, int]
 
-#: How long a server may take to be connected to, in seconds; it is on this machine.
-_CONNECT = 0.5
-#: How much longer than the search itself an answer may take, and what a search without a limit may take.
-_SLACK, _PATIENCE = 5.0, 600.0
+#: Seconds to connect. The server is on this machine.
+_CONNECT_TIMEOUT = 0.5
+#: Seconds for an answer in addition to the search's own timeout.
+_EXTRA_TIME = 5.0
+#: Seconds for a search without a timeout.
+_MAX_TIME = 600.0
 
 
 class NoAnswerError(QmdError):
-    """The server cannot answer for this index, or not as this process would."""
+    """The server cannot answer, or its answer would differ from that of this process."""
 
 
 class RunHandler:
-    """The server's end: answers for the index file that was there at the first question, and no other."""
+    """Answers searches in the server, for the index file that existed at the first search."""
 
     def __init__(self) -> None:
         self._file: _File | None = None
 
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
-        """The answer to a body that `ask` sent.
+        """Return the answer to a request body of `ask`.
 
-        Raises `UsageError` for any other, `ConflictError` where whoever asks would answer otherwise.
+        Raises:
+            UsageError: If the body is not from `ask` of this version.
+            ConflictError: If the client's index, configuration or version is different.
         """
         try:
-            asked = json.loads(body)
-            kind, request, theirs = asked["kind"], _request(asked["request"]), asked["identity"]
+            fields = json.loads(body)
+            kind, request, identity = fields["kind"], _request(fields["request"]), fields["identity"]
         except (ValueError, KeyError, TypeError) as error:
-            raise UsageError("not what the command line of this version asks") from error
+            raise UsageError("not a request of this version's command line") from error
         if self._file is None:
             self._file = _file_of(index)
-        if theirs != _identity(index, self._file):
-            raise ConflictError("the server has another index, configuration or version: start it anew")
-        told: dict[str, Any]
+        if identity != _identity(index, self._file):
+            raise ConflictError("the server has another index, configuration or version: restart it")
+        answer: dict[str, Any]
         try:
-            told = {"response": asdict(index.run(kind, request, cancelled=cancelled))}
+            answer = {"response": asdict(index.run(kind, request, cancelled=cancelled))}
         except QmdError as error:
-            told = {"error": {"kind": type(error).__name__, "message": error.message, "hint": error.hint}}
-        return json.dumps(told).encode()
+            answer = {"error": {"kind": type(error).__name__, "message": error.message, "hint": error.hint}}
+        return json.dumps(answer).encode()
 
 
-def ask(beacon: Advertisement, index: Index, kind: str, request: SearchRequest) -> SearchResponse:
-    """A search, answered by the server.
+def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) -> SearchResponse:
+    """Let a running server answer a search.
 
-    Raises what the search raises there, and `NoAnswerError` where the server would not or did not answer.
+    Raises:
+        NoAnswerError: If the server refuses the search or does not answer.
+        QmdError: The error of the search itself.
     """
     body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": asdict(request)}
-    answer = _post(beacon, json.dumps(body).encode(), (request.timeout or _PATIENCE) + _SLACK)
+    answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
     match answer:
         case {"response": dict(response)}:
             return _response(response)
         case {"error": {"kind": str(name), "message": str(message), "hint": hint}}:
             raise _error(name, message, hint)
-    raise NoAnswerError(str(answer.get("detail", "the server's answer cannot be read")))
+    raise NoAnswerError(str(answer.get("detail", "the server's answer is not valid")))
 
 
-def _post(beacon: Advertisement, body: bytes, patience: float) -> dict[str, Any]:
+def _post(server: Advertisement, body: bytes, timeout: float) -> dict[str, Any]:
     from http.client import HTTPConnection, HTTPException
 
-    connection = HTTPConnection(beacon.url.removeprefix("http://"), timeout=_CONNECT)
-    headers = {"Authorization": f"Bearer {beacon.secret}", "Content-Type": "application/json"}
+    connection = HTTPConnection(server.url.removeprefix("http://"), timeout=_CONNECT_TIMEOUT)
+    headers = {"Authorization": f"Bearer {server.secret}", "Content-Type": "application/json"}
     try:
         connection.connect()
-        connection.sock.settimeout(patience)
+        connection.sock.settimeout(timeout)
         connection.request("POST", PATH, body, headers)
-        told = json.loads(connection.getresponse().read())
+        answer = json.loads(connection.getresponse().read())
     except (OSError, HTTPException, ValueError) as error:
-        raise NoAnswerError(f"the server at {beacon.url} does not answer: {error}") from error
+        raise NoAnswerError(f"the server at {server.url} does not answer: {error}") from error
     finally:
         connection.close()
-    return told if isinstance(told, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _identity(index: Index, file: _File | None) -> str:
-    """What answers depend on besides the request, as a digest: equal for those who would answer alike."""
+    """Return a digest of everything besides the request that an answer depends on."""
     config, settings = index.config, index.settings
     models = (settings.embed_model, settings.rerank_model, settings.generate_model)
-    place = (file, index.locations.store)
-    parts = (__version__, place, config.digest, sorted(config.collections), settings.ranking, models)
+    location = (file, index.locations.store)
+    parts = (__version__, location, config.digest, sorted(config.collections), settings.ranking, models)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _file_of(index: Index) -> _File | None:
-    """Which file the index is; None where there is none yet."""
+    """Return the device and inode of the index file, or None if it does not exist yet."""
     try:
         state = os.stat(index.locations.index)
     except OSError:
@@ -115,21 +122,20 @@ def _file_of(index: Index) -> _File | None:
     return state.st_dev, state.st_ino
 
 
-def _request(told: dict[str, Any]) -> SearchRequest:
-    searches = tuple(TypedSearch(**each) for each in told["searches"])
-    return SearchRequest(**told | {"collections": tuple(told["collections"]), "searches": searches})
+def _request(fields: dict[str, Any]) -> SearchRequest:
+    searches = tuple(TypedSearch(**search) for search in fields["searches"])
+    return SearchRequest(**fields | {"collections": tuple(fields["collections"]), "searches": searches})
 
 
-def _response(told: dict[str, Any]) -> SearchResponse:
-    hits = tuple(Hit(**hit | {"snippet": Snippet(**hit["snippet"])}) for hit in told["hits"])
-    return SearchResponse(
-        told["query"], hits, tuple(Stage(**stage) for stage in told["stages"]), told["ranking"]
-    )
+def _response(fields: dict[str, Any]) -> SearchResponse:
+    hits = tuple(Hit(**hit | {"snippet": Snippet(**hit["snippet"])}) for hit in fields["hits"])
+    stages = tuple(Stage(**stage) for stage in fields["stages"])
+    return SearchResponse(fields["query"], hits, stages, fields["ranking"])
 
 
 def _error(kind: str, message: str, hint: str | None) -> QmdError:
-    """An error of the kind that the server met."""
+    """Return an error of the same class as the server's error."""
     if kind == errors.VectorIndexMissingError.__name__:
         return errors.VectorIndexMissingError()
-    raised = getattr(errors, kind, QmdError)
-    return raised(message, hint=hint) if issubclass(raised, QmdError) else QmdError(message, hint)
+    error = getattr(errors, kind, QmdError)
+    return error(message, hint=hint) if issubclass(error, QmdError) else QmdError(message, hint)

@@ -1,4 +1,4 @@
-"""Keeping the index as the folders are, while a server runs."""
+"""Scans of the collections whose files change while a server runs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 import anyio
 
 from qmd.errors import QmdError
-from qmd.server.jobs import Jobs, unless
+from qmd.server.jobs import Jobs, stop_if
 
-#: How often it is looked whether there are other collections, in seconds; the server ends no sooner.
-LOOK_SECONDS = 0.5
-#: How often all is scanned where changes cannot be watched for, in seconds.
+#: Seconds between checks for new or removed collections. The server needs up to this long to shut down.
+CHECK_SECONDS = 0.5
+#: Seconds between scans if the system cannot watch the folders.
 SCAN_SECONDS = 60.0
 
-#: Called with folders; gives the paths that changed in them, and from time to time none.
+#: Takes folders. Yields the paths that changed in them, and regularly an empty collection.
 Watch = Callable[[Collection[str]], AsyncIterator[Collection[str]]]
 
 logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Scans all collections, and from then on those in which files change. Update commands are not run.
+    """Scans all collections once, and then each collection whose files change. Runs no update commands.
 
-    Each scan waits for its turn in the queue of writes.
+    Each scan goes through the queue of writes.
     """
 
     def __init__(self, jobs: Jobs, watch: Watch | None = None) -> None:
@@ -33,7 +33,7 @@ class Watcher:
         self._watch = watch or watch_folders
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             await self._update(())
             try:
@@ -43,50 +43,51 @@ class Watcher:
                 await anyio.sleep(SCAN_SECONDS)
 
     async def _follow(self, folders: Mapping[str, str]) -> None:
-        """Scan the collections that change, until there are others."""
-        began = False
+        """Scan collections that change, until collections are added or removed."""
+        watching = False
         async for changed in self._watch([*folders.values()]):
-            if not began:
-                # What changed before the watching began.
+            if not watching:
+                # Files may have changed between the last scan and the start of watching.
                 await self._update(())
-                began = True
+                watching = True
             elif names := [name for name, folder in folders.items() if _touches(changed, folder)]:
                 await self._update(names)
             if await self._folders() != folders:
                 return
 
     async def _folders(self) -> dict[str, str]:
-        """Collections and their folders; none where the configuration cannot be read."""
+        """Return the folders by collection; empty if the configuration cannot be read."""
         try:
-            collections = await self._jobs.resident.call(lambda index, _: index.config.collections)
+            collections = await self._jobs.host.call(lambda index, _: index.config.collections)
         except QmdError:
             return {}
-        return {name: os.path.realpath(each.path) for name, each in collections.items()}
+        return {name: os.path.realpath(collection.path) for name, collection in collections.items()}
 
     async def _update(self, names: Sequence[str]) -> None:
         try:
             reports = await self._jobs.call(
-                lambda index, cancelled: index.update(names, commands=False, on_progress=unless(cancelled)),
+                lambda index, cancelled: index.update(names, commands=False, on_progress=stop_if(cancelled)),
                 finish=False,
             )
         except QmdError as error:
-            logger.warning("not refreshed: %s", error.in_one_line())
+            logger.warning("scan failed: %s", error.in_one_line())
             return
         for report in reports:
             if report.error is not None:
-                logger.warning("%s not refreshed: %s", report.collection, report.error.in_one_line())
+                logger.warning("scan of %s failed: %s", report.collection, report.error.in_one_line())
 
 
 async def watch_folders(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
-    """The paths that changed, as the operating system tells; none every `LOOK_SECONDS`.
+    """Yield the paths that the operating system reports, and an empty list every `CHECK_SECONDS`.
 
-    Raises `OSError` where there are more folders than may be watched.
+    Raises:
+        OSError: If there are more folders than the system can watch.
     """
     from watchfiles import awatch
 
-    there = [folder for folder in folders if os.path.isdir(folder)]
-    wait = int(LOOK_SECONDS * 1000)
-    async for changes in awatch(*there, rust_timeout=wait, yield_on_timeout=True):
+    existing = [folder for folder in folders if os.path.isdir(folder)]
+    milliseconds = int(CHECK_SECONDS * 1000)
+    async for changes in awatch(*existing, rust_timeout=milliseconds, yield_on_timeout=True):
         yield [path for _, path in changes]
 
 

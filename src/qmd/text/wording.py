@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `2,000 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, *, separator: str = ",") -> str:
+    """Return a number with its noun: `1 file`, `2,000 files`; without thousands `separator`: `2000 files`."""
+    return f"{number:{separator}} {noun}{'' if number == 1 else 's'}"

@@ -39,7 +39,7 @@ def test_a_key_that_is_removed_is_gone(user: User) -> None:
     user.ok("keys", "add", "one")
     assert user.ok("keys", "remove", "one") == "Removed the key 'one'\n"
     again = user.run("keys", "remove", "one")
-    assert (again.returncode, again.stderr.splitlines()[0]) == (1, "Error: no key is called 'one'")
+    assert (again.returncode, again.stderr.splitlines()[0]) == (1, "Error: no key is named 'one'")
 
 
 def test_keys_belong_to_an_index(user: User) -> None:

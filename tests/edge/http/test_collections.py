@@ -85,7 +85,7 @@ def test_a_home_folder_may_be_written_short(server: Server, owner: User) -> None
         ({"name": "n"}, "path is missing"),
         (
             {"name": "n", "path": "~/folder", "mask": "*"},
-            "mask: no such field; there are name, path, glob_pattern",
+            "mask: unknown field; known fields: name, path, glob_pattern",
         ),
         ({"name": "n", "path": "folder"}, "path: folder is relative (give an absolute path"),
         ({"name": "n", "path": "/no/such/folder"}, "/no/such/folder does not exist"),
@@ -124,7 +124,7 @@ def test_a_new_name_must_be_one(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     for fields, detail in (
         ({}, "new_name is missing"),
-        ({"new_name": "x", "name": "y"}, "name: no such field; there are new_name"),
-        ({"new_name": "a/b"}, "Not a collection name: 'a/b' contains a slash"),
+        ({"new_name": "x", "name": "y"}, "name: unknown field; known fields: new_name"),
+        ({"new_name": "a/b"}, "Not a collection name: 'a/b' holds a slash"),
     ):
         assert server.ask("PUT", "/collections/n", fields).detail(400).startswith(detail)

@@ -129,7 +129,7 @@ def test_a_client_that_takes_no_answer_is_let_go(owner: User) -> None:
         connection.sendall(head + f"content-length: {len(body)}\r\n\r\n".encode() + body)
         log = owner.home / "server.log"
         until(
-            lambda: "its client takes no answer" in log.read_text(),
+            lambda: "the client does not read its answer" in log.read_text(),
             alive=lambda: server.ok("GET", "/health")["status"] == "healthy",
         )
         assert len(rest(connection)) < 9_000_000

@@ -87,7 +87,7 @@ def test_nothing_matched_is_not_found(client: Client) -> None:
         (
             "/get",
             {"file": "a", "fromLine": 1},
-            "fromLine: no such field; there are file, from_line, max_lines, line_numbers",
+            "fromLine: unknown field; known fields: file, from_line, max_lines, line_numbers",
         ),
         (
             "/get",

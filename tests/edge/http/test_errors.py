@@ -137,7 +137,7 @@ def test_a_method_that_there_is_not_names_those_that_there_are(
 @pytest.mark.parametrize(("method", "path"), [("GET", "/status?all=1"), ("POST", "/index?x&force=1")])
 def test_parameters_are_refused_by_name(client: Client, method: str, path: str) -> None:
     told = client.ask(method, path).detail(400)
-    assert told.endswith(": no such parameter (fields go into the body, as JSON)")
+    assert told.endswith(": unknown parameter (put fields into the body, as JSON)")
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_no_fields_may_be_no_body_or_an_empty_object(bare: Client, path: str) ->
 
 
 def test_unknown_fields_are_refused(bare: Client) -> None:
-    assert bare.refused(400, "/index", force=True) == "force: no such field; there is none"
-    assert bare.refused(400, "/update", force=True) == "force: no such field; there are pull"
+    assert bare.refused(400, "/index", force=True) == "force: unknown field; known fields: none"
+    assert bare.refused(400, "/update", force=True) == "force: unknown field; known fields: pull"
     assert bare.refused(400, "/update", pull=1) == "pull: input should be a valid boolean, not 1"
 
 
@@ -128,7 +128,7 @@ def test_how_many_texts_there_may_be(client: Client) -> None:
         ({}, "texts is missing"),
         ({"texts": "a"}, 'texts: input should be a valid list, not "a"'),
         ({"texts": ["a", 5]}, "texts[1]: input should be a valid string, not 5"),
-        ({"texts": ["a"], "model": "x"}, "model: no such field; there are texts"),
+        ({"texts": ["a"], "model": "x"}, "model: unknown field; known fields: texts"),
     ],
 )
 def test_what_are_no_texts_is_refused_by_name(client: Client, fields: dict[str, Any], detail: str) -> None:

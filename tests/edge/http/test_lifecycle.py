@@ -116,7 +116,11 @@ def test_a_server_ends_when_it_is_told(host_reader: User, number: signal.Signals
         ("--transport udp", 2, "--transport must be one of both, mcp, http, not 'udp'"),
         ("--port 65536", 2, "--port must be a whole number from 0 to 65535, not '65536'"),
         ("--host no.such.host.invalid", 2, "no such host: no.such.host.invalid"),
-        ("--host 0.0.0.0", 2, "0.0.0.0 can be reached from other machines, and whoever reaches it can"),
+        (
+            "--host 0.0.0.0",
+            2,
+            "other machines can reach 0.0.0.0, and without a key they could read all documents",
+        ),
         ("stpo", 2, "no such command 'stpo'. Did you mean 'stop'?"),
     ],
 )

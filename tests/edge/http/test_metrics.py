@@ -89,10 +89,10 @@ def test_where_nothing_is_measured_it_is_said_what_to_install(
             sent.append(message)
 
         with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
-            resident = IndexHost(lambda: index)
+            host = IndexHost(lambda: index)
             scope = {"type": "http", "method": "GET", "path": "/metrics", "headers": [], "query_string": b""}
-            await app(resident, environ, "127.0.0.1", Gate())(scope, receive, send)
-            resident.close()
+            await app(host, environ, "127.0.0.1", Gate())(scope, receive, send)
+            host.close()
 
     anyio.run(ask)
     assert sent[0]["status"] == 501

@@ -146,18 +146,20 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
         (
             "/search",
             {"query": "a", "minScore": 0},
-            "minScore: no such field; there are query, limit, min_score, collection, author, after, before",
+            "minScore: unknown field; known fields: "
+            "query, limit, min_score, collection, author, after, before",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
-            "explain: no such field; there are query, limit, min_score, collection, author, after, before",
+            "explain: unknown field; known fields: "
+            "query, limit, min_score, collection, author, after, before",
         ),
-        ("/query", {}, "exactly one of query and searches is wanted"),
+        ("/query", {}, "give exactly one of query and searches"),
         (
             "/query",
             {"query": "a", "searches": [{"type": "lex", "query": "a"}]},
-            "exactly one of query and searches is wanted",
+            "give exactly one of query and searches",
         ),
         (
             "/query",

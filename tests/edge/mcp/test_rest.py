@@ -45,7 +45,7 @@ def test_searches_are_answered_with_encoded_addresses(site: Site, path: str) -> 
     [
         (b"{", "the body is not JSON"),
         (b"[]", "the body must be a JSON object"),
-        (b"{}", "exactly one of query and searches is wanted"),
+        (b"{}", "give exactly one of query and searches"),
         (b'{"searches": [{"type": "x", "query": "q"}]}', "searches[0].type: "),
         (b'{"searches": [{"type": "lex", "query": "q"}], "collections": ["none"]}', ""),
     ],

@@ -158,7 +158,8 @@ WRONG = {
     'search {"query": 5}': "query: input should be a valid string, not 5",
     'search {"query": null}': "query is missing",
     'search {"query": "x", "nothing": null}': (
-        "nothing: no such argument; there are query, limit, minScore, collection, author, after, before"
+        "nothing: unknown argument; known arguments: "
+        "query, limit, minScore, collection, author, after, before"
     ),
     'search {"query": ["x"]}': "query: input should be a valid string",
     'search {"query": "x", "limit": 0}': "limit: input should be greater than or equal to 1, not 0",
@@ -174,11 +175,11 @@ WRONG = {
     'search {"query": "x", "minScore": 1.01}': "minScore: input should be less than or equal to 1, not 1.01",
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
     'search {"query": "x", "min_score": 0.5}': (
-        "min_score: no such argument; there are query, limit, minScore, collection, "
+        "min_score: unknown argument; known arguments: query, limit, minScore, collection, "
         "author, after, before"
     ),
     'search {"query": "x", "a\\nb": 1}': (
-        "a b: no such argument; there are query, limit, minScore, collection, "
+        "a b: unknown argument; known arguments: query, limit, minScore, collection, "
         "author, after, before"
     ),
     'search {"query": "x", "collection": 5}': "collection: input should be a valid string, not 5",
@@ -186,9 +187,9 @@ WRONG = {
         "limit: input should be greater than or equal to 1, not 0; "
         "minScore: input should be less than or equal to 1, not 2"
     ),
-    'status {"verbose": true}': "verbose: no such argument; there is none",
-    "query {}": "exactly one of query and searches is wanted",
-    'query {"query": "x", "searches": ' + SEARCHES + "}": "exactly one of query and searches is wanted",
+    'status {"verbose": true}': "verbose: unknown argument; known arguments: none",
+    "query {}": "give exactly one of query and searches",
+    'query {"query": "x", "searches": ' + SEARCHES + "}": "give exactly one of query and searches",
     'query {"searches": []}': "searches: list should have at least 1 item after validation, not 0",
     'query {"searches": {}}': "searches: input should be a valid list",
     'query {"searches": [5]}': "searches[0]: input should be an object",
@@ -196,7 +197,7 @@ WRONG = {
     'query {"searches": [{"type": "sql", "query": "x"}]}': (
         "searches[0].type: input should be 'lex', 'vec' or 'hyde', not \"sql\""
     ),
-    'query {"searches": [{"type": "lex", "query": "x", "k": 2}]}': "searches[0].k: no such argument",
+    'query {"searches": [{"type": "lex", "query": "x", "k": 2}]}': "searches[0].k: unknown argument",
     'query {"query": "x", "collections": "notes"}': 'collections: input should be a valid list, not "notes"',
     'query {"query": "x", "collections": [1]}': "collections[0]: input should be a valid string, not 1",
     'query {"query": "x", "rerank": "no"}': 'rerank: input should be a valid boolean, not "no"',

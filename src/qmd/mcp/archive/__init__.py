@@ -1,1 +1,1 @@
-"""The second profile of the server: four tools over an archive of authors' posts (A1)."""
+"""A second MCP server: four tools over an archive of authors' posts."""

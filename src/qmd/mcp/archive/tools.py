@@ -1,8 +1,7 @@
-"""The four tools, in the language of the archive and of those who ask it."""
+"""The four tools of an archive. Their texts are Chinese, the language of the archive and its readers."""
 
 from __future__ import annotations
 
-from qmd.api.results import Result, failure, text
 from qmd.engine.archive import rendering
 from qmd.engine.archive.archive import Archive, PostText
 from qmd.mcp.archive.arguments import (
@@ -11,33 +10,33 @@ from qmd.mcp.archive.arguments import (
     ReadPostArguments,
     SearchArguments,
 )
-from qmd.mcp.tool import Tool
+from qmd.mcp.tool import Result, Tool, failure, text
 from qmd.models.base import Cancelled
 
 
-def list_authors(archive: Archive, given: ListAuthorsArguments, cancelled: Cancelled) -> Result:
-    return _answer(rendering.authors(archive.authors()))
+def list_authors(archive: Archive, arguments: ListAuthorsArguments, cancelled: Cancelled) -> Result:
+    return _success(rendering.authors(archive.authors()))
 
 
-def list_posts(archive: Archive, given: ListPostsArguments, cancelled: Cancelled) -> Result:
-    found = archive.posts(given.author)
-    told = rendering.posts(found)
-    return _answer(told) if found.sections else failure(told)
+def list_posts(archive: Archive, arguments: ListPostsArguments, cancelled: Cancelled) -> Result:
+    posts = archive.posts(arguments.author)
+    message = rendering.posts(posts)
+    return _success(message) if posts.sections else failure(message)
 
 
-def read_post(archive: Archive, given: ReadPostArguments, cancelled: Cancelled) -> Result:
-    found = archive.read_or_find(given.path, given.author, given.title)
-    return _answer(rendering.post(found) if isinstance(found, PostText) else rendering.posts(found))
+def read_post(archive: Archive, arguments: ReadPostArguments, cancelled: Cancelled) -> Result:
+    post = archive.read_or_find(arguments.path, arguments.author, arguments.title)
+    return _success(rendering.post(post) if isinstance(post, PostText) else rendering.posts(post))
 
 
-def search(archive: Archive, given: SearchArguments, cancelled: Cancelled) -> Result:
-    found = archive.search(given.query, given.author, cancelled=cancelled)
-    told = rendering.matches(found)
-    return _answer(told) if found.total else failure(told)
+def search(archive: Archive, arguments: SearchArguments, cancelled: Cancelled) -> Result:
+    matches = archive.search(arguments.query, arguments.author, cancelled=cancelled)
+    message = rendering.matches(matches)
+    return _success(message) if matches.total else failure(message)
 
 
-def _answer(told: str) -> Result:
-    return {"content": [text(told)]}
+def _success(message: str) -> Result:
+    return {"content": [text(message)]}
 
 
 TOOLS: dict[str, Tool[Archive]] = {

@@ -12,32 +12,32 @@ import pytest
 from qmd.errors import BusyError
 from qmd.server import discovery
 
-#: Lights a beacon, says so, and is killed.
+#: Advertises a server, prints a line, and waits to be killed.
 _SERVER = """
 import os, sys
 from qmd.server import discovery
-with discovery.lit(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
-    print("lit", flush=True)
+with discovery.advertise(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
+    print("ready", flush=True)
     sys.stdin.read()
 """
 
 
 def test_a_server_is_found_while_it_runs(tmp_path: Path) -> None:
     cache, index = str(tmp_path / "cache"), str(tmp_path / "index.sqlite")
-    assert discovery.read(cache, index) is None
-    with discovery.lit(cache, index, "http://127.0.0.1:8") as lit:
-        assert discovery.read(cache, index) == lit
-        assert discovery.read(cache, str(tmp_path / "other.sqlite")) is None
+    assert discovery.find(cache, index) is None
+    with discovery.advertise(cache, index, "http://127.0.0.1:8") as server:
+        assert discovery.find(cache, index) == server
+        assert discovery.find(cache, str(tmp_path / "other.sqlite")) is None
         (file,) = (tmp_path / "cache" / "servers").iterdir()
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert discovery.read(cache, index) is None
+    assert discovery.find(cache, index) is None
     assert not file.exists()
 
 
 def test_a_link_leads_to_the_same_server(tmp_path: Path) -> None:
     (tmp_path / "link.sqlite").symlink_to(tmp_path / "index.sqlite")
-    with discovery.lit(str(tmp_path), str(tmp_path / "index.sqlite"), "http://127.0.0.1:8") as lit:
-        assert discovery.read(str(tmp_path), str(tmp_path / "link.sqlite")) == lit
+    with discovery.advertise(str(tmp_path), str(tmp_path / "index.sqlite"), "http://127.0.0.1:8") as server:
+        assert discovery.find(str(tmp_path), str(tmp_path / "link.sqlite")) == server
 
 
 def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
@@ -46,31 +46,31 @@ def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
         [sys.executable, "-c", _SERVER, cache, index], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert server.stdout is not None and server.stdin is not None
-    assert server.stdout.readline() == b"lit\n"
-    found = discovery.read(cache, index)
+    assert server.stdout.readline() == b"ready\n"
+    found = discovery.find(cache, index)
     assert found is not None and found.pid == server.pid
     server.kill()
     server.wait()
     server.stdin.close()
     server.stdout.close()
     assert list((tmp_path / "servers").iterdir())
-    assert discovery.read(cache, index) is None
-    with discovery.lit(cache, index, "http://127.0.0.1:9") as lit:
-        assert discovery.read(cache, index) == lit
+    assert discovery.find(cache, index) is None
+    with discovery.advertise(cache, index, "http://127.0.0.1:9") as successor:
+        assert discovery.find(cache, index) == successor
 
 
 def test_a_second_server_of_an_index_is_refused_and_the_first_named(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
-    with discovery.alone(cache, index), discovery.lit(cache, index, "http://127.0.0.1:1") as lit:
-        with pytest.raises(BusyError, match=rf"process {lit.pid} at http://127\.0\.0\.1:1"):
-            discovery.alone(cache, index).__enter__()
-        with discovery.alone(cache, str(tmp_path / "other.sqlite")):
-            assert discovery.read(cache, index) == lit
-    with discovery.alone(cache, index):
-        assert discovery.read(cache, index) is None
+    with discovery.exclusive(cache, index), discovery.advertise(cache, index, "http://127.0.0.1:1") as server:
+        with pytest.raises(BusyError, match=rf"process {server.pid} at http://127\.0\.0\.1:1"):
+            discovery.exclusive(cache, index).__enter__()
+        with discovery.exclusive(cache, str(tmp_path / "other.sqlite")):
+            assert discovery.find(cache, index) == server
+    with discovery.exclusive(cache, index):
+        assert discovery.find(cache, index) is None
 
 
 def test_a_server_that_is_not_found_yet_is_not_alone_either(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
-    with discovery.alone(cache, index), pytest.raises(BusyError, match="is being started"):
-        discovery.alone(cache, index, replace=True).__enter__()
+    with discovery.exclusive(cache, index), pytest.raises(BusyError, match="is starting or stopping"):
+        discovery.exclusive(cache, index, replace=True).__enter__()

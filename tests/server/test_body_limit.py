@@ -55,7 +55,7 @@ def test_a_body_arrives_whole() -> None:
 
 
 def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
-    bodies = BodyLimit(echo, largest=8)
+    bodies = BodyLimit(echo, max_size=8)
     assert answer(bodies, [b"1234", b"5678"]) == (200, b"12345678")
     status, body = answer(bodies, [b"1234", b"5678", b"9"])
     assert (status, json.loads(body)) == (

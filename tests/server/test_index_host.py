@@ -47,10 +47,10 @@ def test_the_index_is_opened_at_the_first_call_and_then_kept(opened: qmd.Index) 
         return opened
 
     async def talk() -> None:
-        resident = IndexHost(open_index)
+        host = IndexHost(open_index)
         assert times == []
-        assert [await resident.call(count), await resident.call(count)] == [1, 1]
-        assert resident.close()
+        assert [await host.call(count), await host.call(count)] == [1, 1]
+        assert host.close()
 
     anyio.run(talk)
     assert times == [1]
@@ -65,11 +65,11 @@ def test_an_index_that_cannot_be_opened_is_tried_again(opened: qmd.Index) -> Non
         return opened
 
     async def talk() -> None:
-        resident = IndexHost(open_index)
+        host = IndexHost(open_index)
         with pytest.raises(StoreError):
-            await resident.call(count)
-        assert await resident.call(count) == 1
-        resident.close()
+            await host.call(count)
+        assert await host.call(count) == 1
+        host.close()
 
     anyio.run(talk)
 
@@ -78,15 +78,15 @@ def test_calls_work_beside_each_other(opened: qmd.Index) -> None:
     both = threading.Barrier(2, timeout=60)
 
     async def talk() -> None:
-        resident = IndexHost(lambda: opened)
+        host = IndexHost(lambda: opened)
 
         def meet(index: qmd.Index, cancelled: Cancelled) -> None:
             both.wait()
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(resident.call, meet)
-            tasks.start_soon(resident.call, meet)
-        resident.close()
+            tasks.start_soon(host.call, meet)
+            tasks.start_soon(host.call, meet)
+        host.close()
 
     anyio.run(talk)
 
@@ -100,13 +100,13 @@ def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
         told.set()
 
     async def talk() -> None:
-        resident = IndexHost(lambda: opened)
+        host = IndexHost(lambda: opened)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(resident.call, work)
+            tasks.start_soon(host.call, work)
             await anyio.to_thread.run_sync(began.wait)
             tasks.cancel_scope.cancel()
         assert await anyio.to_thread.run_sync(told.wait, 60)
-        resident.close()
+        host.close()
 
     anyio.run(talk)
 
@@ -115,20 +115,20 @@ def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None
     clock = Clock()
 
     async def talk() -> None:
-        resident = IndexHost(lambda: opened, idle=300, clock=clock)
-        assert resident.release_idle_models() == 300
-        await resident.call(lambda index, _: index.query("water"), models=True)
+        host = IndexHost(lambda: opened, idle=300, clock=clock)
+        assert host.release_idle_models() == 300
+        await host.call(lambda index, _: index.query("water"), models=True)
         model = opened.roles.embedder
         clock.now += 200
-        assert resident.release_idle_models() == 100
+        assert host.release_idle_models() == 100
         assert opened.roles.embedder is model
         # What needs no models does not keep them.
-        await resident.call(count)
+        await host.call(count)
         clock.now += 100
-        assert resident.release_idle_models() == 300
+        assert host.release_idle_models() == 300
         assert opened.roles.embedder is not model
-        assert (await resident.call(lambda index, _: index.query("water"), models=True)).hits
-        resident.close()
+        assert (await host.call(lambda index, _: index.query("water"), models=True)).hits
+        host.close()
 
     anyio.run(talk)
 
@@ -142,16 +142,16 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
         go_on.wait(60)
 
     async def talk() -> None:
-        resident = IndexHost(lambda: opened, idle=300, clock=clock)
-        await resident.call(count, models=True)
+        host = IndexHost(lambda: opened, idle=300, clock=clock)
+        await host.call(count, models=True)
         model = opened.roles.embedder
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: resident.call(long, models=True))
+            tasks.start_soon(lambda: host.call(long, models=True))
             await anyio.to_thread.run_sync(began.wait)
             clock.now += 1000
-            assert resident.release_idle_models() == 300
+            assert host.release_idle_models() == 300
             assert opened.roles.embedder is model
-            assert not resident.close()
+            assert not host.close()
             go_on.set()
 
     anyio.run(talk)
@@ -159,11 +159,11 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
 
 def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None:
     async def talk() -> None:
-        resident = IndexHost(lambda: opened, idle=0)
-        await resident.call(count, models=True)
+        host = IndexHost(lambda: opened, idle=0)
+        await host.call(count, models=True)
         model = opened.roles.embedder
-        async with resident.tended():
+        async with host.releasing_models():
             await anyio.to_thread.run_sync(until, lambda: opened.roles.embedder is not model)
-        resident.close()
+        host.close()
 
     anyio.run(talk)

@@ -25,7 +25,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
     """Let a refresher go on until what it watches has no more to tell."""
 
     async def run() -> None:
-        resident = IndexHost(lambda: index)
+        host = IndexHost(lambda: index)
         async with anyio.create_task_group() as tasks:
 
             async def watched(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
@@ -34,8 +34,8 @@ def follow(index: qmd.Index, watch: Watch) -> None:
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-            tasks.start_soon(Watcher(Jobs(resident), watched).run)
-        resident.close()
+            tasks.start_soon(Watcher(Jobs(host), watched).run)
+        host.close()
 
     anyio.run(run)
 
@@ -109,7 +109,7 @@ def test_a_folder_that_is_gone_is_told_and_the_others_are_followed(
     with caplog.at_level(logging.WARNING):
         follow(index, told())
     assert found(index, "charlie") == ["c.md"]
-    assert "first not refreshed: " in caplog.text
+    assert "scan of first failed: " in caplog.text
 
 
 def test_other_collections_are_followed_once_there_are_some(index: qmd.Index, notes: Notes) -> None:
