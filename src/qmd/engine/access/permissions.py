@@ -12,7 +12,7 @@ from qmd.types import Config
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a caller may do with an index.
+    """The access of a caller to an index.
 
     Attributes:
         collections: The names of the visible collections; None if all are visible.

@@ -45,11 +45,11 @@ class Trust:
         self._environ = environ
 
     def permitted(self) -> Config:
-        """Return the configuration without what is not approved."""
+        """Return the configuration without its unapproved parts."""
         return _without(_without_personal(self._written), self.unapproved(_CONFIGURED))
 
     def asked(self, kinds: Collection[Kind] = KINDS) -> list[tuple[Permission, bool | None]]:
-        """List what the project asks for, and whether it is approved; None if the user has not decided."""
+        """List the permissions that the project asks for, and whether each is approved; None if undecided."""
         if self.project is None:
             return []
         requested = _requested_by(self._written, self.project, kinds)
@@ -59,7 +59,7 @@ class Trust:
         return [(permission, decisions.get(permission)) for permission in permissions]
 
     def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
-        """List what is not approved. Raises `ConfigError` if the approvals cannot be read."""
+        """List the permissions that are not approved. Raises `ConfigError` if the approvals cannot be read."""
         if self._environ.get(VARIABLE, "").strip() == "1":
             return []
         return [permission for permission, approved in self.asked(kinds) if not approved]
@@ -69,7 +69,7 @@ class Trust:
         return {permission.name: skipped([permission]) for permission in self.unapproved({"pull"})}
 
     def notes(self) -> list[str]:
-        """Return a message about what is left out of the configuration, if there is anything."""
+        """Return a message about the parts that are left out of the configuration, if there are any."""
         left_out = self.unapproved(_CONFIGURED)
         return [skipped(left_out)] if left_out else []
 
@@ -122,7 +122,7 @@ class Trust:
 
 
 def skipped(permissions: Sequence[Permission]) -> str:
-    """Return a message about what is not approved, and how to approve it."""
+    """Return a message that names unapproved permissions, and the command that approves them."""
     named = ", ".join(map(_describe, permissions))
     return f"not approved, so skipped: {named}; 'qmd trust' approves it, without a terminal 'qmd trust --yes'"
 
@@ -144,7 +144,7 @@ def _describe(permission: Permission) -> str:
 
 
 def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:
-    """Yield what a project asks for: everything of these kinds, and of others what is quick to find."""
+    """Yield the permissions that a project asks for: all of these kinds, and others that are quick to find."""
     # Names are the keys, because `_without` removes by key: a checked-in index may contain a copy of the
     # configuration in which a collection has another name than its key.
     for name, collection in config.collections.items():

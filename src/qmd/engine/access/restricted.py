@@ -1,4 +1,4 @@
-"""An index that is restricted to what a caller may see and change."""
+"""An index that is restricted by the permissions of a caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qmd.engine.access.permissions import Permissions
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a caller needs to use a member of `Index`.
+    """The permissions that a member of `Index` requires.
 
     Attributes:
         changes: Whether the caller must be allowed to change the index.
