@@ -59,7 +59,7 @@ class Trust:
         return [(permission, decisions.get(permission)) for permission in permissions]
 
     def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
-        """List the permissions that are not approved. Raises `ConfigError` if the approvals cannot be read."""
+        """List the permissions that are not approved. Raises `ConfigError` if approvals cannot be read."""
         if self._environ.get(VARIABLE, "").strip() == "1":
             return []
         return [permission for permission, approved in self.asked(kinds) if not approved]
@@ -144,7 +144,7 @@ def _describe(permission: Permission) -> str:
 
 
 def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:
-    """Yield the permissions that a project asks for: all of these kinds, and others that are quick to find."""
+    """Yield the permissions that a project asks for: all of these kinds, and cheap ones."""
     # Names are the keys, because `_without` removes by key: a checked-in index may contain a copy of the
     # configuration in which a collection has another name than its key.
     for name, collection in config.collections.items():
