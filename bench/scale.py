@@ -178,7 +178,7 @@ def one_size(options: argparse.Namespace) -> dict[str, Any]:
         picked = chance.integers(0, count, 45)
         noise = chance.standard_normal((len(picked), DIMENSION)).astype(np.float32)
         near = unit(vectors[picked] + noise * (0.7 / DIMENSION**0.5))
-        fingerprint = index.roles.fingerprint
+        fingerprint = index.model_provider.fingerprint
         whole = measured(index._store, "all", Scope((MOST, FEW)), vectors, near, 0, fingerprint)
         part = vectors[count - count // 100 :]
         small = measured(index._store, "1%", Scope((FEW,)), part, near, count - len(part), fingerprint)
@@ -205,7 +205,7 @@ def build(location: Path, count: int, english: Vocabulary, cjk: Vocabulary) -> d
         for name in (MOST, FEW):
             (roots / name).mkdir(parents=True, exist_ok=True)
             index.add_collection(str(roots / name), name)
-        took = _fill(index, index.roles.fingerprint, _vectors(count), english, cjk)
+        took = _fill(index, index.model_provider.fingerprint, _vectors(count), english, cjk)
         return took | {"index_mb": round(index.status().size / 1e6, 1)}
 
 

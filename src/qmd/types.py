@@ -225,6 +225,23 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document of the final list. Scores do not increase with rank.
+
+    Attributes:
+        document: The id of the document.
+        score: The score, 0..1.
+        explain: How the score came about.
+        chunk: The chunk that matched by vector; None if there is none.
+    """
+
+    document: int
+    score: float
+    explain: Mapping[str, Any] | None = None
+    chunk: Chunk | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Snippet:
     """The best passage of a document for a query.
 

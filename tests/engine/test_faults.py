@@ -28,7 +28,7 @@ with qmd.open_index(sys.argv[1], environ=os.environ) as index:
 EMBEDDING = """
 import os, sys, qmd
 with qmd.open_index(sys.argv[1], environ=os.environ) as index:
-    index.roles.embedder.embed_queries(["warm"])
+    index.model_provider.embedder.embed_queries(["warm"])
     print("ready", flush=True)
     index.embed()
 """
@@ -103,7 +103,7 @@ def test_embedding_killed_at_any_moment_goes_on_where_it_was(
     path = str(tmp_path / "index.sqlite")
     with qmd.open_index(path, environ=environ) as index:
         index.add_collection(str(folder), "notes")
-        index.roles.embedder.embed_queries(["prepares the model"])
+        index.model_provider.embedder.embed_queries(["prepares the model"])
     pending = 1200
     for _ in range(ROUNDS):
         kill_after_ready(start(EMBEDDING, environ, path), chance.uniform(0.0, 0.6))

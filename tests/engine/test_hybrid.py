@@ -222,7 +222,7 @@ class Synonyms:
 @pytest.fixture
 def expander(library: qmd.Index) -> Iterator[Synonyms]:
     synonyms = Synonyms()
-    library.roles.use_expander(synonyms)
+    library.model_provider.use_expander(synonyms)
     yield synonyms
 
 

@@ -1,6 +1,8 @@
-"""Lexical search through the public API (E20–E25, E60)."""
+"""Lexical search through the public API."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -245,3 +247,15 @@ def test_common_words_change_neither_the_order_nor_the_scores(index: qmd.Index, 
     assert len(planned) == 20
     only_common = index.search("system data", limit=5).hits
     assert len(only_common) == 5
+
+
+def test_search_takes_a_request_in_place_of_a_query(library: qmd.Index) -> None:
+    request = qmd.SearchRequest("performance running", limit=1)
+    assert library.search(request).hits == library.search("performance running", limit=1).hits
+    assert library.search(request, limit=None).hits == library.search("performance running", limit=None).hits
+
+
+def test_search_refuses_options_that_it_does_not_have(library: qmd.Index) -> None:
+    options: dict[str, Any] = {"rerank": False}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rerank'"):
+        library.search("performance", **options)

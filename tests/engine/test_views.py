@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import qmd
-from qmd.engine.access.restricted import RestrictedIndex
+from qmd.engine.access.restricted import RULES, RestrictedIndex
 from qmd.engine.requests import SearchRequest
 from qmd.models.catalog import CARDS
 from tests.conftest import Notes
@@ -95,6 +95,26 @@ NEITHER = {"close", "embed_texts", "limited", "models", "pullable", "release_mod
 def test_every_method_is_known_to_stay_within_limits() -> None:
     methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
     assert methods == SEEN | OF_ITS_OWN | set(REFUSED) | NEITHER
+
+
+def test_a_restricted_index_has_only_the_members_that_have_a_rule(mine: qmd.Index) -> None:
+    with pytest.raises(AttributeError, match="_store"):
+        _ = mine._store
+    methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
+    assert methods <= set(RULES) | set(vars(RestrictedIndex))
+
+
+def test_closing_a_restricted_index_leaves_the_index_open(whole: qmd.Index) -> None:
+    with whole.limited(["mine"]) as mine:
+        assert mine.search("heron").hits
+    assert whole.search("heron").hits
+
+
+def test_permissions_apply_to_arguments_given_by_keyword(mine: qmd.Index) -> None:
+    with pytest.raises(qmd.CollectionNotFoundError):
+        mine.update(collections=["a-other"])
+    with pytest.raises(qmd.ForbiddenError):
+        mine.add_context(target="/", text="Everything")
 
 
 def test_what_may_not_be_seen_is_nowhere(whole: qmd.Index, mine: qmd.Index) -> None:

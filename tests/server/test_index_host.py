@@ -118,15 +118,15 @@ def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None
         host = IndexHost(lambda: opened, idle=300, clock=clock)
         assert host.release_idle_models() == 300
         await host.call(lambda index, _: index.query("water"), models=True)
-        model = opened.roles.embedder
+        model = opened.model_provider.embedder
         clock.now += 200
         assert host.release_idle_models() == 100
-        assert opened.roles.embedder is model
+        assert opened.model_provider.embedder is model
         # What needs no models does not keep them.
         await host.call(count)
         clock.now += 100
         assert host.release_idle_models() == 300
-        assert opened.roles.embedder is not model
+        assert opened.model_provider.embedder is not model
         assert (await host.call(lambda index, _: index.query("water"), models=True)).hits
         host.close()
 
@@ -144,13 +144,13 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
     async def talk() -> None:
         host = IndexHost(lambda: opened, idle=300, clock=clock)
         await host.call(count, models=True)
-        model = opened.roles.embedder
+        model = opened.model_provider.embedder
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: host.call(long, models=True))
             await anyio.to_thread.run_sync(began.wait)
             clock.now += 1000
             assert host.release_idle_models() == 300
-            assert opened.roles.embedder is model
+            assert opened.model_provider.embedder is model
             assert not host.close()
             go_on.set()
 
@@ -161,9 +161,9 @@ def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None
     async def talk() -> None:
         host = IndexHost(lambda: opened, idle=0)
         await host.call(count, models=True)
-        model = opened.roles.embedder
+        model = opened.model_provider.embedder
         async with host.releasing_models():
-            await anyio.to_thread.run_sync(until, lambda: opened.roles.embedder is not model)
+            await anyio.to_thread.run_sync(until, lambda: opened.model_provider.embedder is not model)
         host.close()
 
     anyio.run(talk)

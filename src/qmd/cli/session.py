@@ -56,7 +56,7 @@ class Session:
     def index_file(self) -> str:
         """Return the path of the index file without opening it."""
         from qmd.config.paths import locate
-        from qmd.engine.index import beside_foreign
+        from qmd.engine.opening import beside_foreign
 
         return beside_foreign(locate(self.index_name, os.environ, self.folder())).index
 

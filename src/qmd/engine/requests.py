@@ -1,10 +1,10 @@
-"""What can be asked of a search, checked once for every edge."""
+"""The values that a search takes, with their defaults and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypedDict, get_args
 
 from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
@@ -14,28 +14,46 @@ from qmd.types import Config, Ranking, TypedSearch
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
 DEFAULT_TIMEOUT = 30.0
-#: The one that ranks better with the embedded models (bench/README.md).
+#: Ranks better than "contract" with the embedded models (see bench/README.md).
 DEFAULT_RANKING: Ranking = "tuned"
-#: How many documents a list goes through where all are asked for.
+#: Length of a list of documents if the request has no limit.
 ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.
 DEFAULT_MAX_BYTES = 10 * 1024
-#: A vector score below this says nothing.
+#: `vsearch` leaves out documents with a lower score by default, because they are no matches.
 VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
-#: What a date can be, for errors.
+MAX_CANDIDATES = 1000
+#: Describes a date in error messages.
 DATE = "a date, such as 2024, 2024-06 or 2024-06-30"
-#: Characters of a wrong value that an error shows.
-_SHOWN = 60
+#: Characters of a wrong value that an error message shows.
+_MAX_SHOWN = 60
+
+SearchKind = Literal["search", "vsearch", "query"]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search. `limit` None is all; `timeout` in seconds, None is no limit.
+    """A search.
 
-    `author`, `after` (included) and `before` (not included) filter; a date may be a part of one, `2024-06`,
-    which means its first moment.
+    Attributes:
+        query: A question or keywords; for the hybrid search also a query document of typed lines.
+        limit: The highest number of hits; None for all.
+        min_score: Leave out hits with a lower score, 0..1.
+        collections: Names of the collections to search; empty for all that are not excluded.
+        searches: Typed searches in place of a query.
+        intent: What the user wants to know; changes what ranks first.
+        candidate_limit: How many documents are reranked, 1..1000.
+        rerank: Whether to rerank.
+        expand: Whether to add variants of the query.
+        ranking: How scores are combined; None for the ranking of the settings.
+        explain: Whether hits tell how their score came about.
+        full: Whether hits contain the whole text.
+        timeout: Seconds until the search answers with what it has; None for no limit.
+        author: Search only documents of this author.
+        after: Search only documents of this date or later. `2024-06` means the first moment of the month.
+        before: Search only documents of an earlier date.
     """
 
     query: str = ""
@@ -56,7 +74,28 @@ class SearchRequest:
     before: str | None = None
 
     def checked(self) -> SearchRequest:
-        """The request itself; raises `UsageError` for what it cannot mean."""
+        """Return the request. Raises `UsageError` if a value is out of range."""
+        self._check_texts()
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"limit must be at least 1, not {self.limit}")
+        if not 0.0 <= self.min_score <= 1.0:
+            raise UsageError(f"min_score must be from 0 to 1, not {self.min_score}")
+        if not 1 <= self.candidate_limit <= MAX_CANDIDATES:
+            raise UsageError(
+                f"candidate_limit must be from 1 to {MAX_CANDIDATES}, not {self.candidate_limit}"
+            )
+        if self.timeout is not None and not 0 < self.timeout < float("inf"):
+            raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
+        if self.ranking is not None and self.ranking not in get_args(Ranking):
+            raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        if self.author is not None and not self.author.strip():
+            raise UsageError("author is empty")
+        for name, date in (("after", self.after), ("before", self.before)):
+            if date is not None and dates.read(date) is None:
+                raise UsageError(f"{name} must be {DATE}, not {date[:_MAX_SHOWN]!r}")
+        return self
+
+    def _check_texts(self) -> None:
         if bool(self.query.strip()) == bool(self.searches):
             raise UsageError(
                 "the query is empty" if not self.searches else "give a query or searches, not both"
@@ -70,43 +109,84 @@ class SearchRequest:
             raise UsageError(f"too many searches ({len(self.searches)} > {MAX_SEARCHES})")
         if any(not search.query.strip() for search in self.searches):
             raise UsageError("a search without a query")
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"limit must be at least 1, not {self.limit}")
-        if not 0.0 <= self.min_score <= 1.0:
-            raise UsageError(f"min_score must be from 0 to 1, not {self.min_score}")
-        if not 1 <= self.candidate_limit <= 1000:
-            raise UsageError(f"candidate_limit must be from 1 to 1000, not {self.candidate_limit}")
-        if self.timeout is not None and not 0 < self.timeout < float("inf"):
-            raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
-        if self.ranking is not None and self.ranking not in get_args(Ranking):
-            raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
-        if self.author is not None and not self.author.strip():
-            raise UsageError("author is empty")
-        for name, date in (("after", self.after), ("before", self.before)):
-            if date is not None and dates.read(date) is None:
-                raise UsageError(f"{name} must be {DATE}, not {date[:_SHOWN]!r}")
-        return self
 
 
-def collections_of(config: Config, named: Sequence[str]) -> tuple[str, ...]:
-    """The collections that a search is about: those named, else all that are not excluded.
+class SearchOptions(TypedDict, total=False):
+    """The options of every search; see `SearchRequest`."""
 
-    Raises `CollectionNotFoundError`, listing the known ones.
+    limit: int | None
+    min_score: float
+    collections: Sequence[str]
+    author: str | None
+    after: str | None
+    before: str | None
+    explain: bool
+    full: bool
+
+
+class VectorSearchOptions(SearchOptions, total=False):
+    """The options of a search by meaning. `min_score` is 0.3 by default."""
+
+    expand: bool
+    timeout: float | None
+
+
+class HybridSearchOptions(VectorSearchOptions, total=False):
+    """The options of a hybrid search."""
+
+    searches: Sequence[TypedSearch]
+    intent: str | None
+    candidate_limit: int
+    rerank: bool
+    ranking: Ranking | None
+
+
+_OPTIONS: dict[SearchKind, Any] = {
+    "search": SearchOptions,
+    "vsearch": VectorSearchOptions,
+    "query": HybridSearchOptions,
+}
+#: Options that are stored as tuples.
+_LISTS = ("collections", "searches")
+#: Defaults that differ from those of `SearchRequest`.
+_DEFAULTS: dict[SearchKind, dict[str, Any]] = {"vsearch": {"min_score": VECTOR_MIN_SCORE}}
+
+
+def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[str, Any]) -> SearchRequest:
+    """Make the request of a search from its query and options.
+
+    A `query` that is a request itself is used with the options in place of its values. Raises `TypeError` for
+    an option that this kind of search does not have.
     """
-    for name in named:
+    for name in options:
+        if name not in _OPTIONS[kind].__optional_keys__:
+            raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
+    values = dict(options)
+    values |= {name: tuple(values[name]) for name in _LISTS if name in values}
+    if isinstance(query, SearchRequest):
+        return replace(query, **values)
+    return SearchRequest(query, **(_DEFAULTS.get(kind, {}) | values))
+
+
+def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the collections that a search covers: those named, otherwise all that are not excluded.
+
+    Raises `CollectionNotFoundError`, which lists the existing ones.
+    """
+    for name in names:
         if name not in config.collections:
             raise unknown_collection(config, name)
-    if named:
-        return tuple(dict.fromkeys(named))
-    return tuple(name for name, each in config.collections.items() if each.include_by_default)
+    if names:
+        return tuple(dict.fromkeys(names))
+    return tuple(name for name, item in config.collections.items() if item.include_by_default)
 
 
 def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
-    """The error for a name that no collection has; its hint is a similar one, and all there are."""
+    """Return the error for a name that no collection has. Its hint lists a similar name, and all names."""
     require_unicode(name)
     from difflib import get_close_matches
 
     close = get_close_matches(name, config.collections, n=1)
-    meant = f"did you mean '{close[0]}'? " if close else ""
-    known = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
-    return CollectionNotFoundError(f"Collection not found: {name}", f"{meant}known collections: {known}")
+    suggestion = f"did you mean '{close[0]}'? " if close else ""
+    names = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
+    return CollectionNotFoundError(f"Collection not found: {name}", f"{suggestion}known collections: {names}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from qmd.ranking.fusion import Fused
 from qmd.ranking.fusion import explain as explain_fusion
+from qmd.types import Ranked
 
 #: (up to this fused rank, share of the fused score). The reranker's score has the rest.
 CONTRACT_BLEND = ((3, 0.75), (10, 0.60))
@@ -33,15 +33,6 @@ class Evidence:
     rerank: float | None = None
     title: float = 0.0
     cosine: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A document of the final list; `score` is 0..1 and does not increase with rank."""
-
-    document: int
-    score: float
-    explain: Mapping[str, Any]
 
 
 def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked]:

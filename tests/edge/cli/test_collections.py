@@ -304,7 +304,7 @@ def test_an_unknown_key_is_told_once_by_every_command_and_empties_nothing(owner:
     text = config.read_text(encoding="utf-8")
     config.write_text(text.replace("collections:", "colections:"), encoding="utf-8")
     told = (
-        f"note: {config} has keys without a meaning, which are ignored: "
+        f"note: {config} has unknown keys, which are ignored: "
         "line 1 'colections' (did you mean 'collections'?)\n"
     )
     for command in (["ls"], ["search", "rollback"], ["status"]):

@@ -1,8 +1,9 @@
-"""What a project's own `.qmd/index.yml` may do: all within its folder, the rest as the user approved it.
+"""Apply the configuration of a project as far as the user has approved it.
 
-Such a file comes with a checkout: it is not the user who wrote it. Five of its fields reach further than the
-documents beside it: update commands, collections outside the project's folder, models, the store, and
-contexts, which agents are told. `git pull` reaches further as well, by the clone's own configuration.
+A project's `.qmd/index.yml` comes with a checkout, so somebody else may have written it. Some of its fields
+have effects outside the folder of the project, so they need approval: update commands, collections in other
+folders, models, the store, and contexts, which agents read. `git pull` needs it too, because a clone has a
+configuration of its own that can run commands.
 """
 
 from __future__ import annotations
@@ -20,18 +21,22 @@ from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.git import work_tree
 from qmd.types import Config
 
-#: Set to 1, it approves whatever the project at hand asks for, for this run.
+#: If this environment variable is 1, everything that the current project asks for is approved for this run.
 VARIABLE = "QMD_TRUST_LOCAL_CONFIG"
 
-#: What is taken out of the configuration unless it is approved. The other kinds are asked about when used.
+#: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
 
 
 class Trust:
-    """The user's trust in one project, and in all others that were asked about.
+    """The approvals of one project, and of all others.
 
-    `written` is what the project's file says; `project` is None where the file in use is the user's own,
-    which may do everything. What is asked for is found anew at each call: links may lead elsewhere by now.
+    Requests for permission are read from the file at each call, because links may have changed.
+
+    Args:
+        project: The folder of the project; None for the user's own configuration, which needs no approval.
+        written: The content of the configuration file.
+        environ: The environment variables.
     """
 
     def __init__(self, project: str | None, written: Config, environ: Mapping[str, str]) -> None:
@@ -40,56 +45,60 @@ class Trust:
         self._environ = environ
 
     def permitted(self) -> Config:
-        """The configuration without what is not approved."""
+        """Return the configuration without its unapproved parts."""
         return _without(_without_personal(self._written), self.unapproved(_CONFIGURED))
 
     def asked(self, kinds: Collection[Kind] = KINDS) -> list[tuple[Permission, bool | None]]:
-        """What the project asks for, and whether that is approved; None: there is no answer yet."""
+        """List the permissions that the project asks for, and whether each is approved; None if undecided."""
         if self.project is None:
             return []
-        permissions = [each for each in _asked_by(self._written, self.project, kinds) if each.kind in kinds]
-        # Most projects ask for nothing: then no other file is read.
-        answers = self._answers() if permissions else {}
-        return [(each, answers.get(each)) for each in permissions]
+        requested = _requested_by(self._written, self.project, kinds)
+        permissions = [permission for permission in requested if permission.kind in kinds]
+        # Most projects ask for nothing, so the file of approvals need not be read.
+        decisions = self._decisions() if permissions else {}
+        return [(permission, decisions.get(permission)) for permission in permissions]
 
     def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
-        """What is asked for and left out. Raises `ConfigError` where the answers cannot be read."""
+        """List the permissions that are not approved. Raises `ConfigError` if approvals cannot be read."""
         if self._environ.get(VARIABLE, "").strip() == "1":
             return []
-        return [each for each, approved in self.asked(kinds) if not approved]
+        return [permission for permission, approved in self.asked(kinds) if not approved]
 
     def unpulled(self) -> dict[str, str]:
-        """Collections that may not be pulled, and the notice for each."""
-        return {each.name: skipped([each]) for each in self.unapproved({"pull"})}
+        """Return the collections that may not be pulled, with a message for each."""
+        return {permission.name: skipped([permission]) for permission in self.unapproved({"pull"})}
 
     def notes(self) -> list[str]:
-        """What the user should know of what is left out, in a line."""
+        """Return a message about the parts that are left out of the configuration, if there are any."""
         left_out = self.unapproved(_CONFIGURED)
         return [skipped(left_out)] if left_out else []
 
     def decide(self, permissions: Iterable[Permission], *, approved: bool) -> None:
-        """Keep the user's answer to some of what the project asks for."""
+        """Store the decision of the user about some permissions."""
         if self.project is not None:
-            asked = _asked_by(self._written, self.project, KINDS)
+            requested = _requested_by(self._written, self.project, KINDS)
             approvals.decide(
-                trust_path(self._environ), self.project, permissions, approved=approved, asked=asked
+                trust_path(self._environ), self.project, permissions, approved=approved, asked=requested
             )
 
     def approve_typed(self, name: str, kind: Kind) -> None:
-        """Approve what the user has just typed, and nothing else: a folder, a command, or a context."""
-        typed = [each for each, _ in self.asked({kind}) if each.name == name]
-        # No command is an answer too: to the one that was there.
+        """Approve only the folder, command or context that the user has just typed."""
+        typed = [permission for permission, _ in self.asked({kind}) if permission.name == name]
+        # Removing the command also decides about the previous one.
         if typed or kind == "update":
             self.decide(typed, approved=True)
 
     def decisions(self) -> list[Decision]:
-        """The answers to all projects."""
+        """List the decisions about all projects."""
         return approvals.decisions(trust_path(self._environ))
 
     def revoke(self, folder: str | None = None) -> tuple[str, int]:
-        """Forget the answers to a project, this one where no folder is given: (folder, number of approvals).
+        """Forget the decisions about a project, by default this one.
 
-        Raises `NotFoundError` where there are none.
+        Raises `NotFoundError` if there are none.
+
+        Returns:
+            The folder of the project, and the number of approvals.
         """
         project = self.project if folder is None else os.path.realpath(os.path.expanduser(folder))
         if project is None:
@@ -97,24 +106,28 @@ class Trust:
                 "there is no project here: no .qmd/index.yml in this folder or above it",
                 "name the project's folder; 'qmd trust list' shows those that were approved",
             )
-        forgotten = approvals.forget(trust_path(self._environ), project)
-        if not forgotten:
+        removed = approvals.forget(trust_path(self._environ), project)
+        if not removed:
             raise NotFoundError(
                 f"nothing is approved for {project}", "'qmd trust list' shows what is approved"
             )
-        return project, sum(each.approved for each in forgotten)
+        return project, sum(decision.approved for decision in removed)
 
-    def _answers(self) -> dict[Permission, bool]:
-        return {each.permission: each.approved for each in self.decisions() if each.project == self.project}
+    def _decisions(self) -> dict[Permission, bool]:
+        return {
+            decision.permission: decision.approved
+            for decision in self.decisions()
+            if decision.project == self.project
+        }
 
 
 def skipped(permissions: Sequence[Permission]) -> str:
-    """What is left out, in a line."""
-    named = ", ".join(map(_named, permissions))
+    """Return a message that names unapproved permissions, and the command that approves them."""
+    named = ", ".join(map(_describe, permissions))
     return f"not approved, so skipped: {named}; 'qmd trust' approves it, without a terminal 'qmd trust --yes'"
 
 
-def _named(permission: Permission) -> str:
+def _describe(permission: Permission) -> str:
     match permission.kind:
         case "update":
             return f"the update command of '{permission.name}'"
@@ -130,9 +143,10 @@ def _named(permission: Permission) -> str:
             return f"the context of {permission.name}"
 
 
-def _asked_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:
-    """Everything of these kinds that a project asks for; of the others only what costs nothing to find."""
-    # By key, as they are taken out: the copy of the file in a checked-in index may call them anything else.
+def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:
+    """Yield the permissions that a project asks for: all of these kinds, and cheap ones."""
+    # Names are the keys, because `_without` removes by key: a checked-in index may contain a copy of the
+    # configuration in which a collection has another name than its key.
     for name, collection in config.collections.items():
         folder = os.path.realpath(collection.path)
         if not _is_within(folder, project):
@@ -154,14 +168,14 @@ def _asked_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator
 def _without(config: Config, refused: Iterable[Permission]) -> Config:
     collections = dict(config.collections)
     models, store = config.models, config.store
-    for each in refused:
-        match each.kind:
+    for permission in refused:
+        match permission.kind:
             case "path":
-                del collections[each.name]
-            case "update" if each.name in collections:
-                collections[each.name] = replace(collections[each.name], update=None)
+                del collections[permission.name]
+            case "update" if permission.name in collections:
+                collections[permission.name] = replace(collections[permission.name], update=None)
             case "model":
-                models = replace(models, **{each.name: None})
+                models = replace(models, **{permission.name: None})
             case "store":
                 store = None
     return replace(config, collections=collections, models=models, store=store)
@@ -170,7 +184,7 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
 def _without_personal(config: Config) -> Config:
     """Return the configuration without settings that only the user's own file may make.
 
-    The content of the key file goes to servers, and the editor's address stands behind every result.
+    The content of the key file is sent to servers, and the address of the editor is the link of every result.
     """
     return replace(config, editor_uri=None, models=replace(config.models, openai_api_key_file=None))
 
@@ -183,6 +197,6 @@ def _is_default(model: str, role: Role) -> bool:
     if model.casefold() == "default":
         return True
     if model.casefold().startswith("openai:"):
-        return False  # it may be written wrong: whoever uses it says so
+        return False  # it may be malformed; using it raises the error
     card = find_card(model, role)
     return card is not None and card == DEFAULTS.get(role)

@@ -1,210 +1,120 @@
-"""An index as someone sees it who may not see all of it, or may not change it."""
+"""An index that is restricted by the permissions of a caller."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Self
 
-from qmd.engine.index import Index
-from qmd.errors import ConfigError, ForbiddenError
-from qmd.types import Config
-
-if TYPE_CHECKING:
-    from qmd.engine.embedding import batches
-    from qmd.engine.indexing import scan
-    from qmd.engine.upkeep.status import Status
+from qmd.engine.access.permissions import Permissions
 
 
 @dataclass(frozen=True, slots=True)
-class Permissions:
-    """What may be seen, by the names of collections (None: all), and whether anything may be changed."""
+class Rule:
+    """The permissions that a member of `Index` requires.
 
-    collections: frozenset[str] | None = None
-    read_only: bool = False
-
-    def of(self, config: Config) -> Config:
-        """A configuration without the collections that may not be seen."""
-        if self.collections is None:
-            return config
-        seen = {name: each for name, each in config.collections.items() if name in self.collections}
-        return replace(config, collections=seen, restricted=True)
-
-
-class RestrictedIndex(Index):
-    """An index within limits; see `Index.limited`.
-
-    Collections that may not be seen are not in its configuration, by which everything goes: to it they do not
-    exist. What could reach beyond its collections is refused, with `ForbiddenError`.
+    Attributes:
+        changes: Whether the caller must be allowed to change the index.
+        collections: The parameter that names a collection or several, which must be visible.
+        place: The parameter that names the place of a context, which must be in a visible collection.
+        action: Completes "may not" if the member needs all collections to be visible; None if it does not.
     """
 
-    def __init__(self, whole: Index, limits: Permissions) -> None:
-        # The store, the models, the settings: all but what is made from the configuration.
-        vars(self).update(vars(whole))
-        self._limits = limits
-        self._lock = threading.RLock()
-        self._searcher = None
-        self._views = {}
+    changes: bool = False
+    collections: str | None = None
+    place: str | None = None
+    action: str | None = None
 
-    def close(self) -> None:
-        """Let no further search start. What is shared stays open."""
-        if self._searcher is not None:
-            self._searcher.close()
 
-    def limited(self, collections: Sequence[str] | None = None, *, read_only: bool = False) -> Index:
-        """Within these limits and others."""
-        mine = self._limits.collections
-        if mine is not None:
-            collections = sorted(mine if collections is None else mine.intersection(collections))
-        return super().limited(collections, read_only=read_only or self._limits.read_only)
+_READ = Rule()
+_CHANGE = Rule(changes=True, collections="collections")
+_CONTEXT = Rule(changes=True, place="target")
 
-    def _permitted(self) -> Config:
-        return self._limits.of(super()._permitted())
+#: The members that a restricted index has. It has no other ones, so a new method of `Index` needs a rule.
+#: Reading needs no check, because the configuration that it goes by lists the visible collections only.
+RULES = {
+    **dict.fromkeys(("authors", "collection", "config", "contexts", "documents", "get", "indexed_at"), _READ),
+    **dict.fromkeys(("locations", "multi_get", "notes", "query", "run", "search"), _READ),
+    **dict.fromkeys(("undescribed", "vsearch"), _READ),
+    # These concern the models and the life of the index, not its documents.
+    **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),
+    **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
+    **dict.fromkeys(("update", "embed", "embed_share"), _CHANGE),
+    "include_collection": Rule(changes=True, collections="name"),
+    "add_context": _CONTEXT,
+    "remove_context": _CONTEXT,
+    "add_collection": Rule(changes=True, action="add one"),
+    # A removed collection could not be added again.
+    "remove_collection": Rule(changes=True, collections="name", action="remove one"),
+    # The new name would be outside the permissions.
+    "rename_collection": Rule(changes=True, collections="old", action="rename one"),
+    # An update command runs as the user, who sees everything.
+    "set_update_command": Rule(changes=True, collections="name", action="set a command"),
+    "cleanup": Rule(changes=True, action="clean up"),
+    "backup": Rule(changes=True, action="copy the index"),
+    "copy_store": Rule(changes=True, action="copy stores"),
+    "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),
+    "import_models": Rule(changes=True, action="bring models, which everyone's searches use"),
+    "export_models": Rule(changes=True, action="write files"),
+    "doctor": Rule(action="examine the index"),
+    "why": Rule(action="ask about files on disk"),
+    "absence": Rule(action="ask about files on disk"),
+    "evaluate": Rule(action="read benchmarks from disk"),
+}
 
-    # -- what it may change of its collections -------------------------------------------------------------
 
-    def include_collection(self, name: str, include: bool = True) -> None:
-        self._may_change(name)
-        super().include_collection(name, include)
+class RestrictedIndex:
+    """Wraps an index, and forwards the members in `RULES` if the permissions allow it.
 
-    def update(self, collections: Sequence[str] = (), **options: Any) -> list[scan.ScanReport]:
-        self._may_change(*collections)
-        return super().update(collections, **options)
+    The wrapped index must read its configuration through the same permissions. Then collections that are not
+    visible do not exist for searches, listings and error messages. See `Index.limited`.
+    """
 
-    def embed(self, collections: Sequence[str] = (), **options: Any) -> batches.EmbedReport:
-        self._may_change(*collections)
-        return super().embed(collections, **options)
+    def __init__(self, index: Any, permissions: Permissions) -> None:
+        self._index = index
+        self._permissions = permissions
 
-    def embed_share(self, collections: Sequence[str], *args: Any) -> None:
-        self._may_change(*collections)
-        super().embed_share(collections, *args)
+    def __enter__(self) -> Self:
+        return self
 
-    def add_context(self, target: str, text: str) -> str:
-        self._context_place(target)
-        self._may_change()
-        return super().add_context(target, text)
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
-    def remove_context(self, target: str) -> str:
-        self._context_place(target)
-        self._may_change()
-        return super().remove_context(target)
+    def __getattr__(self, name: str) -> Any:
+        rule = RULES.get(name)
+        if rule is None:
+            raise AttributeError(f"a restricted index has no attribute '{name}'")
+        member = getattr(self._index, name)
+        return partial(self._call, rule, member) if inspect.ismethod(member) else member
 
-    def _context_place(self, target: str) -> tuple[str | None, str]:
-        collection, prefix = super()._context_place(target)
-        if collection is None:
-            self._needs_all("change what is said of all collections")
-        return collection, prefix
+    def status(self) -> Any:
+        """Return the status of the visible collections."""
+        status = self._index.status()
+        if self._permissions.collections is None:
+            return status
+        # The size, the vectors and the notes concern the whole index.
+        return replace(status, size=0, vectors=(), notes=())
 
-    # -- what needs the whole index ------------------------------------------------------------------------
+    def _call(self, rule: Rule, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if rule is not _READ:
+            self._check(rule, inspect.signature(method).bind(*args, **options).arguments)
+        return method(*args, **options)
 
-    def add_collection(self, *args: Any, **options: Any) -> scan.ScanReport:
-        self._may_change()
-        self._needs_all("add one")
-        return super().add_collection(*args, **options)
+    def _check(self, rule: Rule, arguments: dict[str, Any]) -> None:
+        """Raise unless a call with these arguments is allowed."""
+        if rule.collections is not None:
+            names = arguments.get(rule.collections, ())
+            for name in (names,) if isinstance(names, str) else names:
+                self._index.collection(name)
+        if rule.place is not None:
+            from qmd.engine.indexing.collections import context_target
 
-    def remove_collection(self, name: str) -> int:
-        self._may_change(name)
-        # It could not be added again.
-        self._needs_all("remove one")
-        return super().remove_collection(name)
-
-    def rename_collection(self, old: str, new: str) -> None:
-        self._may_change(old)
-        # Under its new name it would be another's.
-        self._needs_all("rename one")
-        super().rename_collection(old, new)
-
-    def set_update_command(self, name: str, command: str | None) -> None:
-        self._may_change(name)
-        # Whoever sets it runs commands as the user, who sees everything.
-        self._needs_all("set a command")
-        super().set_update_command(name, command)
-
-    def cleanup(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("clean up")
-        return super().cleanup(*args, **options)
-
-    def backup(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("copy the index")
-        return super().backup(*args, **options)
-
-    def copy_store(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("copy stores")
-        return super().copy_store(*args, **options)
-
-    def pull(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("fetch models, which everyone's searches use")
-        return super().pull(*args, **options)
-
-    def import_models(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("bring models, which everyone's searches use")
-        return super().import_models(*args, **options)
-
-    def export_models(self, *args: Any, **options: Any) -> Any:
-        self._may_change()
-        self._needs_all("write files")
-        return super().export_models(*args, **options)
-
-    def doctor(self, *args: Any, **options: Any) -> Any:
-        self._needs_all("examine the index")
-        return super().doctor(*args, **options)
-
-    def why(self, *args: Any, **options: Any) -> Any:
-        self._needs_all("ask about files on disk")
-        return super().why(*args, **options)
-
-    def absence(self, *args: Any, **options: Any) -> Any:
-        self._needs_all("ask about files on disk")
-        return super().absence(*args, **options)
-
-    def evaluate(self, *args: Any, **options: Any) -> Any:
-        self._needs_all("read benchmarks from disk")
-        return super().evaluate(*args, **options)
-
-    # -- what tells of more than its collections -----------------------------------------------------------
-
-    def status(self) -> Status:
-        """What there is of its collections."""
-        found = super().status()
-        # Counted over, or said of, the whole index.
-        return found if self._limits.collections is None else replace(found, size=0, vectors=(), notes=())
-
-    def _refuse_to_empty(self, allow_empty: bool = False) -> None:
-        with self._unnamed("the configuration is missing"):
-            super()._refuse_to_empty(allow_empty)
-
-    def _sync(self, *, drop: bool = False) -> None:
-        with self._unnamed("the configuration does not fit the index"):
-            super()._sync(drop=drop)
-
-    @contextmanager
-    def _unnamed(self, reason: str) -> Iterator[None]:
-        """Say why, without the collections that may not be seen."""
-        try:
-            yield
-        except ConfigError as error:
-            if self._limits.collections is None:
-                raise
-            raise ConfigError(reason) from error
-
-    # -- refusing ------------------------------------------------------------------------------------------
-
-    def _may_change(self, *names: str) -> None:
-        """Raise unless collections of these names are here and may be changed."""
-        for name in names:
-            self.collection(name)
-        if self._limits.read_only:
-            raise ForbiddenError("this access is read-only")
-
-    def _needs_all(self, what: str) -> None:
-        """Raise unless all collections may be seen."""
-        if self._limits.collections is not None:
-            names = ", ".join(sorted(self._limits.collections))
-            raise ForbiddenError(f"access that is limited to collections ({names}) may not {what}")
+            collection, _ = context_target(self._index.config, arguments[rule.place])
+            if collection is None:
+                self._permissions.require_all("change what is said of all collections")
+        if rule.changes:
+            self._permissions.require_write()
+        if rule.action is not None:
+            self._permissions.require_all(rule.action)

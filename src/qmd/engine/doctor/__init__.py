@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from qmd.config.paths import Locations, cache_dir, locate
 from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, Level, failed
-from qmd.engine.index import beside_foreign
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.opening import address, at
+from qmd.engine.opening import beside_foreign, store_url, with_store
 from qmd.errors import QmdError
 from qmd.store.base import OnStep
 
@@ -34,7 +33,7 @@ def diagnose(
         ConfigError: If the home folder is unknown.
     """
     variables = os.environ if environ is None else environ
-    return examine(at(locate(name, variables, os.getcwd()), store), variables, on_step)
+    return examine(with_store(locate(name, variables, os.getcwd()), store), variables, on_step)
 
 
 def examine(
@@ -53,7 +52,7 @@ def examine(
     except QmdError as error:
         yield failed("index", error)
         return
-    url = address(locations, config) if config else locations.store
+    url = store_url(locations, config) if config else locations.store
     if url is None:
         yield from index_file.space(locations.index)
     store = yield from index_file.opened(locations.index, url, environ)

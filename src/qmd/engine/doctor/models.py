@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
-from qmd.engine.embedding.active_vectors import in_order, percent, share
+from qmd.engine.embedding.active_vectors import by_priority, embedded_share, percent
 from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
@@ -40,7 +40,7 @@ def vectors(
     try:
         fingerprint = provider.fingerprint
         sent = allowed(config.collections, local_only(config, provider, "embed"))
-        first = next(iter(in_order(store, config, fingerprint)), None)
+        first = next(iter(by_priority(store, config, fingerprint)), None)
         waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
         yield from _others(store, config, provider)
         if waiting:
@@ -57,12 +57,12 @@ def vectors(
 def _others(store: Store, config: Config, provider: ModelProvider) -> Iterator[Finding]:
     """Report vectors of other models: the set that searches use for now, and unused sets."""
     fingerprint, chunks = provider.fingerprint, store.chunk_counts()
-    for index, vector_set in enumerate(in_order(store, config, fingerprint)):
+    for index, vector_set in enumerate(by_priority(store, config, fingerprint)):
         if vector_set.fingerprint == fingerprint:
             continue
         older = f"{chunks[vector_set.fingerprint]:,} vectors by {vector_set.name}"
         if index == 0:
-            done = percent(share(store, config, provider, fingerprint))
+            done = percent(embedded_share(store, config, provider, fingerprint))
             new = f"all vectors by {provider.embedder.name} are made ({done} so far)"
             yield warning("vectors", f"searches use {older} until {new}", "run 'qmd embed'")
         else:

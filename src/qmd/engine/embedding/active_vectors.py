@@ -1,4 +1,4 @@
-"""Sets of vectors: while the one of a new model is being made, the old one goes on answering (E12)."""
+"""Select the vectors that searches use: older ones until the vectors of a new model are complete."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ActiveVectors:
-    """The set to search by, and the model that queries are put to.
+    """The set of vectors to search, and the embedder for the query.
 
-    `configured`: it is the one that the settings name. `note` says why it is not, or how little of the texts
-    it has, where its like is still being made.
+    Attributes:
+        fingerprint: The set.
+        embedder: The model that made the set.
+        configured: Whether it is the model that the settings name.
+        note: Why another set is used, or how complete this one is if an older set cannot be used.
     """
 
     fingerprint: str
@@ -31,104 +34,118 @@ class ActiveVectors:
     note: str | None = None
 
 
-def choose(store: Store, config: Config, roles: ModelProvider, scope: Scope) -> ActiveVectors:
-    """The set that answers for a scope: of the sets that have vectors there, the first `in_order`.
+def select(store: Store, config: Config, models: ModelProvider, scope: Scope) -> ActiveVectors:
+    """Return the first set `by_priority` that has vectors in a scope and whose model is available.
 
-    One whose model cannot be had any more is passed over. Raises `VectorIndexMissingError` where nothing is
-    left, and `ModelError` where that is for want of the configured model.
+    Raises `VectorIndexMissingError` if there is none, and `ModelError` if the configured model is not
+    available either.
     """
     failure: ModelError | None = None
-    wanted = ""
+    configured = ""
     try:
-        wanted = roles.fingerprint
+        configured = models.fingerprint
     except ModelError as error:
         failure = error
-    passed_over: str | None = None
-    for each in in_order(store, config, wanted):
-        if not store.has_vectors(each.fingerprint, scope):
+    unusable: str | None = None
+    for vectors in by_priority(store, config, configured):
+        if not store.has_vectors(vectors.fingerprint, scope):
             continue
-        if each.fingerprint == wanted:
-            note = f"{passed_over}; in use: {_progress(store, config, roles)}" if passed_over else None
-            return ActiveVectors(wanted, roles.embedder, True, note)
+        if vectors.fingerprint == configured:
+            note = f"{unusable}; in use: {_progress(store, config, models)}" if unusable else None
+            return ActiveVectors(configured, models.embedder, True, note)
         try:
-            embedder = _earlier(config, roles, scope, each)
+            embedder = _earlier_embedder(config, models, scope, vectors)
         except ModelError as error:
-            passed_over = f"vectors of {each.name} cannot be used: {error.in_one_line()}"
+            unusable = f"vectors of {vectors.name} cannot be used: {error.in_one_line()}"
             continue
         if failure is not None:
             reason = f": {failure.in_one_line()}"
         else:
-            reason = f" until 'qmd embed' has finished {_progress(store, config, roles)}"
-        return ActiveVectors(each.fingerprint, embedder, False, f"vectors of {each.name}{reason}")
+            reason = f" until 'qmd embed' has finished {_progress(store, config, models)}"
+        return ActiveVectors(vectors.fingerprint, embedder, False, f"vectors of {vectors.name}{reason}")
     raise failure or VectorIndexMissingError()
 
 
-def in_order(store: Store, config: Config, wanted: str) -> list[VectorSet]:
-    """The sets, in the order in which they are to answer; `wanted` is the configured one's fingerprint.
+def by_priority(store: Store, config: Config, configured: str) -> list[VectorSet]:
+    """Return the sets of vectors, the one to use first; `configured` is the fingerprint of the settings.
 
-    A set that was complete once goes before those that never were: what it lacks are new texts. Of those that
-    never were, the one that lacks the fewest texts goes first. Otherwise the configured one does. To a
-    restricted index none was ever complete, for that is said of all collections together.
+    A set that was complete once goes first, because it lacks only new texts. Of the others, the set that
+    lacks the fewest texts goes first. If they are equal, the configured set does. For a restricted index no
+    set counts as complete, because that would reveal something about other collections.
     """
     sets = store.vector_sets()
     if config.restricted:
-        sets = [replace(each, complete=False) for each in sets]
-    everything = Scope(tuple(config.collections))
-    partial = [each for each in sets if not each.complete]
+        sets = [replace(vectors, complete=False) for vectors in sets]
+    scope = Scope(tuple(config.collections))
+    several_partial = sum(not vectors.complete for vectors in sets) > 1
 
-    def rank(each: VectorSet) -> tuple[bool, int, bool]:
-        lacking = (
-            0 if each.complete or len(partial) < 2 else store.pending_count(each.fingerprint, everything)
-        )
-        return not each.complete, lacking, each.fingerprint != wanted
+    def priority(vectors: VectorSet) -> tuple[bool, int, bool]:
+        pending = 0
+        if several_partial and not vectors.complete:
+            pending = store.pending_count(vectors.fingerprint, scope)
+        return not vectors.complete, pending, vectors.fingerprint != configured
 
-    return sorted(sets, key=rank)
-
-
-def share(store: Store, config: Config, roles: ModelProvider, fingerprint: str) -> float:
-    """How much of the texts that the configured embedder may read a set has, 0..1; 1 where there are none."""
-    everything = Scope(allowed(config.collections, local_only(config, roles, "embed")))
-    total = store.pending_count("", everything)
-    return 1.0 if not total else 1.0 - store.pending_count(fingerprint, everything) / total
+    return sorted(sets, key=priority)
 
 
-def finish(
-    store: Store, config: Config, seen: Config, roles: ModelProvider, report: EmbedReport
-) -> EmbedReport:
-    """Have the configured set answer from now on, if it has every text that it may, and forget the others.
+def embedded_share(store: Store, config: Config, models: ModelProvider, fingerprint: str) -> float:
+    """Return the share of texts with vectors in a set, 0..1; 1 if there are no texts.
 
-    `config` is all that is configured, whoever asks; `seen` is as much of it as the caller may see. Returns
-    the report with what became of the sets.
+    Only texts that the configured embedder may get count.
     """
-    fingerprint = roles.fingerprint
-    everything = Scope(allowed(config.collections, local_only(config, roles, "embed")))
-    replaced = store.activate_vectors(fingerprint, everything)
+    scope = _embeddable(config, models)
+    total = store.pending_count("", scope)
+    return 1.0 if not total else 1.0 - store.pending_count(fingerprint, scope) / total
+
+
+def activate(
+    store: Store, config: Config, visible: Config, models: ModelProvider, report: EmbedReport
+) -> EmbedReport:
+    """Use the configured set from now on if it is complete, and delete the others.
+
+    Args:
+        store: The store.
+        config: The whole configuration.
+        visible: The part of it that the caller may see.
+        models: The models.
+        report: The report to complete.
+
+    Returns:
+        The report with the models whose vectors were replaced, or which model's vectors are still used.
+    """
+    fingerprint = models.fingerprint
+    replaced = store.activate_vectors(fingerprint, _embeddable(config, models))
     if replaced is not None:
-        roles.forget_earlier()
-        # Vectors are only replaced when every text has new ones, those that the caller may not see included.
-        return report if seen.restricted else replace(report, replaced=tuple(replaced))
-    visible = Scope(allowed(seen.collections, local_only(seen, roles, "embed")))
-    left = store.pending_count(fingerprint, visible)
-    if seen.restricted and not left:
+        models.forget_earlier()
+        # The other vectors are replaced only if every text has new ones, also texts that are not visible.
+        return report if visible.restricted else replace(report, replaced=tuple(replaced))
+    pending = store.pending_count(fingerprint, _embeddable(visible, models))
+    if visible.restricted and not pending:
         return report
-    first = next(iter(in_order(store, seen, fingerprint)), None)
+    first = next(iter(by_priority(store, visible, fingerprint)), None)
     still = first.name if first is not None and first.fingerprint != fingerprint else None
-    return replace(report, still=still, left=left)
+    return replace(report, still=still, left=pending)
 
 
-def _earlier(config: Config, roles: ModelProvider, scope: Scope, made: VectorSet) -> Embedder:
-    """The embedder of a set that is not the configured one's. Raises `ModelError`."""
-    private = [name for name, each in config.collections.items() if not each.remote]
-    if remote_host(made.source) is not None and set(private).issuperset(scope.collections):
+def percent(share: float) -> str:
+    """Format a share, rounded down, so that only a complete set has 100%."""
+    return f"{int(100 * share)}%"
+
+
+def _embeddable(config: Config, models: ModelProvider) -> Scope:
+    """Return the collections whose text the configured embedder may get."""
+    return Scope(allowed(config.collections, local_only(config, models, "embed")))
+
+
+def _earlier_embedder(config: Config, models: ModelProvider, scope: Scope, vectors: VectorSet) -> Embedder:
+    """Return the model that made an older set. Raises `ModelError` if it is not available."""
+    local = {name for name, collection in config.collections.items() if not collection.remote}
+    if remote_host(vectors.source) is not None and local.issuperset(scope.collections):
         raise ModelError(explain_local(scope.collections))
-    return roles.earlier(made)
+    return models.earlier(vectors)
 
 
-def _progress(store: Store, config: Config, roles: ModelProvider) -> str:
-    """The configured embedder, and how far its set is."""
-    return f"{roles.embedder.name}: {percent(share(store, config, roles, roles.fingerprint))}"
-
-
-def percent(part: float) -> str:
-    """A share in words; all of it only where nothing is lacking."""
-    return f"{int(100 * part)}%"
+def _progress(store: Store, config: Config, models: ModelProvider) -> str:
+    """Return the name of the configured embedder, and how complete its vectors are."""
+    share = embedded_share(store, config, models, models.fingerprint)
+    return f"{models.embedder.name}: {percent(share)}"

@@ -1,4 +1,4 @@
-"""Vectors for the texts that have none: in batches, resumable, one process at a time (E13)."""
+"""Embed the texts that have no vectors, in batches, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
     from qmd.models.base import Cancelled
 
-#: Chunks that are embedded and stored together: the most that a crash can cost.
+#: Chunks that are embedded and stored together. A crash loses at most these.
 BATCH_CHUNKS = 64
-#: How much of a document's title is put before its later chunks: few enough tokens to fit in the window.
+#: Characters of the title that are put before later chunks: few enough to fit in the window of the model.
 TITLE_CHARACTERS = 60
-#: Changes when chunks are embedded with something else around them.
+#: Changes if other text is put around chunks.
 VERSION = 2
-#: Texts that are embedded without being stored, in one call.
+#: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
-#: How many of them go to the model together: so often it is asked whether anybody still wants them.
-_TEXTS_AT_ONCE = 16
-#: No text has so many characters to a token, white space aside: beyond them nothing is read.
+#: Texts of `embed_texts` that go to the model together; between these batches it can be cancelled.
+_TEXT_BATCH = 16
+#: No text has more characters per token, white space aside, so it is cut there before it is tokenized.
 _TOKEN_CHARACTERS = 64
-#: Bytes of a chunk, as expected before any text has been cut.
+#: Estimated bytes of a chunk before any text has been cut.
 _CHUNK_BYTES = 1_800
 
 
@@ -46,8 +46,8 @@ _CHUNK_BYTES = 1_800
 class EmbedProgress:
     """The progress of an `embed`.
 
-    `chunks_total` is an estimate from the sizes of the texts, `seconds_left` one from the chunks embedded so
-    far; None before there is one.
+    `chunks_total` is an estimate from the sizes of the texts. `seconds_left` is an estimate from the time so
+    far; None before the first chunk.
     """
 
     texts_done: int
@@ -59,10 +59,17 @@ class EmbedProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What an `embed` did.
+    """The result of an `embed`.
 
-    `replaced` names the models whose vectors these took the place of. `still` is the model whose vectors go
-    on answering, because `left` texts lack new ones. `lost` workers died; others did what was theirs.
+    Attributes:
+        texts: Texts that are now completely embedded.
+        chunks: Chunks embedded.
+        seconds: The time it took.
+        model: The name of the embedder.
+        replaced: Names of models whose vectors were deleted, because the new ones are complete.
+        still: The model whose older vectors searches still use; None if they use the new ones.
+        left: Texts without new vectors.
+        lost: Workers that died. Other workers have embedded their texts.
     """
 
     texts: int
@@ -77,7 +84,7 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a worker has embedded: texts that it completed, chunks, and the bytes of the texts in these."""
+    """A batch of a worker: the number of texts that it completed, of chunks, and of bytes of text in them."""
 
     texts: int
     chunks: int
@@ -88,51 +95,52 @@ OnProgress = Callable[[EmbedProgress], None]
 
 
 class Tally:
-    """What has been embedded so far, of texts with these `sizes` in bytes."""
+    """Counts the progress, and estimates what is left, of texts with these `sizes` in bytes."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         largest = sorted(sizes, reverse=True)
-        #: Bytes, and chunks as expected, of so many of the largest texts: they come last.
+        #: At index n the bytes, and the estimated chunks, of the n largest texts, which are embedded last.
         self._bytes_in = list(accumulate(largest, initial=0))
-        self._chunks_in = list(accumulate((max(1.0, each / _CHUNK_BYTES) for each in largest), initial=0.0))
+        self._chunks_in = list(accumulate((max(1.0, size / _CHUNK_BYTES) for size in largest), initial=0.0))
         self._started = time.monotonic()
         self._bytes = self.texts = self.chunks = 0
 
     def add(self, share: Share) -> None:
-        """Count what was embedded."""
+        """Add a batch."""
         self.texts += share.texts
         self.chunks += share.chunks
         self._bytes += share.bytes
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """The time since the start."""
         return time.monotonic() - self._started
 
     def progress(self) -> EmbedProgress:
-        """The progress so far."""
+        """Return the progress so far."""
         total = len(self._bytes_in) - 1
         left = self._chunks_left(max(0, total - self.texts))
         seconds = self.seconds / self.chunks * left if self.chunks else None
         return EmbedProgress(self.texts, total, self.chunks, self.chunks + left, seconds)
 
     def _chunks_left(self, texts: int) -> int:
-        """Estimate how many chunks are left, in so many texts."""
-        begun = max(0, self._bytes - (self._bytes_in[-1] - self._bytes_in[texts]))
-        left = max(texts, self._chunks_in[texts] - begun / _CHUNK_BYTES)
+        """Estimate how many chunks the last `texts` texts still need."""
+        started = max(0, self._bytes - (self._bytes_in[-1] - self._bytes_in[texts]))
+        left = max(texts, self._chunks_in[texts] - started / _CHUNK_BYTES)
         expected = self._chunks_in[-1] - left
-        # By how much chunks were larger or smaller than expected so far.
+        # Chunks so far were this many times as numerous as estimated.
         factor = self.chunks / expected if self.chunks and expected > 0 else 1.0
         return max(texts, round(left * factor))
 
 
 @contextmanager
 def embedding_lock(location: str) -> Iterator[str]:
-    """Hold the right to embed for an index on this machine.
+    """Lock embedding for an index on this machine.
 
-    Raises `AlreadyRunningError` if another process has it.
+    Raises `AlreadyRunningError` if another process has the lock.
 
-    Yields what the names of its workers begin with: what such a worker still holds, it held when it died.
+    Yields:
+        The prefix of the names of its workers. Leases with this prefix belong to workers that have died.
     """
     from filelock import FileLock, Timeout
 
@@ -142,7 +150,7 @@ def embedding_lock(location: str) -> Iterator[str]:
     except Timeout as error:
         raise AlreadyRunningError(
             "another 'qmd embed' is running for this index",
-            "wait for it to end; what it has done is kept in any case",
+            "wait for it to end; if you stop it, its finished vectors stay",
         ) from error
     except (OSError, NotImplementedError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -150,7 +158,7 @@ def embedding_lock(location: str) -> Iterator[str]:
             f"cannot write beside {location}: {reason}", "check the folder's permissions and free space"
         ) from error
     try:
-        yield _crew(location)
+        yield _worker_prefix(location)
     finally:
         lock.release()
 
@@ -158,20 +166,27 @@ def embedding_lock(location: str) -> Iterator[str]:
 def embed(
     store: Store,
     embedder: Embedder,
-    into: VectorSet,
+    vectors: VectorSet,
     scope: Scope,
     worker: str,
     lease: float,
     on_progress: OnProgress | None = None,
 ) -> EmbedReport:
-    """Embed every text of a scope that is not in a set yet, and that no other worker is about to embed.
+    """Embed the texts of a scope that a set of vectors lacks and that no other worker has leased.
 
-    `lease` is how long it may take for a batch, in seconds, before others take its texts over.
+    Args:
+        store: The store.
+        embedder: The model.
+        vectors: The set to add to.
+        scope: The collections.
+        worker: The name under which texts are leased.
+        lease: The seconds that a batch may take before other workers can take its texts.
+        on_progress: Called at the start and after each batch.
     """
-    tally = Tally(store.pending_sizes(into.fingerprint, scope))
+    tally = Tally(store.pending_sizes(vectors.fingerprint, scope))
     if on_progress is not None:
         on_progress(tally.progress())
-    for share in shares(store, embedder, into, scope, worker, lease):
+    for share in shares(store, embedder, vectors, scope, worker, lease):
         tally.add(share)
         if on_progress is not None:
             on_progress(tally.progress())
@@ -179,45 +194,45 @@ def embed(
 
 
 def shares(
-    store: Store, embedder: Embedder, into: VectorSet, scope: Scope, worker: str, lease: float
+    store: Store, embedder: Embedder, vectors: VectorSet, scope: Scope, worker: str, lease: float
 ) -> Iterator[Share]:
-    """Embed texts that nobody else holds until there are none; yields what each batch was.
+    """Lease and embed texts until there are none left, and yield each batch.
 
-    A text is embedded from its last chunk to its first, so that its first one says that it is complete.
+    A text is embedded from its last chunk to its first, so it is complete if its first chunk has a vector.
     """
     batch: list[_Part] = []
-    waiting = 0
-    texts = 1
+    batch_size = 0
+    text_count = 1
     try:
-        while found := store.lease(into.fingerprint, scope, worker, texts, lease):
-            for item in found:
-                pieces = cut(item.text, embedder)
-                todo = len(pieces) if item.embedded_from is None else min(item.embedded_from, len(pieces))
+        while leased := store.lease(vectors.fingerprint, scope, worker, text_count, lease):
+            for item in leased:
+                chunks = cut(item.text, embedder)
+                todo = len(chunks) if item.embedded_from is None else min(item.embedded_from, len(chunks))
                 while todo:
-                    start = max(0, todo - (BATCH_CHUNKS - waiting))
-                    batch.append(_Part(item, pieces[start:todo], continues=todo < len(pieces)))
-                    waiting += todo - start
+                    start = max(0, todo - (BATCH_CHUNKS - batch_size))
+                    batch.append(_Part(item, chunks[start:todo], continues=todo < len(chunks)))
+                    batch_size += todo - start
                     todo = start
-                    if waiting == BATCH_CHUNKS:
-                        yield _store(store, embedder, into, batch)
-                        batch, waiting = [], 0
-                        # Long texts take long: what is still to do stays this worker's.
-                        store.lease(into.fingerprint, scope, worker, 0, lease)
-                # A batch at a time, so that memory holds them, and others get a part of the long texts.
-                texts = max(1, BATCH_CHUNKS // max(1, len(pieces)))
+                    if batch_size == BATCH_CHUNKS:
+                        yield _store(store, embedder, vectors, batch)
+                        batch, batch_size = [], 0
+                        # Renew the leases, because long texts take longer than one lease.
+                        store.lease(vectors.fingerprint, scope, worker, 0, lease)
+                # About one batch, to limit memory and to leave some of the long texts to other workers.
+                text_count = max(1, BATCH_CHUNKS // max(1, len(chunks)))
         if batch:
-            yield _store(store, embedder, into, batch)
+            yield _store(store, embedder, vectors, batch)
     finally:
         store.release(worker)
 
 
-def worker_name(crew: str) -> str:
-    """A name for a worker of a crew that no other one has."""
-    return f"{crew}{secrets.token_hex(8)}"
+def worker_name(prefix: str) -> str:
+    """Return a unique name for a worker."""
+    return f"{prefix}{secrets.token_hex(8)}"
 
 
-def _crew(location: str) -> str:
-    """What tells the workers for an index on this machine from those on others, as far as can be known."""
+def _worker_prefix(location: str) -> str:
+    """Return a prefix for names of workers that is unique for this machine and index, as far as possible."""
     try:
         with open("/etc/machine-id", "rb") as file:
             machine = file.read(64)
@@ -230,10 +245,16 @@ def _crew(location: str) -> str:
 def embed_texts(
     embedder: Embedder, texts: Sequence[str], cancelled: Cancelled | None = None
 ) -> NDArray[np.float32]:
-    """Embed texts as documents are: float32 of shape (n, dimension), each row of length 1.
+    """Embed texts as if they were documents. Of a long text only the first chunk is used.
 
-    Of a longer text as many tokens are read as a chunk may have. Raises `UsageError` for no texts,
-    `TooManyError` for more than `MAX_TEXTS`, `ModelError`, and `CancelledError` once `cancelled` is true.
+    Returns:
+        float32 of shape (number of texts, dimension), each row of length 1.
+
+    Raises:
+        UsageError: There are no texts.
+        TooManyError: There are more than `MAX_TEXTS`.
+        ModelError: The embedder fails.
+        CancelledError: `cancelled` has returned true.
     """
     import numpy as np
 
@@ -242,32 +263,32 @@ def embed_texts(
     if len(texts) > MAX_TEXTS:
         raise TooManyError(f"Too many texts ({len(texts)} > {MAX_TEXTS})")
     rows = []
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+    for start in range(0, len(texts), _TEXT_BATCH):
         if cancelled is not None and cancelled():
             raise CancelledError
         rows.append(
             embedder.embed_documents(
-                [_beginning(text, embedder) for text in texts[start : start + _TEXTS_AT_ONCE]]
+                [_beginning(text, embedder) for text in texts[start : start + _TEXT_BATCH]]
             )
         )
     return np.concatenate(rows)
 
 
 def _beginning(text: str, embedder: Embedder) -> str:
-    """As much of a text as is embedded at once."""
-    short = text[: embedder.chunk_tokens * _TOKEN_CHARACTERS]
-    offsets = embedder.token_offsets(short)
-    return short if len(offsets) <= embedder.chunk_tokens else short[: offsets[embedder.chunk_tokens - 1][1]]
+    """Return the part of a text that fits in a chunk."""
+    start = text[: embedder.chunk_tokens * _TOKEN_CHARACTERS]
+    offsets = embedder.token_offsets(start)
+    return start if len(offsets) <= embedder.chunk_tokens else start[: offsets[embedder.chunk_tokens - 1][1]]
 
 
 def fingerprint(embedder: Embedder) -> str:
-    """What vectors are made with: the model, how texts are cut for it, and what is put around them (E12)."""
+    """Return a digest of what vectors depend on: the model, the chunking and the text around chunks."""
     recipe = (embedder.fingerprint, chunking.VERSION, VERSION, embedder.chunk_tokens, embedder.chunk_overlap)
     return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
 
 
 def cut(text: str, embedder: Embedder) -> list[Chunk]:
-    """A text in chunks that the embedder reads whole (E11)."""
+    """Cut a text into chunks that fit in the window of the embedder."""
     target = min(TARGET, embedder.chunk_tokens)
     overlap = min(int(TARGET * OVERLAP), embedder.chunk_overlap)
     return chunk(text, embedder.token_offsets(text), target=target, overlap=overlap)
@@ -275,7 +296,7 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Neighbouring chunks of a text; `continues` as in `Embedded`."""
+    """Consecutive chunks of a text; `continues` as in `Embedded`."""
 
     item: Pending
     chunks: list[Chunk]
@@ -287,25 +308,25 @@ class _Part:
         return len(self.item.text[self.chunks[0].start : self.chunks[-1].end].encode())
 
 
-def _store(store: Store, embedder: Embedder, into: VectorSet, batch: list[_Part]) -> Share:
+def _store(store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Part]) -> Share:
     """Embed a batch and store its vectors."""
-    places = [(part.item, chunk) for part in batch for chunk in part.chunks]
-    pieces = [item.text[chunk.start : chunk.end] for item, chunk in places]
-    # A document begins with its title; its later chunks do not say what they belong to.
-    named = [
+    rows = [(part.item, chunk) for part in batch for chunk in part.chunks]
+    pieces = [item.text[chunk.start : chunk.end] for item, chunk in rows]
+    # The first chunk contains the title. Later ones do not tell the subject of the document without it.
+    texts = [
         f"{item.title[:TITLE_CHARACTERS]}\n{piece}" if chunk.seq else piece
-        for (item, chunk), piece in zip(places, pieces, strict=True)
+        for (item, chunk), piece in zip(rows, pieces, strict=True)
     ]
-    vectors = embedder.embed_documents(named, [item.title for item, _ in places])
+    matrix = embedder.embed_documents(texts, [item.title for item, _ in rows])
     tokens = [embedder.token_ids(piece) for piece in pieces]
     embedded: list[Embedded] = []
-    at = 0
+    start = 0
     for part in batch:
-        to = at + len(part.chunks)
+        end = start + len(part.chunks)
         embedded.append(
-            Embedded(part.item.content, part.chunks, vectors[at:to], tokens[at:to], part.continues)
+            Embedded(part.item.content, part.chunks, matrix[start:end], tokens[start:end], part.continues)
         )
-        at = to
-    store.add_vectors(into, embedded)
-    texts = sum(part.chunks[0].seq == 0 for part in batch)
-    return Share(texts, len(places), sum(part.bytes for part in batch))
+        start = end
+    store.add_vectors(vectors, embedded)
+    complete = sum(part.chunks[0].seq == 0 for part in batch)
+    return Share(complete, len(rows), sum(part.bytes for part in batch))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from qmd.engine.evaluation.corpora import indexed
+from qmd.engine.evaluation.corpora import EvaluatedIndex, OpenIndex, indexed
 from qmd.engine.evaluation.fixtures import Fixture, read_benchmark, read_judgements
 from qmd.engine.evaluation.modes import (
     Evaluation,
@@ -22,9 +21,6 @@ from qmd.engine.evaluation.modes import (
 )
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from qmd.engine.index import Index
 
 #: How many missing documents a note names.
 _NAMED = 3
@@ -52,15 +48,19 @@ class Benchmark:
 
 
 def evaluate(
-    index: Index, environ: Mapping[str, str], benchmark: Benchmark, on_progress: OnProgress | None
+    index: EvaluatedIndex,
+    open_index: OpenIndex,
+    environ: Mapping[str, str],
+    benchmark: Benchmark,
+    on_progress: OnProgress | None,
 ) -> Evaluation:
-    """Run a benchmark. Raises as `Index.evaluate`."""
+    """Run a benchmark. Raises as `Index.evaluate`. `open_index` opens the index of a corpus in a folder."""
     report = on_progress or _ignore_progress
     modes = select_modes(benchmark.modes)
     if not 1 <= benchmark.k <= 1000 or (benchmark.questions is not None and benchmark.questions < 1):
         raise UsageError("k must be from 1 to 1000, and the number of questions at least 1")
     if os.path.isdir(benchmark.fixture):
-        return _evaluate_folder(index, environ, benchmark, modes, report)
+        return _evaluate_folder(index, open_index, environ, benchmark, modes, report)
     return _evaluate_file(index, benchmark, modes, report)
 
 
@@ -69,7 +69,7 @@ def _ignore_progress(description: str, done: int, total: int) -> None:
 
 
 def _evaluate_file(
-    index: Index, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
+    index: EvaluatedIndex, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
 ) -> Evaluation:
     if benchmark.work is not None:
         raise UsageError(
@@ -93,7 +93,8 @@ def _evaluate_file(
 
 
 def _evaluate_folder(
-    index: Index,
+    index: EvaluatedIndex,
+    open_index: OpenIndex,
     environ: Mapping[str, str],
     benchmark: Benchmark,
     modes: Sequence[Mode],
@@ -107,6 +108,7 @@ def _evaluate_folder(
         benchmark.fixture,
         benchmark.work,
         index.settings,
+        open_index,
         environ,
         vectors=vectors,
         on_progress=on_progress,

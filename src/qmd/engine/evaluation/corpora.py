@@ -9,29 +9,61 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import Protocol, Self
 
 from qmd.config.atomic import replace_file
 from qmd.config.settings import Settings
-from qmd.engine.embedding.batches import EmbedProgress
+from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
+from qmd.engine.embedding.batches import OnProgress as OnEmbedded
 from qmd.engine.evaluation.fixtures import corpus_file, read_corpus
 from qmd.engine.evaluation.modes import OnProgress
+from qmd.engine.indexing.scan import OnProgress as OnScanned
+from qmd.engine.indexing.scan import ScanReport
+from qmd.engine.requests import SearchRequest
 from qmd.errors import ModelError, SourceError
-from qmd.types import Hit
-
-if TYPE_CHECKING:
-    from qmd.engine.index import Index
+from qmd.types import Config, Document, Hit, SearchResponse
 
 _NAME = "corpus"
 #: Records the digest of the corpus that the folder was made from, and the ids of its documents by number.
 _STAMP = "corpus.json"
 
 
+class EvaluatedIndex(Protocol):
+    """The part of `qmd.Index` that an evaluation uses."""
+
+    settings: Settings
+
+    @property
+    def config(self) -> Config: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def run(self, kind: str, request: SearchRequest) -> SearchResponse: ...
+
+    def documents(self) -> list[Document]: ...
+
+    def add_collection(self, path: str, name: str, *, on_progress: OnScanned) -> ScanReport: ...
+
+    def remove_collection(self, name: str) -> int: ...
+
+    def update(self, *, on_progress: OnScanned) -> list[ScanReport]: ...
+
+    def embed(self, *, on_progress: OnEmbedded) -> EmbedReport: ...
+
+
+class OpenIndex(Protocol):
+    """Opens the index at a path; see `qmd.open_index`."""
+
+    def __call__(self, path: str, *, environ: Mapping[str, str]) -> EvaluatedIndex: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """An indexed corpus. `ids` are by file number. `problems` are (file, reason) of unindexed files."""
 
-    index: Index
+    index: EvaluatedIndex
     ids: tuple[str, ...]
     problems: tuple[tuple[str, str], ...] = ()
 
@@ -45,6 +77,7 @@ def indexed(
     folder: str,
     work: str | None,
     settings: Settings,
+    open_index: OpenIndex,
     environ: Mapping[str, str],
     *,
     vectors: bool,
@@ -56,6 +89,7 @@ def indexed(
         folder: The corpus.
         work: Folder to keep the index in, so that it is reused; None for a temporary one.
         settings: Settings that name the models and the ranking.
+        open_index: Opens the index in the folder.
         environ: Environment variables.
         vectors: Embed the documents.
         on_progress: Called during indexing and embedding.
@@ -63,8 +97,6 @@ def indexed(
     Raises:
         SourceError: If the corpus cannot be read, or `work` contains other files.
     """
-    from qmd.engine.index import open_index
-
     with _work_folder(work) as target:
         ids = _write_files(folder, target)
         variables = {**environ, **_variables(settings)}
@@ -137,7 +169,7 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _scan(index: Index, files: str, on_progress: OnProgress) -> tuple[tuple[str, str], ...]:
+def _scan(index: EvaluatedIndex, files: str, on_progress: OnProgress) -> tuple[tuple[str, str], ...]:
     def on_scan(name: str, done: int, total: int) -> None:
         on_progress("Indexing", done, total)
 
@@ -153,7 +185,7 @@ def _scan(index: Index, files: str, on_progress: OnProgress) -> tuple[tuple[str,
     return tuple(report.problems)
 
 
-def _embed(index: Index, on_progress: OnProgress) -> None:
+def _embed(index: EvaluatedIndex, on_progress: OnProgress) -> None:
     def on_embed(progress: EmbedProgress) -> None:
         on_progress("Embedding", progress.chunks_done, progress.chunks_total)
 

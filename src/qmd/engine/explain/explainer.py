@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from qmd.engine.embedding.active_vectors import choose
+from qmd.engine.embedding.active_vectors import select
 from qmd.engine.explain.lookup import Lookup
 from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
-from qmd.engine.retrieval.searcher import LIST_LENGTH, as_document
+from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
 from qmd.text.query import LexicalQuery, parse
@@ -200,7 +200,7 @@ class Explainer:
         if not texts:
             return []
         try:
-            chosen = choose(self._store, self._config, self._models, Scope((document.collection,)))
+            chosen = select(self._store, self._config, self._models, Scope((document.collection,)))
             if chosen.configured:
                 disclose(self._store, self._models, "embed")
             return [
@@ -213,7 +213,7 @@ class Explainer:
 
 def _search(kind: Kind, request: SearchRequest) -> _Search:
     """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
-    parsed = without_filters(as_document(request) if kind == "query" else request)
+    parsed = without_filters(read_query_document(request) if kind == "query" else request)
     # The query stays as typed. Its filters also apply to the searches that it combines.
     request = replace(request, author=parsed.author, after=parsed.after, before=parsed.before)
     lexical: tuple[str, ...] = (parsed.query,) if parsed.query else ()

@@ -1,4 +1,4 @@
-"""Creating collections from folders, and resolving the targets of contexts."""
+"""Adding, changing and removing collections, and the contexts that describe them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from qmd.config import contexts
+from qmd.config import contexts, editing
 from qmd.config.paths import PROJECT_FOLDER, check_project, is_home, project_file
 from qmd.config.validate import MAX_COLLECTION_NAME, nfc, require_unicode, validate_collection_name
+from qmd.engine.indexing import scan
+from qmd.engine.indexing.update import refuse_to_empty
 from qmd.engine.requests import collections_of
-from qmd.errors import ConflictError, NotFoundError, SourceError, UsageError
+from qmd.engine.workspace import Workspace
+from qmd.errors import ConflictError, NotFoundError, QmdError, SourceError, UsageError
 from qmd.types import Collection, Config, Document
 
 # Ignores everything except the configuration, so that the index and lock files stay out of version control.
@@ -33,7 +36,6 @@ def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
         SourceError: If `.qmd` cannot be created.
         ConfigError: If `index.yml` cannot be written.
     """
-    from qmd.config import editing
     from qmd.config.atomic import replace_file
 
     if is_home(environ, folder):
@@ -77,6 +79,68 @@ def new_collection(
         raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
     name = name if name is not None else os.path.basename(folder)
     return Collection(nfc(name), folder, pattern, ignore, encoding=encoding)
+
+
+def add(workspace: Workspace, collection: Collection, on_progress: scan.OnProgress | None) -> scan.ScanReport:
+    """Add a collection to the configuration and index it. On an error nothing has changed."""
+    # Refuse an unusable pattern before anything is written.
+    scan.check(collection)
+    refuse_to_empty(workspace)
+    path, store = workspace.locations.config, workspace.store
+    written = editing.add_collection(path, collection)
+    try:
+        workspace.edited(written)
+    except QmdError:
+        workspace.configuration.adopt(editing.remove_collection(path, collection.name))
+        raise
+    workspace.configuration.trust.approve_typed(collection.name, "path")
+    report = scan.scan(store, written.collections[collection.name], on_progress, owner=path)
+    store.refresh_statistics()
+    return report
+
+
+def remove(workspace: Workspace, name: str) -> int:
+    """Remove a collection from the configuration and the index; return the number of its documents."""
+    collections_of(workspace.configuration.read(), [name])
+    workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
+    removed = workspace.store.remove_collection(name)
+    workspace.sync()
+    return removed
+
+
+def rename(workspace: Workspace, old: str, new: str) -> None:
+    """Rename a collection in the configuration and the index."""
+    collections_of(workspace.configuration.read(), [old])
+    workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
+    workspace.store.rename_collection(old, nfc(new))
+    workspace.sync()
+
+
+def include(workspace: Workspace, name: str, included: bool) -> None:
+    """Say whether searches that name no collection cover this one."""
+    workspace.edited(editing.set_include(workspace.locations.config, name, included))
+
+
+def set_update_command(workspace: Workspace, name: str, command: str | None) -> None:
+    """Set the shell command that `update` runs first, and approve it."""
+    workspace.edited(editing.set_update_command(workspace.locations.config, name, command))
+    workspace.configuration.trust.approve_typed(nfc(name), "update")
+
+
+def add_context(workspace: Workspace, target: str, text: str) -> str:
+    """Describe a place and approve the text; return the place as a `qmd://` URI."""
+    collection, prefix = context_target(workspace.config, target)
+    workspace.edited(editing.set_context(workspace.locations.config, collection, prefix, text))
+    uri = contexts.context_uri(collection, prefix)
+    workspace.configuration.trust.approve_typed(uri, "context")
+    return uri
+
+
+def remove_context(workspace: Workspace, target: str) -> str:
+    """Remove the description of a place; return the place as a `qmd://` URI."""
+    collection, prefix = context_target(workspace.config, target)
+    workspace.edited(editing.remove_context(workspace.locations.config, collection, prefix))
+    return contexts.context_uri(collection, prefix)
 
 
 def context_target(config: Config, target: str) -> tuple[str | None, str]:

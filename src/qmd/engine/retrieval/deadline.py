@@ -1,4 +1,4 @@
-"""How long a search may take (E47)."""
+"""Limit and measure the time of a search."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """A moment by which an answer is due; None seconds is never.
+    """The time by which a search must respond.
 
-    `cancelled` turns true where the answer is not wanted any more, however much time is left.
+    Args:
+        seconds: The time from now; None for no limit.
+        cancelled: Returns true as soon as the response is no longer needed.
     """
 
     def __init__(self, seconds: float | None, cancelled: Cancelled | None = None) -> None:
-        self._due = None if seconds is None else time.monotonic() + seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
         self._cancelled = cancelled
         self.seconds = seconds
 
     def remaining(self) -> float | None:
-        """Seconds left, at least 0; None without a limit."""
-        return None if self._due is None else max(0.0, self._due - time.monotonic())
+        """Return the seconds left, at least 0; None if there is no limit."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def passed(self) -> bool:
-        """Whether the time is up, or the answer not wanted any more."""
+        """Tell whether the time is up or the search is cancelled."""
         if self._cancelled is not None and self._cancelled():
             return True
-        return self._due is not None and time.monotonic() >= self._due
+        return self._end is not None and time.monotonic() >= self._end
 
     def check(self) -> None:
-        """Raise `CancelledError` where the answer is not wanted any more."""
+        """Raise `CancelledError` if the search is cancelled."""
         if self._cancelled is not None and self._cancelled():
             from qmd.models.base import CancelledError
 
@@ -39,7 +41,7 @@ class Deadline:
 
 
 class Stopwatch:
-    """Milliseconds since it was made."""
+    """Measures the time since its creation."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

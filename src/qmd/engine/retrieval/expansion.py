@@ -1,4 +1,4 @@
-"""Variants of a query from the expander, where there is one and something to gain (E40)."""
+"""Get variants of a query from the expander, if there is one and they can improve the result."""
 
 from __future__ import annotations
 
@@ -10,70 +10,74 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.retrievers import Retrieval
 from qmd.errors import QmdError
-from qmd.models.base import Variant
+from qmd.models.base import Expander, Variant
 from qmd.store.base import LexicalMatches, Store
 from qmd.types import Stage
 
-#: BM25 so sure of itself that variants would only cost time.
+#: If the best keyword match has this score and this lead, variants would only cost time.
 STRONG_SCORE = 0.85
 STRONG_LEAD = 0.15
-#: Of the time left: what variants find must still be searched, fused and reranked.
-SHARE = 0.5
+#: Share of the remaining time, because the variants must still be searched, fused and reranked.
+TIME_SHARE = 0.5
 
 
 def expand(
     store: Store,
-    roles: ModelProvider,
-    legs: Retrieval,
+    models: ModelProvider,
+    retrieval: Retrieval,
     request: SearchRequest,
     lexical: LexicalMatches | None,
     population: Sequence[str] | None,
 ) -> list[Variant]:
-    """The variants, from the cache where they are known; none, with the stage saying why, where skipped.
+    """Return variants of the query, from the cache if possible. A stage gives the reason if there are none.
 
-    Each population has a cache of its own: a variant that is in it tells that somebody asked the same.
+    Cached variants are separate for each `population`, because they reveal that the same query was asked.
     """
-    if request.searches:
-        legs.skip("expand", "searches were given", expected=True)
-        return []
-    if not request.expand:
-        legs.skip("expand", "not asked for", expected=True)
-        return []
-    try:
-        expander = roles.expander
-    except QmdError as error:
-        legs.skip("expand", error.in_one_line())
-        return []
+    expander = _expander(models, retrieval, request, lexical)
     if expander is None:
-        legs.skip("expand", "no expansion model is set", expected=True)
         return []
-    if lexical is not None and is_strong(lexical):
-        legs.skip("expand", "the keywords alone find one document far ahead of the others", expected=True)
-        return []
-    asked = ["expand", expander.name, request.query, request.intent]
-    key = json.dumps(asked if population is None else [*asked, population], ensure_ascii=False)
-    known = store.cache_get(key)
-    if known is not None:
-        legs.stages.append(Stage("expand", "ran", "from the cache", 0.0))
-        return [Variant(kind, text) for kind, text in json.loads(known)]
-    disclose(store, roles, "generate")
-    started = legs.start(lambda: expander.expand(request.query, intent=request.intent))
-    variants = legs.gather("expand", started, share=SHARE, failed="skipped") or []
+    parts = ["expand", expander.name, request.query, request.intent]
+    key = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
+    cached = store.cache_get(key)
+    if cached is not None:
+        retrieval.stages.append(Stage("expand", "ran", "from the cache", 0.0))
+        return [Variant(kind, text) for kind, text in json.loads(cached)]
+    disclose(store, models, "generate")
+    task = retrieval.start(lambda: expander.expand(request.query, intent=request.intent))
+    variants = retrieval.gather("expand", task, share=TIME_SHARE, failed="skipped") or []
     if variants:
-        _remember(store, legs, key, variants)
+        value = json.dumps([[variant.kind, variant.query] for variant in variants], ensure_ascii=False)
+        retrieval.cache(store, {key: value})
     return variants
 
 
-def _remember(store: Store, legs: Retrieval, key: str, variants: list[Variant]) -> None:
-    """Keep the variants; an index that cannot be written answers all the same, and says so."""
-    try:
-        store.cache_put({key: json.dumps([[v.kind, v.query] for v in variants], ensure_ascii=False)})
-    except QmdError as error:
-        legs.stages.append(Stage("cache", "failed", error.in_one_line()))
+def _expander(
+    models: ModelProvider, retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches | None
+) -> Expander | None:
+    """Return the expander; None, and a stage with the reason, if the query is not expanded."""
+    if request.searches:
+        reason = "searches were given"
+    elif not request.expand:
+        reason = "not asked for"
+    else:
+        try:
+            expander = models.expander
+        except QmdError as error:
+            retrieval.skip("expand", error.in_one_line())
+            return None
+        if expander is not None and (lexical is None or not is_strong(lexical)):
+            return expander
+        reason = (
+            "no expansion model is set"
+            if expander is None
+            else "the keywords alone find one document far ahead of the others"
+        )
+    retrieval.skip("expand", reason, expected=True)
+    return None
 
 
 def is_strong(lexical: LexicalMatches) -> bool:
-    """Whether the best document is nearly all that could be asked, and far ahead of the second."""
+    """Tell whether the best document has a high score and a clear lead."""
     if lexical.bound <= 0 or not lexical.matches:
         return False
     scores = [match.score / lexical.bound for match in lexical.matches[:2]]

@@ -1,4 +1,4 @@
-"""Which documents a search is about: its collections, and the filters of its fields and of its query."""
+"""Decide which documents a search covers: by collection, author and date."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from qmd.text.authorship import author_key
 from qmd.text.filters import Filters
 from qmd.types import Config, Document, TypedSearch
 
-#: Why a search finds nothing that is asked for filters alone.
-NOTHING_ASKED = "the query has no word to look for"
+#: Reason of a search without results if its query consists of filters only.
+NO_TERMS = "the query has no word to look for"
 
 
 def without_filters(request: SearchRequest) -> SearchRequest:
-    """The same search with what is typed in its query as fields, and dates in full.
+    """Move the filters typed in a query to the fields of the request, and complete their dates.
 
-    Fields count before what is typed. Of typed searches the lexical ones are looked at, and what they say is
-    about all of them; one that says nothing else is left out. Nothing may be left to search for.
+    Fields take precedence over typed filters. Of typed searches, only lexical ones can contain filters, which
+    then apply to all of them; a search that contains nothing else is left out. The result may have no query.
     """
     typed = Filters()
     searches: list[TypedSearch] = []
@@ -40,22 +40,22 @@ def without_filters(request: SearchRequest) -> SearchRequest:
         query=query,
         searches=tuple(searches),
         author=request.author or typed.author,
-        after=_moment(request.after) or typed.after,
-        before=_moment(request.before) or typed.before,
+        after=_first_moment(request.after) or typed.after,
+        before=_first_moment(request.before) or typed.before,
     )
 
 
 def scope_of(config: Config, request: SearchRequest) -> Scope:
-    """What a search `without_filters` is about. Raises `CollectionNotFoundError`."""
+    """Return the scope of a search `without_filters`. Raises `CollectionNotFoundError`."""
     collections = collections_of(config, request.collections)
     return Scope(collections, request.author, request.after, request.before, config.population)
 
 
 def filtered_out(scope: Scope, document: Document) -> str | None:
-    """Which filter leaves a document out, in words; None where none does."""
+    """Return which filter leaves a document out, in words; None if none does."""
     if scope.author is not None and author_key(document.author) != author_key(scope.author):
-        its = f"its author is '{document.author}'" if document.author else "it names no author"
-        return f"{its}, and only documents of '{scope.author}' are searched"
+        author = f"its author is '{document.author}'" if document.author else "it names no author"
+        return f"{author}, and only documents of '{scope.author}' are searched"
     if scope.after is not None and document.date < scope.after:
         return f"its date, {_short(document.date)}, is before {_short(scope.after)}"
     if scope.before is not None and document.date >= scope.before:
@@ -64,9 +64,9 @@ def filtered_out(scope: Scope, document: Document) -> str | None:
 
 
 def _short(date: str) -> str:
-    """A date without a time that says nothing."""
+    """Format a date, without its time if that is midnight."""
     return date.removesuffix("T00:00:00").replace("T", " ")
 
 
-def _moment(date: str | None) -> str | None:
+def _first_moment(date: str | None) -> str | None:
     return None if date is None else dates.read(date)

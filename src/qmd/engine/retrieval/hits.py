@@ -1,47 +1,34 @@
-"""From ranked documents to what a user sees: texts, contexts, snippets, lines."""
+"""Turn ranked documents into hits with texts, contexts and snippets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from qmd.config.contexts import context_for
+from qmd.engine.requests import SearchRequest
 from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
 from qmd.text.snippet import snippet
-from qmd.types import Chunk, Config, Hit
+from qmd.types import Chunk, Config, Hit, Ranked
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document to be shown: its score, the chunk that matched where one is known, and its explanation."""
-
-    document: int
-    score: float
-    chunk: Chunk | None = None
-    explain: Mapping[str, Any] | None = None
-
-
-def cut(found: Sequence[Found], limit: int | None, min_score: float) -> list[Found]:
-    """The first `limit` of those that score at least `min_score`."""
-    kept = [item for item in found if item.score >= min_score] if min_score > 0 else list(found)
-    return kept if limit is None else kept[:limit]
-
-
-def hits(
-    store: Store, config: Config, marker: Highlighter, found: Sequence[Found], *, full: bool
+def make_hits(
+    store: Store, config: Config, highlighter: Highlighter, ranked: Sequence[Ranked], request: SearchRequest
 ) -> tuple[Hit, ...]:
-    """Fill in documents. One that went away since it was found is left out."""
-    ids = [item.document for item in found]
+    """Return the hits that a request asks for, best first.
+
+    Documents that were removed during the search are left out.
+    """
+    ranked = [item for item in ranked if item.score >= request.min_score][: request.limit]
+    ids = [item.document for item in ranked]
     documents, texts = store.documents(ids), store.texts(ids)
-    shown: list[Hit] = []
-    for item in found:
+    hits: list[Hit] = []
+    for item in ranked:
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passage = snippet(text, marker, within=_passage(text, item.chunk))
-        shown.append(
+        passage = snippet(text, highlighter, within=_span(text, item.chunk))
+        hits.append(
             Hit(
                 docid=document.docid,
                 file=document.file,
@@ -53,13 +40,13 @@ def hits(
                 line=passage.line,
                 snippet=passage,
                 hash=document.hash,
-                body=text if full else None,
-                explain=item.explain,
+                body=text if request.full else None,
+                explain=item.explain if request.explain else None,
             )
         )
-    return tuple(shown)
+    return tuple(hits)
 
 
-def _passage(text: str, chunk: Chunk | None) -> tuple[int, int] | None:
-    """Where to look for the snippet: the chunk that matched by vector; without one, everywhere."""
+def _span(text: str, chunk: Chunk | None) -> tuple[int, int] | None:
+    """Return the part of a text to take the snippet from; None for the whole text."""
     return None if chunk is None else (min(chunk.start, len(text)), min(chunk.end, len(text)))

@@ -1,4 +1,4 @@
-"""The candidates of a hybrid search, judged by passage (E42)."""
+"""Score the candidates of a hybrid search by their best passages."""
 
 from __future__ import annotations
 
@@ -21,15 +21,26 @@ from qmd.text.snippet import window
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Stage
 
-#: The reranker's cost is the tokens it reads: of a longer chunk it is given the part with most of the query.
+#: The reranker reads at most this many tokens of a chunk, because they are its cost: the part that contains
+#: most of the query.
 PASSAGE_TOKENS = 110
-#: Characters to a token of the default tokenizer, about: in spaced and in unspaced scripts.
+#: Characters per token of the default tokenizer, approximately, in scripts with spaces and without.
 _SPACED, _UNSPACED = 4.0, 1.6
 
 
 @dataclass(slots=True)
 class Candidates:
-    """What the legs know of the candidates."""
+    """The query of a hybrid search, and the results of its retrievers.
+
+    Attributes:
+        query: The parsed query.
+        text: The query as text.
+        intent: What the user wants to know.
+        lexical: The matches of the first lexical subquery.
+        dense: The dense lists.
+        fingerprint: The set of vectors that was searched; None if none was.
+        population: The collections whose statistics scores may depend on; None for all.
+    """
 
     query: LexicalQuery
     text: str
@@ -44,22 +55,26 @@ class Candidates:
         """The score of the best keyword match relative to its maximum, 0..1."""
         if self.lexical is None or self.lexical.bound <= 0:
             return 0.0
-        return min(
-            1.0, max((match.score for match in self.lexical.matches), default=0.0) / self.lexical.bound
-        )
+        best = max((match.score for match in self.lexical.matches), default=0.0)
+        return min(1.0, best / self.lexical.bound)
 
     @property
-    def judged_by(self) -> str:
-        """The query that passages are judged by; the intent steers it."""
+    def idf(self) -> Mapping[tuple[str, ...], float]:
+        """The idf of the query's terms, empty without keyword matches."""
+        return self.lexical.idf if self.lexical else {}
+
+    @property
+    def rerank_query(self) -> str:
+        """The query for the reranker, with the intent."""
         return f"{self.text} {self.intent}" if self.intent else self.text
 
     def chunk(self, document: int) -> Chunk | None:
-        """The chunk that matched by vector."""
-        known = self.dense.chunks.get(document)
-        return known[1] if known else None
+        """Return the chunk that matched by vector."""
+        match = self.dense.chunks.get(document)
+        return match[1] if match else None
 
-    def complete(self, store: Store, documents: Sequence[int]) -> None:
-        """Look up the best chunk of candidates that only the keywords found."""
+    def add_missing_chunks(self, store: Store, documents: Sequence[int]) -> None:
+        """Look up the best chunk of candidates that only keywords matched."""
         missing = [document for document in documents if document not in self.dense.chunks]
         if self.fingerprint is None or self.dense.vector is None or not missing:
             return
@@ -67,122 +82,124 @@ class Candidates:
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
 
-def rerank_stage(
+def rerank(
     store: Store,
-    roles: ModelProvider,
-    legs: Retrieval,
+    models: ModelProvider,
+    retrieval: Retrieval,
     documents: Sequence[int],
     candidates: Candidates,
-    private: frozenset[str] = frozenset(),
+    local: frozenset[str] = frozenset(),
 ) -> dict[int, float]:
-    """Scores of the candidates, 0..1; fewer than asked, or none, where the reranker failed or was late.
+    """Return scores of the candidates, 0..1. There are none if the reranker fails or is not ready in time.
 
-    Candidates of the collections in `private` are not shown to it.
+    Documents of the collections in `local` are not sent to it.
     """
     try:
-        reranker = roles.reranker
+        reranker = models.reranker
     except QmdError as error:
-        legs.skip("rerank", error.in_one_line())
+        retrieval.skip("rerank", error.in_one_line())
         return {}
-    documents = _sendable(store, legs, documents, private)
+    documents = _sendable(store, retrieval, documents, local)
     if not documents:
         return {}
-    candidates.complete(store, documents)
+    candidates.add_missing_chunks(store, documents)
     passages = _passages(store, documents, candidates)
-    known, keys = _cached(store, reranker, passages, candidates)
-    wanted = [document for document in passages if document not in known]
-    if wanted:
-        disclose(store, roles, "rerank")
-        started = legs.start(
-            lambda: reranker.score(
-                candidates.judged_by,
-                [passages[document] for document in wanted],
-                frequencies=_frequencies(store, candidates),
-                cancelled=legs.late_already,
-            )
+    keys = {document: _cache_key(reranker, passage, candidates) for document, passage in passages.items()}
+    cached = {document: store.cache_get(key) for document, key in keys.items()}
+    scores = {document: float(value) for document, value in cached.items() if value is not None}
+    unscored = [document for document in passages if document not in scores]
+    if not unscored:
+        retrieval.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
+        return scores
+    disclose(store, models, "rerank")
+    task = retrieval.start(
+        lambda: reranker.score(
+            candidates.rerank_query,
+            [passages[document] for document in unscored],
+            frequencies=_frequencies(store, candidates),
+            cancelled=retrieval.expired,
         )
-        scores = legs.gather("rerank", started)
-        if scores is None:
-            return {}
-        fresh = dict(zip(wanted, scores, strict=False))
-        if len(fresh) < len(wanted):
-            legs.late("rerank")
-            return {}
-        _remember(store, legs, {keys[document]: score for document, score in fresh.items()})
-        known |= fresh
-    else:
-        legs.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
-    return known
+    )
+    values = retrieval.gather("rerank", task)
+    if values is None:
+        return {}
+    if len(values) < len(unscored):
+        retrieval.time_out("rerank")
+        return {}
+    new_scores = dict(zip(unscored, values, strict=False))
+    retrieval.cache(store, {keys[document]: repr(score) for document, score in new_scores.items()})
+    return scores | new_scores
 
 
 def _sendable(
-    store: Store, legs: Retrieval, documents: Sequence[int], private: frozenset[str]
+    store: Store, retrieval: Retrieval, documents: Sequence[int], local: frozenset[str]
 ) -> Sequence[int]:
-    """The candidates that may be shown to the reranker; the stage names the collections of the others."""
-    if not private:
+    """Return the candidates that the reranker may get; a stage names the collections of the others."""
+    if not local:
         return documents
-    homes = {key: document.collection for key, document in store.documents(documents).items()}
-    left_out = private.intersection(homes.values())
+    collections = {key: document.collection for key, document in store.documents(documents).items()}
+    left_out = local.intersection(collections.values())
     if left_out:
-        legs.skip("rerank", explain_local(sorted(left_out)), expected=True)
-    return [each for each in documents if homes.get(each) not in left_out]
+        retrieval.skip("rerank", explain_local(sorted(left_out)), expected=True)
+    return [document for document in documents if collections.get(document) not in left_out]
 
 
 def gather_evidence(
     store: Store, documents: Sequence[int], scores: Mapping[int, float], candidates: Candidates
 ) -> dict[int, Evidence]:
-    """What the tuned ranking adds to the reranker's scores."""
+    """Return the signals that the tuned ranking combines; none without scores of the reranker."""
     if not scores:
         return {}
     titles = {key: document.title for key, document in store.documents(documents).items()}
     evidence: dict[int, Evidence] = {}
     for document in documents:
-        known = candidates.dense.chunks.get(document)
+        match = candidates.dense.chunks.get(document)
         evidence[document] = Evidence(
             rerank=scores.get(document),
             title=_title_share(titles.get(document, ""), candidates),
-            cosine=known[0] if known else None,
+            cosine=match[0] if match else None,
         )
     return evidence
 
 
 def _title_share(title: str, candidates: Candidates) -> float:
-    """The share of the query's rarity (idf) whose terms stand in the title."""
-    idf = candidates.lexical.idf if candidates.lexical else {}
+    """Return the share of the query's terms in a title, weighted by idf."""
+    idf = candidates.idf
     total = sum(idf.get(term.tokens, 0.0) for term in candidates.query.terms)
     if total <= 0:
         return 0.0
     joined = f" {' '.join(terms(title))} "
-    held = sum(
+    in_title = sum(
         idf.get(term.tokens, 0.0)
         for term in candidates.query.terms
         if f" {' '.join(term.tokens)}{'' if term.prefix else ' '}" in joined
     )
-    return held / total
+    return in_title / total
 
 
 def _passages(store: Store, documents: Sequence[int], candidates: Candidates) -> dict[int, str]:
-    """The best passage of each candidate: in its chunk, else where the query's words are.
+    """Return the best passage of each candidate: from its chunk, otherwise from the whole text.
 
-    A passage from further down does not say what it belongs to, so its document's title goes before it.
+    The title comes before a passage that is not at the beginning, because the passage alone does not tell
+    the subject of the document.
     """
-    texts, known = store.texts(documents), store.documents(documents)
-    marker = Highlighter(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
+    texts, rows = store.texts(documents), store.documents(documents)
+    highlighter = Highlighter(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
     passages: dict[int, str] = {}
     for document in documents:
         text = texts.get(document)
-        if text is None or document not in known:
+        if text is None or document not in rows:
             continue
         chunk = candidates.chunk(document)
-        span = (chunk.start, min(chunk.end, len(text))) if chunk else (0, len(text))
-        low, high = window(text, marker, span, _width(text[span[0] : span[0] + 400]))
-        title = f"{known[document].title[:TITLE_CHARACTERS]}\n" if low else ""
+        start, end = (chunk.start, min(chunk.end, len(text))) if chunk else (0, len(text))
+        low, high = window(text, highlighter, (start, end), _width(text[start : start + 400]))
+        title = f"{rows[document].title[:TITLE_CHARACTERS]}\n" if low else ""
         passages[document] = title + text[low:high]
     return passages
 
 
 def _width(sample: str) -> int:
-    """About how many characters of a text like this are `PASSAGE_TOKENS`."""
+    """Estimate how many characters of a text like this make `PASSAGE_TOKENS` tokens."""
     unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
     return int(PASSAGE_TOKENS / (unspaced / _UNSPACED + (1.0 - unspaced) / _SPACED))
 
@@ -194,29 +211,10 @@ def _frequencies(store: Store, candidates: Candidates) -> Frequencies | None:
     return lambda tokens: store.token_frequencies(fingerprint, tokens, candidates.population)
 
 
-def _key(reranker: Reranker, query: str, passage: str, population: Sequence[str] | None) -> str:
-    parts: list[object] = ["rerank", reranker.name, query, passage]
-    if population is not None:
-        # Scores depend on the population, and that one is there says that somebody asked.
-        parts.append(population)
+def _cache_key(reranker: Reranker, passage: str, candidates: Candidates) -> str:
+    parts: list[object] = ["rerank", reranker.name, candidates.rerank_query, passage]
+    if candidates.population is not None:
+        # Scores depend on the population, and a cached score reveals that the same query was asked.
+        parts.append(candidates.population)
     text = json.dumps(parts, ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _cached(
-    store: Store, reranker: Reranker, passages: Mapping[int, str], candidates: Candidates
-) -> tuple[dict[int, float], dict[int, str]]:
-    keys = {
-        document: _key(reranker, candidates.judged_by, passage, candidates.population)
-        for document, passage in passages.items()
-    }
-    found = {document: store.cache_get(key) for document, key in keys.items()}
-    return {document: float(value) for document, value in found.items() if value is not None}, keys
-
-
-def _remember(store: Store, legs: Retrieval, scores: Mapping[str, float]) -> None:
-    """Keep the scores; an index that cannot be written answers all the same, and says so."""
-    try:
-        store.cache_put({key: repr(score) for key, score in scores.items()})
-    except QmdError as error:
-        legs.stages.append(Stage("cache", "failed", error.in_one_line()))

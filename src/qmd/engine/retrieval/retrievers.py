@@ -1,8 +1,8 @@
-"""The lists that a hybrid search fuses: lexical ones and dense ones, each a leg that can fail alone."""
+"""Retrieve the lexical and dense lists of a hybrid search side by side, under a deadline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """One query text and the lists it goes to. `weight` 2 for the original, 1 for the others (E41)."""
+    """A query text and the retrievers that get it. `weight` is 2 for the original query, otherwise 1."""
 
     name: str
     query: str
@@ -36,7 +36,12 @@ class SubQuery:
 
 @dataclass(slots=True)
 class LexicalResult:
-    """BM25 lists, one a query text, raw scores; the matches of the first one in full."""
+    """A list of (document, BM25) for each lexical subquery.
+
+    Attributes:
+        lists: The lists.
+        first: The matches of the first subquery, with their details.
+    """
 
     lists: list[RankedList] = field(default_factory=list)
     first: LexicalMatches | None = None
@@ -44,107 +49,130 @@ class LexicalResult:
 
 @dataclass(slots=True)
 class DenseResult:
-    """Cosine lists, one a query text; the first query's vector; each document's best chunk."""
+    """A list of (document, cosine) for each dense subquery.
+
+    Attributes:
+        lists: The lists.
+        vector: The vector of the first subquery, float32 of shape (dimension,).
+        chunks: The cosine and the position of the best chunk of each document.
+    """
 
     lists: list[RankedList] = field(default_factory=list)
     vector: NDArray[np.float32] | None = None
     chunks: dict[int, tuple[float, Chunk]] = field(default_factory=dict)
 
 
-def lexical_leg(store: Store, wanted: Sequence[SubQuery], scope: Scope, length: int) -> LexicalResult:
-    """Search every text that goes to BM25."""
-    leg = LexicalResult()
-    for item in wanted:
-        if not item.lexical:
+def retrieve_lexical(store: Store, queries: Sequence[SubQuery], scope: Scope, length: int) -> LexicalResult:
+    """Search the lexical subqueries by BM25; each list has at most `length` documents."""
+    result = LexicalResult()
+    for query in queries:
+        if not query.lexical:
             continue
-        # Longer words that only begin alike are a last resort of keyword search, and noise beside vectors.
-        matches = store.lexical(parse(item.query), scope, length, longer=False)
-        if leg.first is None:
-            leg.first = matches
-        # By raw BM25, so that a document with all terms is not ranked for having them twice.
+        # Longer words with the same beginning are a last resort of keyword search, and noise beside vectors.
+        matches = store.lexical(parse(query.query), scope, length, longer=False)
+        if result.first is None:
+            result.first = matches
+        # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice here.
         rows = [(match.document, match.score) for match in matches.matches]
-        ordered = sorted(rows, key=lambda row: (-row[1], row[0]))
-        leg.lists.append(RankedList(f"lexical:{item.name}", "lexical", ordered, item.weight))
-    return leg
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        result.lists.append(RankedList(f"lexical:{query.name}", "lexical", rows, query.weight))
+    return result
 
 
-def dense_leg(
-    store: Store, embedder: Embedder, fingerprint: str, wanted: Sequence[SubQuery], scope: Scope, length: int
+def retrieve_dense(
+    store: Store, embedder: Embedder, fingerprint: str, queries: Sequence[SubQuery], scope: Scope, length: int
 ) -> DenseResult:
-    """Embed every text that goes to vectors, in one batch, and search each."""
-    leg = DenseResult()
-    asked = [item for item in wanted if item.dense]
-    if not asked:
-        return leg
-    # A hypothetical answer reads like a document, but all are compared with documents as queries.
-    vectors = embedder.embed_queries([item.query for item in asked])
-    leg.vector = vectors[0]
-    for item, vector in zip(asked, vectors, strict=True):
+    """Embed the dense subqueries in one batch and search them; each list has at most `length` documents."""
+    result = DenseResult()
+    queries = [query for query in queries if query.dense]
+    if not queries:
+        return result
+    # A hypothetical answer reads like a document, but is embedded as a query like the others.
+    vectors = embedder.embed_queries([query.query for query in queries])
+    result.vector = vectors[0]
+    for query, vector in zip(queries, vectors, strict=True):
         matches = store.dense(fingerprint, vector, scope, length)
         for match in matches:
-            known = leg.chunks.get(match.document)
-            if known is None or match.similarity > known[0]:
-                leg.chunks[match.document] = (match.similarity, match.chunk)
+            best = result.chunks.get(match.document)
+            if best is None or match.similarity > best[0]:
+                result.chunks[match.document] = (match.similarity, match.chunk)
         rows = [(match.document, match.similarity) for match in matches]
-        leg.lists.append(RankedList(f"vector:{item.name}", "dense", rows, item.weight))
-    return leg
+        result.lists.append(RankedList(f"vector:{query.name}", "dense", rows, query.weight))
+    return result
 
 
 class Retrieval:
-    """Runs legs side by side and keeps a record of what became of each."""
+    """Runs the stages of a search in threads, and records the outcome of each.
 
-    def __init__(self, pool: ThreadPoolExecutor, deadline: Deadline) -> None:
-        self._pool = pool
+    Attributes:
+        stages: The outcomes, in order.
+        failures: The errors of stages that failed or timed out, in order.
+    """
+
+    def __init__(self, threads: ThreadPoolExecutor, deadline: Deadline) -> None:
+        self._threads = threads
         self._deadline = deadline
         self.stages: list[Stage] = []
-        #: Why legs have no answer, in the order in which they failed.
         self.failures: list[QmdError] = []
 
-    def start(self, work: Callable[[], Answer]) -> tuple[Future[Answer], Stopwatch]:
-        """Begin a leg in a thread of its own. Raises `CancelledError` where nobody waits any more."""
+    def start(self, work: Callable[[], Result]) -> tuple[Future[Result], Stopwatch]:
+        """Start work in a thread. Raises `CancelledError` if the search is cancelled."""
         self._deadline.check()
-        return self._pool.submit(work), Stopwatch()
+        return self._threads.submit(work), Stopwatch()
 
     def gather(
         self,
         name: str,
-        started: tuple[Future[Answer], Stopwatch],
+        task: tuple[Future[Result], Stopwatch],
         *,
         share: float = 1.0,
         failed: StageStatus = "failed",
-    ) -> Answer | None:
-        """Wait for a leg until the deadline; None where it failed or was late, with the stage saying so.
+    ) -> Result | None:
+        """Wait for a task, and record its stage.
 
-        `share` of the time left is all that one gets which others wait for; `failed` is what to call it where
-        it failed.
+        Args:
+            name: The name of the stage.
+            task: The return value of `start`.
+            share: The part of the remaining time to wait.
+            failed: The status of the stage if the task raises an error.
+
+        Returns:
+            The result of the task; None if it raised an error or was not ready in time.
         """
-        future, watch = started
-        left = self._deadline.remaining()
-        patience = None if left is None else share * left
+        future, stopwatch = task
+        remaining = self._deadline.remaining()
+        timeout = None if remaining is None else share * remaining
         try:
-            answer = future.result(timeout=patience)
+            result = future.result(timeout=timeout)
         except TimeoutError:
             future.cancel()
-            self.late(name, None if patience is None or share == 1.0 else round(patience, 1))
+            self.time_out(name, None if timeout is None or share == 1.0 else round(timeout, 1))
             return None
         except QmdError as error:
             self.failures.append(error)
-            self.stages.append(Stage(name, failed, error.in_one_line(), watch.milliseconds()))
+            self.stages.append(Stage(name, failed, error.in_one_line(), stopwatch.milliseconds()))
             return None
-        self.stages.append(Stage(name, "ran", None, watch.milliseconds()))
-        return answer
+        self.stages.append(Stage(name, "ran", None, stopwatch.milliseconds()))
+        return result
 
-    def late_already(self) -> bool:
-        """Whether the time is up: work that takes long asks between its steps."""
+    def expired(self) -> bool:
+        """Tell whether the time is up or the search is cancelled. Long work asks between its steps."""
         return self._deadline.passed()
 
-    def late(self, name: str, seconds: float | None = None) -> None:
-        """Note that a stage did not end in time: within so many seconds, all that the search had if None."""
-        given = self._deadline.seconds if seconds is None else seconds
-        reason = f"not ready within {given:g} s"
+    def time_out(self, name: str, seconds: float | None = None) -> None:
+        """Record that a stage was not ready within some seconds; None for the time of the whole search."""
+        limit = self._deadline.seconds if seconds is None else seconds
+        reason = f"not ready within {limit:g} s"
         self.failures.append(TimedOutError(f"the search timed out: {reason}", "give it more time"))
         self.stages.append(Stage(name, "timed_out", reason))
 
     def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
-        """Note that a stage was left out, and why; `expected` where nothing is lacking."""
+        """Record that a stage was skipped; `expected` if the user need not do anything about it."""
         self.stages.append(Stage(name, "skipped", reason, expected=expected))
+
+    def cache(self, store: Store, values: Mapping[str, str]) -> None:
+        """Store values in the cache. If the index cannot be written, a stage says so."""
+        try:
+            store.cache_put(dict(values))
+        except QmdError as error:
+            self.stages.append(Stage("cache", "failed", error.in_one_line()))

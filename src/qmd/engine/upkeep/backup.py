@@ -15,8 +15,7 @@ from qmd.config.paths import Locations, locate
 from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
 from qmd.engine.embedding.batches import embedding_lock
-from qmd.engine.index import beside_foreign
-from qmd.engine.opening import at, place_of
+from qmd.engine.opening import beside_foreign, read_store_url, with_store
 from qmd.errors import (
     BusyError,
     ConfigError,
@@ -147,7 +146,7 @@ def restore(
         BusyError: If another process is writing or embedding. Nothing has changed then.
     """
     variables = os.environ if environ is None else environ
-    locations = beside_foreign(at(locate(name, variables, os.getcwd()), store))
+    locations = beside_foreign(with_store(locate(name, variables, os.getcwd()), store))
     _require_index_file(locations, variables)
     source = os.path.abspath(source)
     contents = copies.read(source)
@@ -178,7 +177,7 @@ def restore(
 def _require_index_file(locations: Locations, environ: Mapping[str, str]) -> None:
     """Raise `StoreError` if the index in use is not a file, because restoring a file would have no effect."""
     try:
-        url, _ = place_of(locations, read_bytes(locations.config), environ)
+        url, _ = read_store_url(locations, read_bytes(locations.config), environ)
     except ConfigError:
         return  # the backup may contain a valid configuration
     if url is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from qmd.config.atomic import abandoned
-from qmd.engine.embedding.active_vectors import in_order
+from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError
 from qmd.models.catalog import Leftover
@@ -112,7 +112,7 @@ def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Keep, li
     try:
         configured = models.fingerprint
         # Keep the active vectors until those of the configured embedder can replace them.
-        active = [vectors.fingerprint for vectors in in_order(store, config, configured)[:1]]
+        active = [vectors.fingerprint for vectors in by_priority(store, config, configured)[:1]]
         embedders = (configured, *active)
     except ModelError as error:
         notes.append(f"all vectors are kept: {error.message}")

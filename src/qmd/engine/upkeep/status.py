@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from qmd.engine.embedding.active_vectors import choose, share
+from qmd.engine.embedding.active_vectors import embedded_share, select
 from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
@@ -131,7 +131,7 @@ def _vectors(
 ) -> tuple[VectorsStatus, ...]:
     """Return the vector sets, first the one that searches use."""
     try:
-        active = choose(store, config, provider, Scope(tuple(config.collections))).fingerprint
+        active = select(store, config, provider, Scope(tuple(config.collections))).fingerprint
     except (ModelError, VectorIndexMissingError):
         active = ""
     chunks = store.chunk_counts()
@@ -141,7 +141,7 @@ def _vectors(
             chunks.get(vector_set.fingerprint, 0),
             vector_set.fingerprint == active,
             vector_set.fingerprint == configured,
-            round(share(store, config, provider, vector_set.fingerprint), 4),
+            round(embedded_share(store, config, provider, vector_set.fingerprint), 4),
         )
         for vector_set in store.vector_sets()
     ]

@@ -1,0 +1,58 @@
+"""The collections that a caller may see, and whether the caller may change them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from qmd.errors import ConfigError, ForbiddenError
+from qmd.types import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The access of a caller to an index.
+
+    Attributes:
+        collections: The names of the visible collections; None if all are visible.
+        read_only: Whether the caller may change nothing.
+    """
+
+    collections: frozenset[str] | None = None
+    read_only: bool = False
+
+    def narrowed(self, collections: Collection[str] | None, *, read_only: bool) -> Permissions:
+        """Return these permissions with further restrictions. They can never be widened."""
+        names = None if collections is None else frozenset(collections)
+        if self.collections is not None:
+            names = self.collections if names is None else self.collections & names
+        return Permissions(names, self.read_only or read_only)
+
+    def visible(self, config: Config) -> Config:
+        """Return a configuration without the collections that are not visible."""
+        if self.collections is None:
+            return config
+        collections = {name: item for name, item in config.collections.items() if name in self.collections}
+        return replace(config, collections=collections, restricted=True)
+
+    def require_write(self) -> None:
+        """Raise `ForbiddenError` if the caller may change nothing."""
+        if self.read_only:
+            raise ForbiddenError("this access is read-only")
+
+    def require_all(self, action: str) -> None:
+        """Raise `ForbiddenError` if some collections are not visible. `action` completes "may not"."""
+        if self.collections is not None:
+            names = ", ".join(sorted(self.collections))
+            raise ForbiddenError(f"access that is limited to collections ({names}) may not {action}")
+
+    @contextmanager
+    def hide_names(self, reason: str) -> Iterator[None]:
+        """Replace the message of a `ConfigError`, which may name collections that are not visible."""
+        try:
+            yield
+        except ConfigError as error:
+            if self.collections is None:
+                raise
+            raise ConfigError(reason) from error

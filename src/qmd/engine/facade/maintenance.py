@@ -1,0 +1,135 @@
+"""The methods of `Index` about its state, its models and its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qmd.engine.opening import ALTERNATIVE_INDEX
+from qmd.engine.requests import DEFAULT_RANKING, collections_of
+
+if TYPE_CHECKING:
+    from qmd.engine.doctor import Finding
+    from qmd.engine.models.usage import ModelUse
+    from qmd.engine.upkeep import copying
+    from qmd.engine.upkeep.backup import Backup
+    from qmd.engine.upkeep.cleanup import CleanupReport
+    from qmd.engine.upkeep.copying import CopyReport
+    from qmd.engine.upkeep.status import Status
+    from qmd.engine.workspace import Workspace
+    from qmd.models.bundle import BundledModel, ImportedModel
+    from qmd.models.catalog import ModelCard
+    from qmd.models.downloads import Download, OnBytes
+    from qmd.store.base import OnPages, OnStep
+
+
+class MaintenanceMethods:
+    """Check, copy and clean an index, and fetch its models."""
+
+    _workspace: Workspace
+
+    def indexed_at(self, collections: Sequence[str] = ()) -> str | None:
+        """Return the time of the oldest last scan of collections (those searched, if none is named).
+
+        ISO 8601 in UTC; None if one was never scanned. Results do not show later changes on disk.
+        """
+        scans = self._workspace.store.last_scans()
+        times = [scans.get(name) for name in collections_of(self._workspace.config, collections)]
+        return min((time or "" for time in times), default="") or None
+
+    def status(self) -> Status:
+        """Return the state of the index, its collections, vectors and models. Reads only."""
+        from qmd.engine.upkeep import status
+
+        notes = [*self._workspace.notes, *self._workspace.configuration.trust.notes()]
+        if os.path.basename(self._workspace.store.location) == ALTERNATIVE_INDEX:
+            notes.append("the default index file belongs to another program: this one stands beside it")
+        ranking = self._workspace.settings.ranking or DEFAULT_RANKING
+        return status.gather(
+            self._workspace.store, self._workspace.config, self._workspace.models, ranking, notes
+        )
+
+    @property
+    def model_loaded(self) -> bool:
+        """Whether the embedder is in memory."""
+        return self._workspace.models.loaded
+
+    def release_models(self) -> None:
+        """Free the memory of the models. The next call that needs them loads them again."""
+        self._workspace.models.release()
+
+    def models(self) -> tuple[ModelUse, ...]:
+        """List the model of each role, and its files on this machine. Reads only, and loads nothing."""
+        from qmd.engine.models.usage import models
+
+        return models(self._workspace.settings, self._workspace.cache_dir)
+
+    def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
+        """List the models that `pull` can fetch; see `pulling.select`."""
+        from qmd.engine.models import pulling
+
+        return pulling.select(self._workspace.settings, names)
+
+    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
+        """Fetch the file of a model. Raises `ModelError`, and `BusyError` if another process fetches it."""
+        from qmd.engine.models import pulling
+
+        return pulling.pull(card, self._workspace.cache_dir, self._workspace.environ, on_bytes)
+
+    def copy_store(
+        self, source: str, target: str, *, on_progress: copying.OnProgress = lambda *_: None
+    ) -> CopyReport:
+        """Copy one store to another, without embedding anything; see `copying.between`."""
+        from qmd.engine.upkeep import copying
+
+        return copying.between(source, target, self._workspace.config, self._workspace.environ, on_progress)
+
+    def export_models(
+        self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
+    ) -> list[BundledModel]:
+        """Write fetched models to one new file, for a machine without a network; see `pulling.export`."""
+        from qmd.engine.models import pulling
+
+        return pulling.export(self._workspace.settings, path, names, self._workspace.cache_dir, on_bytes)
+
+    def import_models(
+        self, path: str, *, on_bytes: OnBytes = lambda done, total: None
+    ) -> list[ImportedModel]:
+        """Install the models of a file that `export_models` wrote; see `bundle.import_`."""
+        from qmd.engine.models import pulling
+
+        return pulling.import_(path, self._workspace.cache_dir, on_bytes)
+
+    def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
+        """Check the program, the configuration, the index and the models. Changes nothing.
+
+        `on_step` is called before a check that takes long. If the index cannot be opened, use
+        `qmd.engine.doctor.diagnose`.
+        """
+        from qmd.engine import doctor
+
+        return tuple(doctor.examine(self._workspace.locations, self._workspace.environ, on_step))
+
+    def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
+        """Remove unused data, each kind in a transaction; `dry_run` only counts it. See `CleanupReport`."""
+        from qmd.engine.upkeep import cleanup
+
+        written, cache = self._workspace.configuration.read(), self._workspace.cache_dir
+        return cleanup.clean(
+            self._workspace.store, written, self._workspace.models, cache, dry_run=dry_run, on_step=on_step
+        )
+
+    def backup(
+        self,
+        target: str | None = None,
+        *,
+        force: bool = False,
+        on_pages: OnPages = lambda done, total: None,
+    ) -> Backup:
+        """Copy the index and its configuration to one file; others may write meanwhile. See `backup.make`."""
+        from qmd.engine.upkeep import backup
+
+        return backup.make(
+            self._workspace.store, self._workspace.locations, target, force=force, on_pages=on_pages
+        )

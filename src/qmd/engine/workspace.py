@@ -1,0 +1,151 @@
+"""The resources of an open index, which everything in the engine works with."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from qmd.config.index_yml import digest, parse, read_bytes
+from qmd.config.paths import Locations, cache_dir, check_project
+from qmd.config.settings import Settings, resolve
+from qmd.config.validate import require_file_name
+from qmd.engine.access.permissions import Permissions
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.opening import beside_foreign, open_index_store, unknown_keys
+from qmd.engine.requests import collections_of
+from qmd.store.base import Scope, Store
+from qmd.types import Config
+
+if TYPE_CHECKING:
+    from qmd.engine.access.project_trust import Trust
+
+
+class Configuration:
+    """The configuration file of an index, parsed again only if its content has changed.
+
+    `written` is the content when it was last read or edited, including what is not approved.
+    """
+
+    def __init__(self, locations: Locations, written: Config, environ: Mapping[str, str]) -> None:
+        self._locations = locations
+        self.written = written
+        self._environ = environ
+        self._lock = threading.RLock()
+
+    def read(self) -> Config:
+        """Return the content of the file as it is now. Raises `ConfigError` if the file is broken."""
+        if self._locations.project is not None:
+            # A pull may have brought a link since the index was opened.
+            check_project(self._locations.project)
+        data = read_bytes(self._locations.config)
+        with self._lock:
+            if digest(data) != self.written.digest:
+                self.written = parse(data, self._locations.config)
+            return self.written
+
+    def adopt(self, written: Config) -> None:
+        """Use the content that the file has after an edit."""
+        with self._lock:
+            self.written = written
+
+    @property
+    def trust(self) -> Trust:
+        """What the file of a project asks for, and what the user has approved."""
+        from qmd.engine.access.project_trust import Trust
+
+        return Trust(self._locations.project, self.written, self._environ)
+
+    def permitted(self) -> Config:
+        """Return the content of the file as last read, without what a project may not do."""
+        return self.written if self._locations.project is None else self.trust.permitted()
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The files, store, settings and models of an open index, and what the caller may do with them.
+
+    Attributes:
+        locations: The files of the index.
+        environ: The environment variables.
+        configuration: The configuration file.
+        store: The store.
+        settings: The settings from the configuration and the environment.
+        models: The models that the settings name.
+        notes: Messages for the user, a line each.
+        permissions: What the caller may see and change.
+    """
+
+    locations: Locations
+    environ: Mapping[str, str]
+    configuration: Configuration
+    store: Store
+    settings: Settings
+    models: ModelProvider
+    notes: list[str] = field(default_factory=list)
+    permissions: Permissions = field(default_factory=Permissions)
+
+    @property
+    def config(self) -> Config:
+        """The permitted part of the configuration, read again if the file has changed."""
+        self.configuration.read()
+        return self.permissions.visible(self.configuration.permitted())
+
+    @property
+    def cache_dir(self) -> str:
+        """The folder of models and other files that can be made again."""
+        return cache_dir(self.environ)
+
+    def restricted(self, permissions: Permissions) -> Workspace:
+        """Return a workspace with other permissions that shares all resources with this one."""
+        return replace(self, permissions=permissions)
+
+    def scope(self, collections: tuple[str, ...]) -> Scope:
+        """Return the scope of some collections, all visible ones if none is named."""
+        config = self.config
+        collections_of(config, collections)
+        return Scope(collections or tuple(config.collections))
+
+    def edited(self, written: Config) -> None:
+        """Use the configuration that an edit has written, also in the store."""
+        self.configuration.adopt(written)
+        self.sync()
+
+    def sync(self, *, drop: bool = False) -> None:
+        """Make the collections of the store those of the configuration; see `Store.sync`."""
+        with self.permissions.hide_names("the configuration does not fit the index"):
+            self.store.sync(self.configuration.written, drop=drop)
+
+
+def open_workspace(
+    locations: Locations,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None] | None = None,
+) -> Workspace:
+    """Open an index. Its file is made at the first write.
+
+    Raises:
+        ForeignIndexError: The index file was made by another program.
+        ConfigError: The configuration is broken.
+        StoreError: The store cannot be used.
+    """
+    for path in (locations.index, locations.config):
+        require_file_name(path)
+    default = locations.index
+    locations = beside_foreign(locations)
+    data = read_bytes(locations.config)
+    store, written = open_index_store(locations, data, environ)
+    notes = []
+    if store.location == locations.index != default and not os.path.exists(locations.index):
+        notes.append(f"{default} belongs to another program and is left alone; using {locations.index}")
+    # Parsing the file takes longer than a search, so the index keeps a copy of the last parsed content.
+    written = written or store.config_copy(locations.config, digest(data)) or parse(data, locations.config)
+    notes += unknown_keys(written)
+    configuration = Configuration(locations, written, environ)
+    settings = resolve(configuration.permitted(), environ)
+    models = ModelProvider(
+        settings, cache_dir(environ), progress, foreign_index=locations.project is not None
+    )
+    return Workspace(locations, environ, configuration, store, settings, models, notes)
