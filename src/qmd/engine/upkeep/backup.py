@@ -26,7 +26,7 @@ from qmd.errors import (
     StoreError,
     UsageError,
 )
-from qmd.store.base import Store
+from qmd.store.base import Store, SupportsBackup
 from qmd.store.sqlite import backup as copies
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
@@ -70,7 +70,7 @@ def make(
     `target` is a file or a folder, by default the current one. Raises `NotFoundError` where there is no
     index, `ConflictError` for a file that is there unless `force`, `StoreError`.
     """
-    if "://" in store.location:
+    if not isinstance(store, SupportsBackup):
         raise StoreError(
             f"{store.location} is not copied to a file as it is",
             "'qmd store copy . FILE' makes an index file of it; Milvus has a backup of its own",

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 from qmd.config.atomic import abandoned
 from qmd.engine.embedding.active_vectors import in_order
 from qmd.engine.models.provider import ModelProvider
-from qmd.errors import ModelError
+from qmd.errors import ModelError, StoreError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
-from qmd.store.base import Keep, Store, WasteKind
+from qmd.store.base import Keep, Store, SupportsUpkeep, WasteKind
 from qmd.types import Config
 
 #: Answers of models are asked for again within hours, if at all.
@@ -83,6 +83,8 @@ def clean(
     `config` is what the file says, approved or not. Raises as writing to the store does; what was let go of
     before that stays gone, and nothing else is touched.
     """
+    if not isinstance(store, SupportsUpkeep):
+        raise StoreError(f"{store.location} cannot be cleaned up", "use the tools of the store itself")
     keep, notes = _keep(store, config, roles)
     old = time.time() - _ABANDONED_AFTER_S
     models = leftovers(Path(cache_dir), old)

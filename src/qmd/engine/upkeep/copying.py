@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from qmd.config.validate import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
-from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Changed, CopyableStore, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.types import Config, Document, Fingerprint, SourceText
@@ -67,16 +67,20 @@ def between(
         return copy(first, second, config, on_progress)
 
 
-def _open(place: str, environ: Mapping[str, str]) -> Store:
+def _open(place: str, environ: Mapping[str, str]) -> CopyableStore:
     is_address = "://" in place
     path = "" if is_address else os.path.abspath(os.path.expanduser(place))
     if path and not belongs_to_us(path):
         raise ForeignIndexError(f"{path} is no index of qmd's", "name another file")
-    return open_store(path, place if is_address else None, environ)
+    store = open_store(path, place if is_address else None, environ)
+    if not isinstance(store, CopyableStore):
+        store.close()
+        raise StoreError(f"{store.location} cannot be copied", "use the tools of the store itself")
+    return store
 
 
 def copy(
-    source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
+    source: CopyableStore, target: CopyableStore, config: Config, on_progress: OnProgress = lambda *_: None
 ) -> CopyReport:
     """Make `target` hold what `source` does: collections, contexts, documents, vectors, answers.
 
@@ -134,7 +138,11 @@ def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed
 
 
 def _copy_vectors(
-    source: Store, target: Store, copied: VectorSet, scope: Scope, on_progress: OnProgress
+    source: CopyableStore,
+    target: CopyableStore,
+    copied: VectorSet,
+    scope: Scope,
+    on_progress: OnProgress,
 ) -> int:
     """How many chunks were put in."""
     embedder = copied.fingerprint
