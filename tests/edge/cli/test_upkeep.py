@@ -177,7 +177,7 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         ("DELETE FROM documents WHERE path = 'deploy.md'", "entries of the full-text index"),
         ("DELETE FROM documents_fts WHERE rowid IN (SELECT max(id) FROM documents)", "1 documents are not"),
         ("UPDATE contents SET text = text || '!'", "texts are not what was indexed"),
-        ("UPDATE content_vectors SET vector = x'00' WHERE seq = 0", "vectors have a length"),
+        ("UPDATE content_vectors SET vector = x'00' WHERE seq = 0", "vectors do not have the dimension"),
         ("UPDATE vectors_vec SET slots = slots - 1", "vector blocks are incomplete"),
         ("PRAGMA foreign_keys=OFF; DELETE FROM contents", "rows refer to rows that no longer exist"),
         ("UPDATE documents SET title = title || ' more' WHERE path = 'deploy.md'", "what the texts say"),
