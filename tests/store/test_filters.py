@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import qmd
 from qmd.store.base import Changed, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
-from qmd.store.sqlite.scope_filter import FEW
+from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText
@@ -24,7 +24,7 @@ from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceTe
 EMBEDDER = "test"
 COLLECTIONS = ("one", "two", "three")
 #: A filter lets more of them through than are listed one by one, or fewer.
-DOCUMENTS = FEW + 700
+DOCUMENTS = MAX_LISTED + 700
 #: Common words, so that a query has many matches, and each document's own.
 WORDS = ("heron", "kestrel", "falcon", "osprey", "harrier", "buzzard", "merlin", "kite")
 

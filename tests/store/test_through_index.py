@@ -131,13 +131,13 @@ def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("mysql://host/db", "no kind of store"),
-        ("/some/file.db", "no address of a store"),
-        ("milvus://user:secret@host/db", "no user and no password"),
+        ("mysql://host/db", "not a known kind of store"),
+        ("/some/file.db", "not the address of a store"),
+        ("milvus://user:secret@host/db", "may not contain a user"),
         ("milvus://host:port/db", "cannot be read"),
-        ("milvus://host/a/b", "no name of a database"),
-        ("milvus:relative.db", "neither a server nor an absolute file"),
-        ("milvus://host/db?x=1", "ends with the database"),
+        ("milvus://host/a/b", "not a valid database name"),
+        ("milvus:relative.db", "neither a server nor an absolute path"),
+        ("milvus://host/db?x=1", "must end with the database"),
     ],
 )
 def test_an_address_that_is_none_says_what_is_wrong_and_no_secret(

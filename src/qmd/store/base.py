@@ -1,14 +1,17 @@
-"""What the engine asks of a store, and the values that pass between them.
+"""The store protocols, and the values that pass between a store and the engine.
 
-A store keeps collections, documents, terms, chunks and vectors; ranking stays outside, filters go in. Every
-method that writes is one transaction.
+A store keeps collections, documents, terms, chunks and vectors. It applies filters and returns raw scores;
+ranking happens in the engine. Every method that writes is one transaction.
+
+`Store` is the part that every store has. `SupportsBackup`, `SupportsCopy` and `SupportsUpkeep` are optional:
+ask for them with `isinstance`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from qmd.types import Chunk, Config, Document, Fingerprint, SourceText
 
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
     from qmd.text.query import LexicalQuery
 
 
-#: Called with what is being done, before each step of work that takes long.
+#: Called with a description of each step of a long operation before the step begins.
 OnStep = Callable[[str], None]
-#: Called with (pages copied, pages in all).
+#: Called with (pages copied, total pages).
 OnPages = Callable[[int, int], None]
 
 WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
@@ -31,14 +34,17 @@ WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segmen
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which documents a search is about. Applied before any cut.
+    """A filter on documents, applied before results are cut to a limit.
 
-    `author` is compared without regard to case or composition. `after`, included, and `before`, not included,
-    are ISO, `2024-03-07` or `2024-03-07T10:00:00`, and compared as texts with the documents' dates.
-
-    `population` are the collections whose documents the statistics of a search (document frequencies, average
-    length) are taken from; None: the whole index, as fast as possible and as of the last count. With a
-    population, an answer is the one of an index that holds only these collections.
+    Attributes:
+        collections: Names of the collections to search.
+        author: Compared without regard to case or Unicode composition.
+        after: Earliest date, inclusive, in ISO 8601: `2024-03-07` or `2024-03-07T10:00:00`. Dates are
+            compared as strings.
+        before: Latest date, exclusive, in the same form.
+        population: Collections that supply the statistics of a search (document frequencies, average length).
+            The results then equal those of an index with only these collections. None uses the stored
+            statistics of the whole index, which is fastest.
     """
 
     collections: tuple[str, ...]
@@ -50,7 +56,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatch:
-    """A document that matched: its BM25, and whether it has all terms, any, or only longer words."""
+    """A document that matched, its BM25 score, and whether it has all terms, some, or only longer words."""
 
     document: int
     score: float
@@ -59,7 +65,7 @@ class LexicalMatch:
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatches:
-    """Matches, best first; `bound` is the most that any document could score, `idf` each term's rarity."""
+    """Matches, best first. `bound` is the highest possible score, `idf` the weight of each term."""
 
     matches: tuple[LexicalMatch, ...]
     bound: float
@@ -68,7 +74,7 @@ class LexicalMatches:
 
 @dataclass(frozen=True, slots=True)
 class ChunkMatch:
-    """A document found by vector: its best chunk, and that chunk's cosine with the query."""
+    """A document found by vector, its best chunk, and the cosine of that chunk with the query."""
 
     document: int
     chunk: Chunk
@@ -77,7 +83,7 @@ class ChunkMatch:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file whose text is to be stored, with its author and its date as `Document` has them."""
+    """A file to store. `author` and `date` have the same form as in `Document`."""
 
     path: str
     fingerprint: Fingerprint
@@ -88,7 +94,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch did. `updated` counts documents whose text or title really changed."""
+    """The number of documents that a batch changed. `updated` counts only changes of text or title."""
 
     added: int = 0
     updated: int = 0
@@ -97,10 +103,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A text some of whose chunks have no vectors yet.
+    """A text with chunks that have no vectors yet.
 
-    The chunks of a text are embedded from the last to the first, so those that have vectors are the ones from
-    number `embedded_from` on. None if no chunk has one.
+    The chunks of a text are embedded from the last to the first: chunks from number `embedded_from` on have
+    vectors. It is None if no chunk has a vector.
     """
 
     content: int
@@ -112,10 +118,10 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Neighbouring chunks of a text, their vectors (float32, shape (n, dimension)), and each one's token ids.
+    """Consecutive chunks of a text, their vectors (float32, shape (n, dimension)) and their token ids.
 
-    The text counts as embedded once its first chunk is stored. `continues`: the chunks after these were
-    stored before; otherwise the text's last chunk is among them.
+    The text is embedded once its first chunk is stored. If `continues` is true, the chunks after these are
+    already stored; otherwise the last chunk of the text is included.
     """
 
     content: int
@@ -127,11 +133,14 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class VectorSet:
-    """The vectors of one embedder, told from others by `fingerprint`: the model and how texts are put to it.
+    """The vectors of one embedder.
 
-    `model` is the fingerprint of the model alone, and `source` what names it in a configuration; both are
-    empty where an earlier version kept neither. `complete`: it once had every text, so that those it lacks
-    are new ones.
+    Attributes:
+        fingerprint: Identifies the model and its prompt format.
+        name: Name of the model for users.
+        model: Fingerprint of the model alone; empty if an earlier version made the set.
+        source: Name of the model in a configuration; empty if an earlier version made the set.
+        complete: Whether the set once covered every text, so that only new texts lack vectors.
     """
 
     fingerprint: str
@@ -143,7 +152,7 @@ class VectorSet:
 
 @dataclass(frozen=True, slots=True)
 class CollectionStats:
-    """What the index holds of a collection."""
+    """The size of a collection in the index, and the time of its last scan (ISO 8601 in UTC)."""
 
     documents: int
     bytes: int
@@ -152,9 +161,9 @@ class CollectionStats:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What a cleanup leaves: these collections, vectors of these embedders, answers since this moment.
+    """The data that a cleanup keeps: collections, vectors of embedders, and cached answers since a moment.
 
-    None for collections or for embedders leaves all of them.
+    None for `collections` or `embedders` keeps all of them.
     """
 
     collections: tuple[str, ...] | None
@@ -164,7 +173,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """What an index can do without: how many of a kind, and about how many bytes they take."""
+    """Data of one kind that an index does not need: number of items and approximate size in bytes."""
 
     kind: WasteKind
     count: int
@@ -173,7 +182,7 @@ class Waste:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in an index that should not be; `hint` says how to mend it."""
+    """An inconsistency in an index. `hint` says how to repair it."""
 
     message: str
     hint: str
@@ -181,206 +190,289 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The first chunk of a text, as it was embedded: its document's title, its text, its vector (float32)."""
+    """The first chunk of a text as it was embedded: document title, chunk text and vector (float32)."""
 
     title: str
     text: str
     vector: NDArray[np.float32]
 
 
-class Store(Protocol):
-    """An index. Safe to share between threads."""
+class DocumentStore(Protocol):
+    """Collections, documents and texts."""
 
-    @property
-    def location(self) -> str: ...
-    def close(self) -> None: ...
-    def size(self) -> int:
-        """Bytes on disk."""
-        ...
-
-    # collections
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        """Make the collections and contexts those of the configuration; gone ones lose their documents.
+        """Make the collections match the configuration, and drop the documents of removed collections.
 
-        Raises `ConfigError` if the index belongs to another configuration's file, and that would remove
-        documents; `drop` allows it.
+        Args:
+            config: The configuration. Its file is read again if it has changed since.
+            drop: Whether documents may be removed from an index that belongs to another configuration file.
+
+        Raises:
+            ConfigError: If documents would be removed from the index of another configuration file.
         """
         ...
 
     def config_copy(self, path: str, digest: str) -> Config | None:
-        """The configuration as of the last `sync`, where its file has not changed since."""
+        """Return the configuration of the last `sync`, or None if its file has changed since."""
         ...
 
-    def collection_stats(self) -> Mapping[str, CollectionStats]: ...
+    def collection_stats(self) -> Mapping[str, CollectionStats]:
+        """Return the size and the last scan of each collection by name."""
+        ...
+
     def last_scans(self) -> Mapping[str, str | None]:
-        """When each collection was last scanned, ISO 8601 in UTC; None before its first scan."""
+        """Return the time of each collection's last scan, ISO 8601 in UTC; None before the first scan."""
         ...
 
-    def rename_collection(self, old: str, new: str) -> None: ...
-    def remove_collection(self, name: str) -> int:
-        """Drop a collection and its documents; returns how many there were."""
-        ...
+    def rename_collection(self, old: str, new: str) -> None:
+        """Rename a collection; its documents keep their ids.
 
-    # documents
-    def manifest(self, collection: str) -> dict[str, Fingerprint]: ...
-    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied: ...
-    def finish_scan(self, collection: str, root: str = "") -> None:
-        """Note that a collection has been scanned; `root` tells its folder from another at the same path."""
-        ...
-
-    def last_root(self, collection: str) -> str | None:
-        """The `root` of a collection's last scan; None if it was not given."""
-        ...
-
-    def prune(self) -> int:
-        """Drop texts that no document has any more, with their vectors; returns how many."""
-        ...
-
-    def refresh_statistics(self, force: bool = False) -> None:
-        """Count the terms that are in many documents anew, where the index has changed enough."""
-        ...
-
-    def documents(self, ids: Sequence[int]) -> dict[int, Document]: ...
-    def texts(self, ids: Sequence[int]) -> dict[int, str]: ...
-    def find(self, collection: str, path: str) -> Document | None: ...
-    def ending_with(self, suffix: str) -> list[Document]:
-        """Documents whose display path ends with `suffix` at a `/`."""
-        ...
-
-    def path_contains(self, text: str) -> Iterator[Document]:
-        """Documents whose path holds `text`."""
-        ...
-
-    def by_hash(self, prefix: str) -> list[Document]:
-        """Documents whose hash begins with `prefix`."""
-        ...
-
-    def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
-        """Documents in order of display path; `under` is a folder or a file inside the collection."""
-        ...
-
-    # search
-    def lexical(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
-    ) -> LexicalMatches:
-        """The best documents by BM25; `longer`: where they are too few, also those with longer words."""
-        ...
-
-    def dense(
-        self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int
-    ) -> list[ChunkMatch]: ...
-    def similarities(
-        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, ChunkMatch]:
-        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
-        ...
-
-    # vectors
-    def has_vectors(self, embedder: str, scope: Scope) -> bool: ...
-    def pending_count(self, embedder: str, scope: Scope) -> int:
-        """How many texts of a scope lack vectors, for all or some of their chunks."""
-        ...
-
-    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
-        """Return the bytes of each of these texts, without the part that is embedded already."""
-        ...
-
-    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """The next texts that lack vectors, by id, beyond `after`."""
-        ...
-
-    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """Lease up to `limit` texts that lack vectors to `worker`, for `seconds`: small texts first.
-
-        What it held before it holds as long again. A lease ends with its time, with `release`, or with the
-        text's vectors.
+        Raises:
+            ConflictError: If the new name is taken.
         """
         ...
 
-    def release(self, workers: str) -> None:
-        """Let go of what workers hold whose names begin so."""
+    def remove_collection(self, name: str) -> int:
+        """Drop a collection with its documents and return the number of documents."""
+        ...
+
+    def manifest(self, collection: str) -> dict[str, Fingerprint]:
+        """Return the fingerprint of each file of a collection by path."""
+        ...
+
+    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
+        """Store and remove files of a collection, all of them or none."""
+        ...
+
+    def finish_scan(self, collection: str, root: str = "") -> None:
+        """Record that a collection was scanned. `root` identifies the folder that is now at its path."""
+        ...
+
+    def last_root(self, collection: str) -> str | None:
+        """Return the `root` of a collection's last scan, or None if it had none."""
+        ...
+
+    def prune(self) -> int:
+        """Drop texts without documents, with their vectors, and return the number of texts."""
+        ...
+
+    def refresh_statistics(self, force: bool = False) -> None:
+        """Recompute the stored term statistics if the index has changed enough, or if `force` is true."""
+        ...
+
+    def documents(self, ids: Sequence[int]) -> dict[int, Document]:
+        """Return documents by id, without ids that no longer exist."""
+        ...
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the texts of documents by document id, without ids that no longer exist."""
+        ...
+
+    def find(self, collection: str, path: str) -> Document | None:
+        """Return the document at a path of a collection."""
+        ...
+
+    def ending_with(self, suffix: str) -> list[Document]:
+        """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
+        ...
+
+    def path_contains(self, text: str) -> Iterator[Document]:
+        """Return documents whose path contains `text`."""
+        ...
+
+    def by_hash(self, prefix: str) -> list[Document]:
+        """Return documents whose hash starts with `prefix`, in order of path."""
+        ...
+
+    def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
+        """Return documents in order of display path. `under` is a folder or a file inside the collection."""
+        ...
+
+
+class LexicalStore(Protocol):
+    """Full-text search."""
+
+    def lexical(
+        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
+    ) -> LexicalMatches:
+        """Return the best documents by BM25.
+
+        Args:
+            query: The parsed query.
+            scope: The documents to search.
+            limit: The maximum number of documents.
+            longer: Whether documents with longer words that start with a query word fill up a short result.
+        """
+        ...
+
+
+class VectorStore(Protocol):
+    """Chunks, their vectors, and the leases of workers that embed texts."""
+
+    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
+        """Return the best documents by the cosine of their best chunk with `vector` (unit length)."""
+        ...
+
+    def similarities(
+        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, ChunkMatch]:
+        """Return the exact best chunk of each document by id, without documents that have no vectors."""
+        ...
+
+    def has_vectors(self, embedder: str, scope: Scope) -> bool:
+        """Return whether any document of the scope's collections has vectors."""
+        ...
+
+    def pending_count(self, embedder: str, scope: Scope) -> int:
+        """Return the number of texts of a scope with chunks that lack vectors."""
+        ...
+
+    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
+        """Return the bytes still to embed of each text of a scope that lacks vectors."""
+        ...
+
+    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """Return up to `limit` texts that lack vectors, in order of id, with ids greater than `after`."""
+        ...
+
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """Lease up to `limit` texts without vectors to `worker` for `seconds`, small texts first.
+
+        The other leases of the worker are renewed for the same time. A lease ends after its time, with
+        `release`, or when the vectors of its text are stored.
+        """
+        ...
+
+    def release(self, prefix: str) -> None:
+        """Release the leases of workers whose name starts with `prefix`."""
         ...
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        """Store chunks with their vectors. Searches find them from now on, before the text is complete.
+        """Store chunks with their vectors. Searches find them at once, before the text is complete.
 
-        Chunks that are there already are left as they are. Chunks that others would have to follow (see
-        `Embedded.continues`) are left out if those have been dropped meanwhile: the text begins anew.
+        Chunks that already have vectors are left unchanged. Chunks that continue others (see
+        `Embedded.continues`) are skipped if the others were dropped in the meantime.
         """
         ...
 
     def drop_vectors(self, scope: Scope, embedder: str) -> int:
-        """Forget an embedder's vectors of a scope's texts; returns how many chunks."""
+        """Delete an embedder's vectors of a scope's texts and return the number of chunks."""
         ...
 
     def activate_vectors(self, embedder: str, scope: Scope) -> list[str] | None:
-        """Where an embedder has every text of a scope, its set is complete, and all others are forgotten.
+        """Mark an embedder's set as complete and drop all other sets, if it covers every text of a scope.
 
-        Returns their names; None where texts are lacking, or there are none: then nothing has changed.
+        Returns:
+            The names of the dropped sets, or None if texts lack vectors or there are none. Nothing has
+            changed then.
         """
         ...
 
     def vector_sets(self) -> list[VectorSet]:
-        """The sets that have vectors."""
+        """Return the sets that have vectors."""
         ...
 
     def chunk_counts(self) -> dict[str, int]:
-        """Fingerprint → chunks, of every set that has vectors."""
+        """Return the number of chunks of each set that has vectors, by fingerprint."""
         ...
 
     def token_frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
-        """(chunks embedded, in how many of them each token occurs), of the whole index where None is given.
+        """Return (number of embedded chunks, number of chunks with each token).
 
-        With a population, of the chunks of these collections as they are now, without those whose tokens
-        were not kept: those that another store or an earlier version made.
+        Args:
+            embedder: Fingerprint of the embedder.
+            tokens: Token ids.
+            population: Names of collections whose chunks are counted exactly, without chunks that have no
+                stored tokens (from another store or an earlier version). None uses the stored counts of the
+                whole index.
         """
         ...
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:
-        """First chunks with their vectors, from texts all over the index."""
+        """Return up to `count` first chunks with their vectors, spread over the index."""
         ...
 
-    # what another store takes over
-    def vectors_of(
-        self, embedder: str, hashes: Sequence[str]
-    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
-        """Chunks and vectors (float32, shape (n, dimension)) of texts by hash; those without are left out."""
+
+class Store(DocumentStore, LexicalStore, VectorStore, Protocol):
+    """An index, with a cache of model answers. Safe to share between threads."""
+
+    @property
+    def location(self) -> str:
+        """The path of the file, or the address without secrets."""
         ...
 
-    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """(chunks embedded, token → in how many of them it occurs)."""
+    def close(self) -> None:
+        """Close the connections."""
         ...
 
-    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
-        """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
+    def size(self) -> int:
+        """Return the bytes on disk; 0 if they are unknown."""
         ...
 
-    def cache_items(self) -> Iterator[tuple[str, str]]:
-        """What `remember` keeps: keys and answers."""
+    def cache_get(self, key: str) -> str | None:
+        """Return the cached answer for a key."""
         ...
 
-    # upkeep
-    def faults(self, on_step: OnStep) -> list[Fault]:
-        """What is wrong in the index. Reads all of it, and changes nothing."""
+    def cache_put(self, answers: Mapping[str, str]) -> None:
+        """Cache answers by key. The oldest answers make room if there are too many."""
         ...
 
-    def waste(self, keep: Keep) -> list[Waste]:
-        """What the index can do without; kinds of which there is nothing are left out."""
-        ...
 
-    def clear(self, keep: Keep, on_step: OnStep) -> None:
-        """Let go of what `waste` finds, a kind at a time, and give the space back to the disk."""
-        ...
+@runtime_checkable
+class SupportsBackup(Protocol):
+    """A store that can be copied to a file as it is."""
 
     def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
-        """Copy the index as it is at this moment to a new file, with notes, and check the copy.
+        """Copy the current state of the index to a new file, with notes, and check the copy.
 
-        Raises `StoreError` where that cannot be written, or the index is damaged.
+        Raises:
+            StoreError: If the file cannot be written or the index is damaged.
         """
         ...
 
-    # cache
-    def cache_get(self, key: str) -> str | None: ...
-    def cache_put(self, answers: Mapping[str, str]) -> None: ...
+
+@runtime_checkable
+class SupportsCopy(Protocol):
+    """A store whose vectors, token statistics and cached answers can be copied to and from another store."""
+
+    def vectors_of(
+        self, embedder: str, hashes: Sequence[str]
+    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
+        """Return chunks and vectors (float32, shape (n, dimension)) by hash, without unembedded texts."""
+        ...
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """Return (number of embedded chunks, number of chunks by token)."""
+        ...
+
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        """Replace the token frequencies of a copied set, and its `complete`, by those of its source."""
+        ...
+
+    def cache_items(self) -> Iterator[tuple[str, str]]:
+        """Return all cached keys and answers."""
+        ...
+
+
+@runtime_checkable
+class CopyableStore(Store, SupportsCopy, Protocol):
+    """An index that can be copied to and from another store."""
+
+
+@runtime_checkable
+class SupportsUpkeep(Protocol):
+    """A store that can be checked and cleaned up."""
+
+    def faults(self, on_step: OnStep) -> list[Fault]:
+        """Read the whole index and return its inconsistencies. Nothing is changed."""
+        ...
+
+    def waste(self, keep: Keep) -> list[Waste]:
+        """Return the data that the index does not need, by kind, without empty kinds."""
+        ...
+
+    def clear(self, keep: Keep, on_step: OnStep) -> None:
+        """Delete the data that `waste` returns, one kind at a time, and return the space to the disk."""
+        ...

@@ -1,4 +1,4 @@
-"""Which store an index has: a SQLite file, or what an address names. Only that one is imported."""
+"""Opening a store by its address. Only the store in use is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from qmd.store.base import Store
 def open_store(
     path: str, url: str | None, environ: Mapping[str, str], *, busy_timeout_ms: int = 120_000
 ) -> Store:
-    """The store at an address, else the file at `path`. Raises `ConfigError` for what is no address."""
+    """Open the store at an address, or the SQLite file at `path` if there is no address.
+
+    Raises:
+        ConfigError: If the address is invalid.
+    """
     if url is not None:
         from qmd.store.milvus.store import MilvusStore
 

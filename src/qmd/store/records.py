@@ -1,4 +1,4 @@
-"""What stores of every kind write alike: moments, a copy of the configuration, and what they refuse."""
+"""Rules that all stores share: timestamps, the copy of the configuration, and refused operations."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from qmd.errors import ConfigError, ModelError
 from qmd.store.base import Embedded
 from qmd.types import Collection, Config, Models, UnknownKey
 
-#: Answers of models that are kept.
+#: The maximum number of cached model answers.
 CACHE_ROWS = 20_000
-#: No lease lasts longer, in seconds: one that says so was made before the clock was put back.
-LONGEST = 3_600.0
+#: The longest lease in seconds. A lease with a later end was made before the clock was set back.
+MAX_LEASE_SECONDS = 3_600.0
 
 
 def now() -> str:
-    """The time, as `written`."""
-    return written(datetime.now(UTC))
+    """Return the current time as a `timestamp`."""
+    return timestamp(datetime.now(UTC))
 
 
-def written(moment: datetime) -> str:
-    """A time in UTC as the index keeps it: ISO 8601, to the millisecond, so that texts sort as times do."""
+def timestamp(moment: datetime) -> str:
+    """Return a time in UTC as ISO 8601 with milliseconds, so that the strings sort by time."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def pack(config: Config) -> str:
-    """The configuration as text, for `unpack`."""
+    """Return the configuration as JSON for `unpack`."""
     return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
 
 
 def unpack(text: str, path: str) -> Config | None:
-    """The configuration of a copy; None for one of another file, of other fields, or damaged."""
+    """Return a packed configuration, or None if it is damaged or belongs to another file or version."""
     try:
         values = json.loads(text)
         collections = {
-            name: Collection(**{**each, "ignore": tuple(each["ignore"])})
-            for name, each in values.pop("collections").items()
+            name: Collection(**{**fields, "ignore": tuple(fields["ignore"])})
+            for name, fields in values.pop("collections").items()
         }
-        unknown = tuple(UnknownKey(**each) for each in values.pop("unknown_keys"))
+        unknown = tuple(UnknownKey(**key) for key in values.pop("unknown_keys"))
         models = Models(**values.pop("models"))
         config = Config(**values, collections=collections, models=models, unknown_keys=unknown)
     except (KeyError, TypeError, ValueError):
@@ -52,9 +52,11 @@ def unpack(text: str, path: str) -> Config | None:
 
 
 def other_owner(copy: str | None, config: Config) -> str | None:
-    """The file of the configuration that an index belongs to, if that is another one than `config`.
+    """Return the path of the configuration that an index belongs to, if it is another file than `config`.
 
-    `copy` is the configuration as of the last `sync`, as `pack` gives it.
+    Args:
+        copy: The packed configuration of the last `sync`.
+        config: The current configuration.
     """
     try:
         owner = json.loads(copy or "{}").get("path")
@@ -66,7 +68,7 @@ def other_owner(copy: str | None, config: Config) -> str | None:
 
 
 def refuse_to_drop(owner: str, config: Config, names: Sequence[str]) -> None:
-    """Raise `ConfigError` if there are `names`: collections of another configuration's, with documents."""
+    """Raise `ConfigError` if collections of another configuration, with documents, would be removed."""
     if names:
         raise ConfigError(
             f"this index belongs to {owner}: {config.path} would remove from it what is indexed of "
@@ -75,36 +77,46 @@ def refuse_to_drop(owner: str, config: Config, names: Sequence[str]) -> None:
         )
 
 
-def as_of_now(config: Config) -> Config:
-    """What the file says now; a file that is gone says nothing. Raises `ConfigError` where it is broken."""
+def reread(config: Config) -> Config:
+    """Return the configuration from its file if the file has changed, otherwise `config`.
+
+    Raises:
+        ConfigError: If the file is invalid.
+    """
     data = read_bytes(config.path)
     return parse(data, config.path) if data and digest(data) != config.digest else config
 
 
-def renamed(known: Iterable[tuple[str, str, str]], config: Config) -> dict[str, str]:
-    """Old name → new name of collections that are gone where a new one has the same files.
+def renamed(existing: Iterable[tuple[str, str, str]], config: Config) -> dict[str, str]:
+    """Find collections that were renamed in the configuration, but not in the index.
 
-    So they were renamed in the file by hand, or by a command that was killed before it came to the index.
-    `known` are (name, path, pattern) of those in the index.
+    The file was edited by hand, or a command was killed before it reached the index.
+
+    Args:
+        existing: (name, path, pattern) of each collection in the index.
+        config: The current configuration.
+
+    Returns:
+        The new name of each renamed collection by its old name. A renamed collection has the same files.
     """
-    rows = list(known)
+    rows = list(existing)
     names = {name for name, _, _ in rows}
-    new = [each for each in config.collections.values() if each.name not in names]
-    heirs: dict[str, str] = {}
+    added = [collection for collection in config.collections.values() if collection.name not in names]
+    new_names: dict[str, str] = {}
     for name, path, pattern in rows:
-        heir = next((each for each in new if (each.path, each.pattern) == (path, pattern)), None)
-        if name not in config.collections and heir is not None:
-            new.remove(heir)
-            heirs[name] = heir.name
-    return heirs
+        match = next((new for new in added if (new.path, new.pattern) == (path, pattern)), None)
+        if name not in config.collections and match is not None:
+            added.remove(match)
+            new_names[name] = match.name
+    return new_names
 
 
 def new_chunks(item: Embedded, stored: Group[int]) -> Embedded | None:
-    """The chunks of `item` that are to be stored; None if there are none.
+    """Return `item` with only the chunks that should be stored, or None if there are none.
 
     Args:
         item: Chunks with their vectors.
-        stored: Numbers of the text's chunks that have vectors; those from `item` on are enough.
+        stored: Numbers of the text's chunks that already have vectors, up to the chunk after `item`.
     """
     if item.continues and item.chunks[-1].seq + 1 not in stored:
         return None
@@ -118,8 +130,9 @@ def new_chunks(item: Embedded, stored: Group[int]) -> Embedded | None:
 
 
 def other_dimension(name: str, before: int, now: int) -> ModelError:
-    """The error for a model behind whose name another one answers by now."""
+    """Return the error for a model name that now stands for another model."""
     return ModelError(
-        f"'{name}' made vectors of {before} numbers for this index, and now makes {now}: it is another model",
-        "Name the model that was used, or run 'qmd embed --force'.",
+        f"the vectors of '{name}' in this index have {before} dimensions, but the model now returns {now}: "
+        "it is another model",
+        "name the model that was used before, or run 'qmd embed --force'",
     )

@@ -240,7 +240,7 @@ def test_another_model_behind_the_same_name_is_noticed(served: User, server: Ser
     served.ok("embed")
     server.dimension = 32
     told = stages(served, "rollback release", "--no-expand", "--no-rerank")
-    assert "made vectors of 64 numbers for this index, and now makes 32" in told["vector"]
+    assert "in this index have 64 dimensions, but the model now returns 32" in told["vector"]
     (served.notes / "new.md").write_text("# New\n\nSomething else.\n", encoding="utf-8")
     served.ok("index")
     assert "it is another model" in served.invoke("embed").stderr

@@ -10,7 +10,7 @@ from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
 from qmd.errors import QmdError, StoreError
-from qmd.store.base import OnStep, Store
+from qmd.store.base import OnStep, Store, SupportsUpkeep
 from qmd.store.opening import open_store
 from qmd.types import Config
 
@@ -52,6 +52,9 @@ def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[
 
 def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
     """Check that the index is intact and its tables are consistent; returns True if they are."""
+    if not isinstance(store, SupportsUpkeep):
+        yield ok("index", f"{store.location} can be opened; its contents are not checked")
+        return True
     try:
         faults = store.faults(on_step)
         stats = store.collection_stats().values()
@@ -81,6 +84,8 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
 
 def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_dir: str) -> Iterator[Finding]:
     """Report the space that a cleanup would free, if it is at least a megabyte."""
+    if not isinstance(store, SupportsUpkeep):
+        return
     try:
         report = clean(store, written, provider, cache_dir, dry_run=True)
     except StoreError as error:

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 from qmd.config.atomic import abandoned
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
-from qmd.errors import ModelError
+from qmd.errors import ModelError, StoreError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
-from qmd.store.base import Keep, Store, WasteKind
+from qmd.store.base import Keep, Store, SupportsUpkeep, WasteKind
 from qmd.types import Config
 
 #: A cached model answer is usually needed again within hours, or never.
@@ -87,6 +87,8 @@ def clean(
     `config` is the configuration as written, including settings that are not approved. Raises `StoreError` if
     the store cannot be written; data deleted before the error stays deleted.
     """
+    if not isinstance(store, SupportsUpkeep):
+        raise StoreError(f"{store.location} cannot be cleaned up", "use the tools of the store itself")
     keep, notes = _keep(store, config, models)
     old = time.time() - _ABANDONED_AFTER_S
     unused_models = leftovers(Path(cache_dir), old)

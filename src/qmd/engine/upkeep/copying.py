@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from qmd.config.validate import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
-from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Changed, CopyableStore, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.types import Config, Document, Fingerprint, SourceText
@@ -74,16 +74,20 @@ def between(
         return copy(first, second, config, on_progress)
 
 
-def _open(location: str, environ: Mapping[str, str]) -> Store:
+def _open(location: str, environ: Mapping[str, str]) -> CopyableStore:
     is_address = "://" in location
     path = "" if is_address else os.path.abspath(os.path.expanduser(location))
     if path and not belongs_to_us(path):
         raise ForeignIndexError(f"{path} is not an index of qmd", "name another file")
-    return open_store(path, location if is_address else None, environ)
+    store = open_store(path, location if is_address else None, environ)
+    if not isinstance(store, CopyableStore):
+        store.close()
+        raise StoreError(f"{store.location} cannot be copied", "use the tools of the store itself")
+    return store
 
 
 def copy(
-    source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
+    source: CopyableStore, target: CopyableStore, config: Config, on_progress: OnProgress = lambda *_: None
 ) -> CopyReport:
     """Copy collections, contexts, documents, vectors and cached model answers from `source` to `target`.
 
@@ -141,7 +145,11 @@ def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed
 
 
 def _copy_vectors(
-    source: Store, target: Store, vector_set: VectorSet, scope: Scope, on_progress: OnProgress
+    source: CopyableStore,
+    target: CopyableStore,
+    vector_set: VectorSet,
+    scope: Scope,
+    on_progress: OnProgress,
 ) -> int:
     """Copy the vectors of one set; returns the number of chunks added."""
     embedder = vector_set.fingerprint

@@ -1,4 +1,4 @@
-"""Where a Milvus is: `milvus://host:port/database` for a server, `milvus:///file.db` for one of our own."""
+"""Addresses of Milvus: `milvus://host:port/database` for a server, `milvus:///file.db` for Milvus Lite."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from qmd.errors import ConfigError
 
 SCHEMES = ("milvus", "milvus+tls")
 _PORT = 19530
-_SHAPES = "milvus://host:19530/database for a server, or milvus:///absolute/file.db for one of your own"
+_SHAPES = "milvus://host:19530/database for a server, or milvus:///absolute/file.db for a local database"
 _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server (`uri`, `database`), or the file of a Milvus Lite that runs inside this program (`file`).
+    """The address of a server (`uri`, `database`) or of a Milvus Lite in this process (`file`).
 
-    `token` is the server's key, or `user:password`; it is in no message and no representation. `authority` is
-    a file with the certificate of who vouches for the server, where the system does not know it.
+    `token` is the API key of the server, or `user:password`. It appears in no message and no `repr`.
+    `authority` is a file with the CA certificate of the server, if the system does not trust it already.
     """
 
     url: str
@@ -32,26 +32,30 @@ class Address:
 
 
 def parse(url: str, environ: Mapping[str, str]) -> Address:
-    """Read an address; key and password come from the environment. Raises `ConfigError`."""
+    """Parse an address. The key or the password come from the environment.
+
+    Raises:
+        ConfigError: If the address is invalid.
+    """
     try:
         parts = urlsplit(url)
         host, port, secret = parts.hostname, parts.port, parts.username or parts.password
     except ValueError as error:
         raise ConfigError(f"the store's address cannot be read: {error}", f"write {_SHAPES}") from error
     if secret is not None:
-        raise ConfigError("a store's address holds no user and no password", _CREDENTIALS)
+        raise ConfigError("the address of a store may not contain a user or a password", _CREDENTIALS)
     if not parts.scheme:
-        raise ConfigError(f"'{url}' is no address of a store", f"write {_SHAPES}")
+        raise ConfigError(f"'{url}' is not the address of a store", f"write {_SHAPES}")
     if parts.scheme not in SCHEMES:
-        raise ConfigError(f"no kind of store is called '{parts.scheme}'", f"write {_SHAPES}")
+        raise ConfigError(f"'{parts.scheme}' is not a known kind of store", f"write {_SHAPES}")
     if parts.query or parts.fragment:
-        raise ConfigError("a store's address ends with the database", f"write {_SHAPES}")
+        raise ConfigError("the address of a store must end with the database", f"write {_SHAPES}")
     path = unquote(parts.path)
     if host is None:
         return _embedded(url, path, parts.scheme)
     database = path.strip("/")
     if "/" in database:
-        raise ConfigError(f"'{database}' is no name of a database", f"write {_SHAPES}")
+        raise ConfigError(f"'{database}' is not a valid database name", f"write {_SHAPES}")
     tls = parts.scheme == "milvus+tls" or environ.get("QMD_MILVUS_TLS", "").strip() == "1"
     address = f"[{host}]" if ":" in host else host
     return Address(
@@ -65,14 +69,14 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
 
 def _embedded(url: str, path: str, scheme: str) -> Address:
     if scheme != "milvus" or not os.path.isabs(path) or not path.strip("/"):
-        raise ConfigError(f"'{url}' names neither a server nor an absolute file", f"write {_SHAPES}")
+        raise ConfigError(f"'{url}' is neither a server nor an absolute path", f"write {_SHAPES}")
     return Address(url=f"milvus://{path}", file=os.path.normpath(path))
 
 
 def _authority(environ: Mapping[str, str]) -> str:
     file = environ.get("QMD_MILVUS_CA", "").strip()
     if file and not os.path.isfile(file):
-        raise ConfigError(f"QMD_MILVUS_CA: there is no file {file}", "correct or unset QMD_MILVUS_CA")
+        raise ConfigError(f"QMD_MILVUS_CA: the file {file} does not exist", "correct or unset QMD_MILVUS_CA")
     return file
 
 

@@ -1,48 +1,76 @@
-"""Chunks of documents: a document whose text was embedded for another place takes the vectors over."""
+"""The chunks of documents. A document whose text is already embedded elsewhere gets copies of its vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from qmd.store.milvus.client import HEAVY, Row
-from qmd.store.milvus.garbage import Removal
+from qmd.store.milvus.client import HEAVY, Client, Row
 from qmd.store.milvus.ids import number
-from qmd.store.milvus.schema import CHUNK, vectors
+from qmd.store.milvus.schema import CHUNK, vector_table
+from qmd.store.milvus.state import State
 
 
-class Placing(Removal):
-    """Which chunks a document has."""
+class Chunks:
+    """Chunks of documents, for every embedder."""
 
-    #: Terms that are known to be in the vocabulary.
-    _vocabulary: set[str]
+    def __init__(self, client: Client, state: State) -> None:
+        self._client = client
+        self._state = state
 
-    def _place(self, documents: Sequence[Row]) -> None:
-        """Give documents the vectors that their texts have elsewhere, or had."""
-        for embedder in self._embedders("strong") if documents else ():
+    def copy_to(self, documents: Sequence[Row]) -> None:
+        """Give documents the vectors that their texts have in other documents, or had before."""
+        for embedder in self._state.embedders("strong") if documents else ():
             contents = {int(row["content"]) for row in documents}
-            known: dict[int, dict[int, Row]] = {}
+            by_content: dict[int, dict[int, Row]] = {}
             for row in self._client.among(
-                vectors(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY
+                vector_table(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY
             ):
-                known.setdefault(int(row["content"]), {})[int(row["seq"])] = row
-            self._put_chunks(
+                by_content.setdefault(int(row["content"]), {})[int(row["seq"])] = row
+            self.put(
                 embedder,
                 [
                     chunk_of(document, chunk)
                     for document in documents
-                    for _, chunk in sorted(known.get(int(document["content"]), {}).items())
+                    for _, chunk in sorted(by_content.get(int(document["content"]), {}).items())
                 ],
             )
 
-    def _put_chunks(self, embedder: str, chunks: Iterable[Row]) -> None:
-        """Write chunks; the first of each text last, for where it is there the others are."""
+    def hide_replaced(self, contents: Mapping[int, int], removed: Collection[int]) -> None:
+        """Hide the chunks of former texts.
+
+        Args:
+            contents: The current text of each changed document.
+            removed: Ids of removed documents.
+        """
+        affected = contents.keys() | set(removed)
+        for embedder in self._state.embedders("strong") if affected else ():
+            rows = self._client.among(
+                vector_table(embedder),
+                "document",
+                affected,
+                CHUNK,
+                where="live == true",
+                reading="strong",
+                page=HEAVY,
+            )
+            self.put(
+                embedder,
+                [
+                    {**row, "live": False}
+                    for row in rows
+                    if contents.get(int(row["document"])) != int(row["content"])
+                ],
+            )
+
+    def put(self, embedder: str, chunks: Iterable[Row]) -> None:
+        """Write chunks. The first chunk of each text is written last: it shows that the text is complete."""
         rows = sorted(chunks, key=lambda row: -int(row["seq"]))
         if rows:
-            self._client.put(vectors(embedder), rows, dimension=len(rows[0]["vector"]))
+            self._client.put(vector_table(embedder), rows, dimension=len(rows[0]["vector"]))
 
 
 def chunk_of(document: Row, chunk: Row) -> Row:
-    """A chunk as one of this document."""
+    """Return a chunk as a chunk of this document."""
     return {
         **chunk,
         "id": number("chunk", int(document["id"]), int(document["content"]), int(chunk["seq"])),

@@ -1,7 +1,7 @@
-"""The connection to Milvus: made at first use, its errors in our words, reading apart from writing.
+"""The connection to Milvus: opened at first use, with errors translated for users.
 
-Every call may take `_CALL_SECONDS` in all; within them pymilvus repeats what failed on the way, or was too
-much at once, with growing pauses (10 ms to 3 s). All writes may be repeated: see `ids`.
+Every call has a timeout of `_CALL_SECONDS`. Within it pymilvus retries failed and rate-limited calls with
+growing pauses (10 ms to 3 s). All writes may be repeated: see `ids`.
 """
 
 from __future__ import annotations
@@ -19,58 +19,63 @@ from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
 from qmd.store.milvus.schema import complete, create, table
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Row = Mapping[str, Any]
-#: `strong` sees all that anyone wrote before; `fresh` may miss what others wrote in the last seconds.
+#: `strong` sees all earlier writes; `fresh` may miss writes of other processes in the last seconds.
 Reading = Literal["strong", "fresh"]
 
 _CONNECT_SECONDS = 10.0
-#: Servers that do not expect to be asked whether they are there, while a model works, hang up.
+#: Rare keepalive pings: some servers close connections that send pings while no call is running.
 CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 _CALL_SECONDS = 60.0
-#: Between attempts at what another process may be doing as well, in seconds.
+#: Pauses between attempts if another process may be doing the same, in seconds.
 _PAUSES = (0.05, 0.2, 0.8)
-#: The most rows that Milvus gives for one query or search; fewer a page where they are large.
-MOST = 16_384
+#: The most rows that Milvus returns for one query or search, and the page size for large rows.
+MAX_ROWS = 16_384
 HEAVY = 500
-#: Numbers in one filter.
+#: Values in one filter.
 _LISTED = 1_000
-#: Rows and about bytes of one call that writes; servers take messages of 64 MB.
-_WRITTEN_ROWS, _WRITTEN_BYTES = 2_000, 16_000_000
+#: The most rows and the approximate bytes of one write; servers accept messages of 64 MB.
+_BATCH_ROWS, _BATCH_BYTES = 2_000, 16_000_000
 
 
 class Client:
-    """One Milvus. Safe to share between threads. Collections are made by the first row written to them."""
+    """A Milvus client. Safe to share between threads. The first write to a Milvus collection creates it."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._lock = threading.Lock()
         self._client: Any = None
-        self._known: set[str] = set()
+        self._loaded: set[str] = set()
         self._wrote = False
-        #: Where a file is served: the port of the process that does; 0 where this one does.
+        #: The port at which another process serves the file; 0 if this process serves it.
         self._port = 0
         self.embedded = False
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is nothing to connect to, and connecting would make it."""
+        """Whether the file does not exist yet, so that connecting would create it."""
         file = self._address.file
         return self._client is None and file is not None and not lite.exists(file)
 
     def close(self) -> None:
-        """Let go of the connection, and of the Milvus Lite in this program."""
+        """Close the connection, and the Milvus Lite of this process if nothing else uses it."""
         with self._lock:
-            if self._client is None:
-                return
-            self._leave()
+            if self._client is not None:
+                self._disconnect()
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def query(
-        self, name: str, where: str, fields: Sequence[str], *, limit: int = MOST, reading: Reading = "fresh"
+        self,
+        name: str,
+        where: str,
+        fields: Sequence[str],
+        *,
+        limit: int = MAX_ROWS,
+        reading: Reading = "fresh",
     ) -> list[Row]:
-        """Some rows that fulfil a condition; none where the collection is not there."""
+        """Return up to `limit` matching rows, none if the Milvus collection does not exist."""
         return list(
             self._on(
                 name,
@@ -83,9 +88,15 @@ class Client:
         )
 
     def all(
-        self, name: str, where: str, fields: Sequence[str], *, reading: Reading = "strong", page: int = MOST
+        self,
+        name: str,
+        where: str,
+        fields: Sequence[str],
+        *,
+        reading: Reading = "strong",
+        page: int = MAX_ROWS,
     ) -> Iterator[Row]:
-        """Every row that fulfils a condition, page by page, by key."""
+        """Return all matching rows, page by page, in order of key."""
         pages = self._on(
             name,
             lambda client, options: client.query_iterator(
@@ -110,18 +121,18 @@ class Client:
         *,
         where: str = "",
         reading: Reading = "fresh",
-        page: int = MOST,
+        page: int = MAX_ROWS,
     ) -> Iterator[Row]:
-        """Every row whose `field` is one of `values`, and that fulfils a condition."""
+        """Return all matching rows whose `field` is one of `values`."""
         for condition in _conditions(field, values, where):
             rows = self.query(name, condition, fields, limit=page, reading=reading)
-            # A full page may not be all: most often it is.
+            # Usually one page has all rows. A full page may not.
             yield from (
                 rows if len(rows) < page else self.all(name, condition, fields, reading=reading, page=page)
             )
 
     def count(self, name: str, where: str, *, reading: Reading = "fresh") -> int:
-        """How many rows fulfil a condition."""
+        """Return the number of matching rows."""
         rows = self._on(
             name,
             lambda client, options: client.query(name, filter=where, output_fields=["count(*)"], **options),
@@ -140,9 +151,9 @@ class Client:
         *,
         depth: int = 0,
     ) -> list[list[tuple[float, Row]]]:
-        """For each vector the nearest rows, best first, as (similarity, row). `depth` is HNSW's `ef`."""
+        """Return (similarity, row) of each vector's nearest rows, best first. `depth` is `ef` of HNSW."""
         parameters = {"params": {"ef": depth}} if depth else {}
-        found = self._on(
+        hits_by_vector = self._on(
             name,
             lambda client, options: client.search(
                 name,
@@ -156,18 +167,18 @@ class Client:
             ),
             "fresh",
         )
-        if found is None:
+        if hits_by_vector is None:
             return [[] for _ in vectors]
-        return [[(float(hit["distance"]), hit["entity"]) for hit in hits] for hits in found]
+        return [[(float(hit["distance"]), hit["entity"]) for hit in hits] for hits in hits_by_vector]
 
     def has(self, name: str) -> bool:
-        """Whether a collection is there; but for `drop`, one that is stays."""
+        """Return whether a Milvus collection exists, and load it if it does."""
         if self.is_absent:
             return False
-        # Who serves a file may be another one by now, which has loaded nothing yet.
+        # Another process may serve the file now, with nothing loaded.
         with self.errors():
             self._connected()
-        if name in self._known:
+        if name in self._loaded:
             return True
         if not self._call(lambda client, options: client.has_collection(name, timeout=_CALL_SECONDS)):
             return False
@@ -175,12 +186,12 @@ class Client:
         if str(state["state"]) != "Loaded":
             with self.errors():
                 client = self._connected()
-                _together(lambda: complete(client, name, table(name), embedded=self.embedded))
-        self._known.add(name)
+                _retry(lambda: complete(client, name, table(name), embedded=self.embedded))
+        self._loaded.add(name)
         return True
 
     def names(self) -> list[str]:
-        """The collections of an index that are there."""
+        """Return the existing Milvus collections of the index."""
         if self.is_absent:
             return []
         listed = self._call(lambda client, options: client.list_collections(timeout=_CALL_SECONDS))
@@ -189,13 +200,13 @@ class Client:
     # -- writing -------------------------------------------------------------------------------------------
 
     def put(self, name: str, rows: Iterable[Row], *, dimension: int = 0, whole: bool = False) -> None:
-        """Write rows over those with the same keys. `whole`: in one call, seen by others all at once."""
+        """Insert rows or replace rows with the same key. With `whole`, one call makes all of them visible."""
         shape = table(name, dimension)
         batch: list[Row] = []
         size = 0
         for row in rows:
             weight = _weight(row)
-            if batch and not whole and (len(batch) >= _WRITTEN_ROWS or size + weight > _WRITTEN_BYTES):
+            if batch and not whole and (len(batch) >= _BATCH_ROWS or size + weight > _BATCH_BYTES):
                 self._upsert(name, batch, dimension)
                 batch, size = [], 0
             batch.append(row if "filler" not in shape.fields else {**row, "filler": [1.0, 0.0]})
@@ -204,24 +215,24 @@ class Client:
             self._upsert(name, batch, dimension)
 
     def delete(self, name: str, where: str) -> None:
-        """Delete what fulfils a condition."""
+        """Delete matching rows."""
         if self.has(name):
             self._wrote = True
             self._on(name, lambda client, options: client.delete(name, filter=where, timeout=_CALL_SECONDS))
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
-        """Delete the rows whose `field` is one of `values`, and that fulfil a condition."""
+        """Delete matching rows whose `field` is one of `values`."""
         for condition in _conditions(field, values, where):
             self.delete(name, condition)
 
     def drop(self, name: str) -> None:
-        """Drop a collection with all that is in it."""
+        """Drop a Milvus collection with its rows."""
         if self.has(name):
-            self._known.discard(name)
+            self._loaded.discard(name)
             self._call(lambda client, options: client.drop_collection(name, timeout=_CALL_SECONDS))
 
     def flush(self) -> None:
-        """Have an embedded Milvus sort what was written, so that searches need not; servers do so anyway."""
+        """Make an embedded Milvus sort its new rows for faster searches. Servers do so themselves."""
         if self.embedded and self._wrote:
             for name in self.names():
                 self._flush(name)
@@ -245,24 +256,24 @@ class Client:
                 if not client.has_collection(name):
                     create(client, name, shape, embedded=self.embedded)
 
-            _together(make)
+            _retry(make)
         self.has(name)
 
     # -- the connection ------------------------------------------------------------------------------------
 
-    def _call(self, work: Callable[[Any, dict[str, Any]], Answer], reading: Reading = "strong") -> Answer:
-        """Do something with the connection; the second argument of `work` are the options of a reading."""
+    def _call(self, work: Callable[[Any, dict[str, Any]], Result], reading: Reading = "strong") -> Result:
+        """Call `work` with the client and the options for the consistency of reads."""
         level = "Strong" if reading == "strong" else "Session" if self._wrote else "Bounded"
         with self.errors():
             return work(self._connected(), {"consistency_level": level, "timeout": _CALL_SECONDS})
 
     def _on(
-        self, name: str, work: Callable[[Any, dict[str, Any]], Answer], reading: Reading = "strong"
-    ) -> Answer | None:
-        """The same with a collection; None if it is not there.
+        self, name: str, work: Callable[[Any, dict[str, Any]], Result], reading: Reading = "strong"
+    ) -> Result | None:
+        """Call `work` if a Milvus collection exists, otherwise return None.
 
-        Another process may begin to serve the file between a look at what is loaded and the call: then the
-        collection is loaded, or its loading waited for, and the call repeated.
+        If another process starts to serve the file after the check, the call fails because the collection is
+        not loaded. It is then loaded and the call is repeated.
         """
         from qmd.store.milvus.failures import is_unloaded
 
@@ -275,35 +286,35 @@ class Client:
                 if pause is None or not is_unloaded(error.__cause__):
                     raise
                 time.sleep(pause)
-        raise AssertionError("the last attempt answers or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     def _connected(self) -> Any:
         with self._lock:
             file = self._address.file
             if self._port and file is not None and lite.served_at(file) != self._port:
-                # Who served the file has ended: another one does, or this one is about to.
-                self._leave()
+                # The process that served the file has ended. Another one serves it, or this one will.
+                self._disconnect()
             if self._client is None:
                 self._client = self._connect()
             return self._client
 
-    def _leave(self) -> None:
-        """Let go of the connection."""
+    def _disconnect(self) -> None:
+        """Close the connection."""
         self._client.close()
         self._client = None
-        self._known.clear()
+        self._loaded.clear()
         if self._address.file is not None and not self._port:
             lite.stop(self._address.file)
         self._port = 0
 
     def _connect(self) -> Any:
-        # What it writes to stderr by itself is told by our errors.
+        # Our errors contain the messages that gRPC would print to stderr.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
             from pymilvus import MilvusClient
         except ImportError as error:
             raise missing_extra() from error
-        # It tells of errors that it also raises, and of those that it repeats.
+        # pymilvus logs errors that it also raises, and errors that it retries.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
         file = self._address.file
         uri, is_ours = self._address.uri, False
@@ -329,27 +340,27 @@ class Client:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Translate Milvus' errors into ours."""
+        """Translate errors of Milvus into `StoreError`."""
         from qmd.store.milvus.failures import failure, kinds
 
         try:
             yield
         except kinds() as error:
-            # Another process may have dropped a collection: what is there is asked anew.
-            self._known.clear()
+            # Another process may have dropped a Milvus collection, so check again which ones exist.
+            self._loaded.clear()
             raise failure(error, self._address) from error
 
 
 def _conditions(field: str, values: Iterable[int | str], where: str) -> Iterator[str]:
-    """That `field` is one of `values`, some of them at a time, and a condition is fulfilled."""
-    wanted = sorted(set(values))
-    for at in range(0, len(wanted), _LISTED):
-        condition = f"{field} in {literal(wanted[at : at + _LISTED])}"
+    """Return filters for rows whose `field` is one of `values`, each for a part of the values."""
+    listed = sorted(set(values))
+    for at in range(0, len(listed), _LISTED):
+        condition = f"{field} in {literal(listed[at : at + _LISTED])}"
         yield f"{condition} and {where}" if where else condition
 
 
-def _together(work: Callable[[], object]) -> None:
-    """Do what another process may be doing at this very moment: where that fails, look again."""
+def _retry(work: Callable[[], object]) -> None:
+    """Retry work that fails if another process does the same at the same time."""
     from qmd.store.milvus.failures import kinds
 
     for pause in _PAUSES:
@@ -370,17 +381,17 @@ def _started(file: str) -> tuple[int, bool]:
 
 
 def missing_extra() -> StoreError:
-    """The error where what speaks with Milvus is not installed."""
+    """Return the error for missing packages."""
     return StoreError("a Milvus store needs more packages", "pip install 'qmd-python[milvus]'")
 
 
 def literal(values: Sequence[int | str]) -> str:
-    """Values as a filter has them."""
+    """Return values as a list in a filter."""
     return f"[{', '.join(map(quoted, values))}]"
 
 
 def quoted(value: int | str) -> str:
-    """One value as a filter has it."""
+    """Return a value as a literal in a filter."""
     if isinstance(value, int):
         return str(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
@@ -388,7 +399,7 @@ def quoted(value: int | str) -> str:
 
 
 def _weight(row: Row) -> int:
-    """About how many bytes a row takes."""
+    """Return the approximate bytes of a row."""
     return sum(
         8 * len(value) if isinstance(value, (list, dict)) else len(value) * 3 if isinstance(value, str) else 8
         for value in row.values()

@@ -1,9 +1,8 @@
-"""Documents: what was read from disk, visible a batch at a time.
+"""Documents and their texts. A batch of changes becomes visible at once.
 
-Milvus has no transactions. A batch becomes visible by one call: the rows of `DOCUMENTS`, new and changed ones
-and those that go (`live` false) alike. What they need (texts, terms, vectors that are there already) is
-written before, where nothing refers to it yet; what they leave behind is taken away after. See `removal` for
-what a crash leaves.
+Milvus has no transactions. One call writes all `DOCUMENTS` rows of a batch, with `live` false for removed
+documents. Their texts, terms and copied vectors are written before, when nothing refers to them yet. Former
+rows are deleted afterwards. After a crash, `garbage` finds the orphans.
 """
 
 from __future__ import annotations
@@ -17,51 +16,58 @@ from typing import Any
 
 from qmd.errors import StoreError
 from qmd.store.base import Applied, Changed, Scope
-from qmd.store.milvus.chunks import Placing
-from qmd.store.milvus.client import HEAVY, Reading, Row, literal, quoted
+from qmd.store.milvus.chunks import Chunks
+from qmd.store.milvus.client import HEAVY, Client, Reading, Row, literal, quoted
 from qmd.store.milvus.ids import content_id, document_id, number
-from qmd.store.milvus.part import UNCOUNTED
-from qmd.store.milvus.schema import CHUNK, DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, vectors
+from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
+from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.text.authorship import author_key
 from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
-#: A text is kept in pieces of so many characters, each of at most 4 bytes.
+#: Characters of one piece of a text. A character has at most 4 bytes.
 _PIECE = MAX_TEXT // 4
-#: Up to so many documents, their average length is always that of now; beyond, of the last count.
-_COUNTED_ALWAYS = 50_000
+#: Up to this many documents, totals are recomputed after every change; above it, by `refresh_statistics`.
+_RECOUNT_LIMIT = 50_000
 _BY_COLLECTION = "totals by collection"
-#: A larger index is counted anew once its number of documents has changed by this share.
+#: `refresh_statistics` counts a larger index again if its number of documents has changed by this share.
 _STALE_SHARE = 0.01
-#: Documents that are put into terms together.
+#: Documents whose terms are upgraded together.
 _BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The documents of the index or of a part of it, and their length in terms together."""
+    """The number of documents of the index, or of part of it, and their total length in terms."""
 
     documents: int = 0
     length: int = 0
 
 
-class DocumentsPart(Placing):
+class Documents:
     """Documents and their texts."""
 
+    def __init__(self, client: Client, state: State, chunks: Chunks) -> None:
+        self._client = client
+        self._state = state
+        self._chunks = chunks
+        #: Terms that are known to be in the vocabulary.
+        self._vocabulary: set[str] = set()
+
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """What the index knows of a collection's files: path → fingerprint."""
-        where = f"collection == {self._collection_id(collection)} and live == true"
+        """Return the fingerprint of each file of a collection by path."""
+        where = f"collection == {self._state.collection_id(collection)} and live == true"
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
     def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
-        """Store a batch: all of it or nothing."""
-        identity = self._collection_id(collection)
+        """Store and remove files of a collection, all of them or none."""
+        identity = self._state.collection_id(collection)
         weighted = [weigh(item.source.title, item.source.text, item.path) for item in changed]
         paths = [*(item.path for item in changed), *removed]
-        before = self._known(identity, paths)
+        before = self._live_rows(identity, paths)
         rows: dict[int, Row] = {}
         added = updated = 0
         for item, weights in zip(changed, weighted, strict=True):
@@ -71,111 +77,123 @@ class DocumentsPart(Placing):
             updated += old is not None and (old["title"], old["content"]) != (row["title"], row["content"])
             rows[row["id"]] = row
         gone = {document_id(identity, path) for path in removed} & before.keys()
-        rows |= {each: _blank(each, identity) for each in gone}
+        rows |= {document: _tombstone(document, identity) for document in gone}
 
-        self._mark_uncounted()
-        if any(before[each]["content"] != rows[each]["content"] for each in before.keys() & rows.keys()):
-            self._mark_loose()
+        self._state.mark_stale_statistics()
+        if any(before[key]["content"] != rows[key]["content"] for key in before.keys() & rows.keys()):
+            self._state.mark_orphans()
         self._put_texts(changed)
         self._put_terms(weighted)
-        placed = [
-            row for row in rows.values() if row["live"] and _place(before.get(row["id"])) != _place(row)
+        moved = [
+            row
+            for row in rows.values()
+            if row["live"] and _chunk_fields(before.get(row["id"])) != _chunk_fields(row)
         ]
-        self._place(placed)
+        self._chunks.copy_to(moved)
         self._client.put(DOCUMENTS, rows.values(), whole=True)
-        self._unplace(placed, gone)
+        self._chunks.hide_replaced({int(row["id"]): int(row["content"]) for row in moved}, gone)
         self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
         return Applied(added, updated, len(gone))
 
     def refresh_statistics(self, force: bool = False) -> None:
-        """Count the documents and their terms anew, where something changed."""
-        marks = self._states(UNCOUNTED, "strong")
+        """Count the documents and their terms again if they have changed."""
+        marks = self._state.with_prefix(STALE_STATISTICS, "strong")
         if not marks and not force:
             return
-        known = self._stored_totals("strong")
-        if not force and known is not None and known.documents > _COUNTED_ALWAYS:
+        stored = self._stored_totals("strong")
+        if not force and stored is not None and stored.documents > _RECOUNT_LIMIT:
             documents = self._client.count(DOCUMENTS, "live == true", reading="strong")
-            if abs(documents - known.documents) < _STALE_SHARE * documents:
-                self._forget_state(*(UNCOUNTED + mark for mark in marks))
+            if abs(documents - stored.documents) < _STALE_SHARE * documents:
+                self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
                 return
         counted = self._count("strong")
         total = _sum(counted.values())
-        self._set_states(
+        self._state.put(
             {
                 "totals": json.dumps([total.documents, total.length]),
-                _BY_COLLECTION: json.dumps({key: [of.documents, of.length] for key, of in counted.items()}),
+                _BY_COLLECTION: json.dumps(
+                    {key: [part.documents, part.length] for key, part in counted.items()}
+                ),
             }
         )
         if marks:
-            self._forget_state(*(UNCOUNTED + mark for mark in marks))
+            self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
         self._client.flush()
 
     def documents(self, ids: Sequence[int]) -> dict[int, Document]:
-        """Documents by id; ids that are gone are left out."""
+        """Return documents by id, without ids that no longer exist."""
         rows = self._client.among(DOCUMENTS, "id", ids, _DOCUMENT, where="live == true")
-        return {document.id: document for document in self._made(rows)}
+        return {document.id: document for document in self._to_documents(rows)}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """The texts of documents by id; ids that are gone are left out."""
+        """Return the texts of documents by document id, without ids that no longer exist."""
         rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
         contents = {int(row["id"]): int(row["content"]) for row in rows}
         texts = self.contents(contents.values())
-        return {each: texts[content] for each, content in contents.items() if content in texts}
+        return {document: texts[content] for document, content in contents.items() if content in texts}
 
     def find(self, collection: str, path: str) -> Document | None:
-        """The document at a path of a collection."""
-        for identity, fields in self._collections().items():
+        """Return the document at a path of a collection."""
+        for identity, fields in self._state.collections().items():
             if fields["name"] == collection:
                 return self.documents([document_id(identity, path)]).get(document_id(identity, path))
         return None
 
     def ending_with(self, suffix: str) -> list[Document]:
-        """Documents whose display path ends with `suffix` at a `/`, or is it."""
+        """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
         tail = "/" + suffix.lstrip("/")
-        # The beginning of what was typed may be the collection's name.
+        # The suffix may start with the name of the collection, so only its file name is in every path.
         name = tail.rpartition("/")[2]
-        found = self._select(f"path like {_pattern('%', name, '')}")
-        return [each for each in found if f"/{each.file}".endswith(tail)]
+        documents = self._select(f"path like {_like('%', name, '')}")
+        return [document for document in documents if f"/{document.file}".endswith(tail)]
 
     def path_contains(self, text: str) -> Iterator[Document]:
-        """Documents whose path holds `text`."""
-        found = self._select(f"path like {_pattern('%', text, '%')}")
-        return (each for each in found if text in each.path)
+        """Return documents whose path contains `text`."""
+        documents = self._select(f"path like {_like('%', text, '%')}")
+        return (document for document in documents if text in document.path)
 
     def by_hash(self, prefix: str) -> list[Document]:
-        """Documents whose hash begins with `prefix`, in order of path."""
+        """Return documents whose hash starts with `prefix`, in order of path."""
         return self._select(f"hash >= {quoted(prefix)} and hash < {quoted(prefix + 'g')}")
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
-        """Documents in order of display path; `under` is a folder or a file inside the collection."""
+        """Return documents in order of display path. `under` is a folder or a file inside the collection."""
         where = "id > 0"
         if collection is not None:
-            numbers = [key for key, fields in self._collections().items() if fields["name"] == collection]
-            where = f"collection in {literal(numbers)}" if numbers else "id == 0"
+            ids = self._state.collection_ids([collection])
+            where = f"collection in {literal(ids)}" if ids else "id == 0"
         under = under.strip("/")
         if under:
-            where += f" and path like {_pattern('', under, '%')}"
-        found = self._select(where)
-        return (each for each in found if not under or f"{each.path}/".startswith(f"{under}/"))
+            where += f" and path like {_like('', under, '%')}"
+        documents = self._select(where)
+        return (
+            document for document in documents if not under or f"{document.path}/".startswith(f"{under}/")
+        )
 
     # -- writing -------------------------------------------------------------------------------------------
 
-    def _known(self, collection: int, paths: Iterable[str]) -> dict[int, Row]:
-        """The live documents at these paths, as far as a batch needs them. Raises where numbers have met."""
-        wanted = {document_id(collection, path): path for path in paths}
+    def _live_rows(self, collection: int, paths: Iterable[str]) -> dict[int, Row]:
+        """Return the stored documents at these paths by id.
+
+        Raises:
+            StoreError: If two paths have the same id.
+        """
+        paths_by_id = {document_id(collection, path): path for path in paths}
         fields = ("id", "path", "title", "content", "author_folded", "date")
-        rows = self._client.among(DOCUMENTS, "id", wanted, fields, where="live == true", reading="strong")
-        known = {int(row["id"]): row for row in rows}
-        for identity, row in known.items():
-            if row["path"] != wanted[identity]:
+        rows = self._client.among(
+            DOCUMENTS, "id", paths_by_id, fields, where="live == true", reading="strong"
+        )
+        existing = {int(row["id"]): row for row in rows}
+        for identity, row in existing.items():
+            if row["path"] != paths_by_id[identity]:
                 raise StoreError(
-                    f"'{row['path']}' and '{wanted[identity]}' have the same number in the index",
+                    f"'{row['path']}' and '{paths_by_id[identity]}' have the same number in the index",
                     "give one of the two files another name",
                 )
-        return known
+        return existing
 
-    def _put_into_terms_again(self) -> None:
-        """Give the documents of an index in the former format the terms of this one."""
+    def upgrade_terms(self) -> None:
+        """Store the terms of all documents of an index in the former format again."""
         rows = [*self._client.all(DOCUMENTS, "live == true", ["id", "title", "path", "content"])]
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
@@ -185,11 +203,11 @@ class DocumentsPart(Placing):
                 for row in batch
             }
             weighted = {
-                identity: weigh(*each)
-                for identity, each in fields.items()
-                if has_other_terms_than_before("\n".join(each))
+                identity: weigh(*texts_)
+                for identity, texts_ in fields.items()
+                if has_other_terms_than_before("\n".join(texts_))
             }
-            self._mark_uncounted()
+            self._state.mark_stale_statistics()
             self._put_terms([*weighted.values()])
             outdated = self._client.among(
                 DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
@@ -205,13 +223,13 @@ class DocumentsPart(Placing):
 
     def _put_texts(self, changed: Sequence[Changed]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
-        held = self._client.among(
+        stored = self._client.among(
             DOCUMENTS, "content", texts, ["content"], where="live == true", reading="strong"
         )
-        for row in held:
+        for row in stored:
             texts.pop(int(row["content"]), None)
         moment = int(time.time())
-        # The first piece last: where it is there, the others are.
+        # The first piece is written last: it shows that the text is complete.
         self._client.put(
             TEXTS,
             (
@@ -221,7 +239,7 @@ class DocumentsPart(Placing):
                     "part": part,
                     "text": text[part * _PIECE : (part + 1) * _PIECE],
                     "bytes": len(text.encode()) if part == 0 else 0,
-                    "writer": self._writer,
+                    "writer": self._state.writer,
                     "at": moment,
                 }
                 for content, text in texts.items()
@@ -230,71 +248,50 @@ class DocumentsPart(Placing):
         )
 
     def _put_terms(self, weighted: Sequence[Weighted]) -> None:
-        """Add what is new to the vocabulary."""
-        terms = set().union(*(each.frequencies for each in weighted)) - self._vocabulary
+        """Add new terms to the vocabulary."""
+        terms = set().union(*(document.frequencies for document in weighted)) - self._vocabulary
         unknown = terms - {str(row["term"]) for row in self._client.among(TERMS, "term", terms, ["term"])}
         self._client.put(TERMS, ({"term": term} for term in sorted(unknown)))
         self._vocabulary |= terms
 
-    def _unplace(self, placed: Sequence[Row], gone: set[int]) -> None:
-        """Hide the chunks of texts that documents of a batch had before."""
-        contents = {int(row["id"]): int(row["content"]) for row in placed}
-        affected = contents.keys() | gone
-        for embedder in self._embedders("strong") if affected else ():
-            rows = self._client.among(
-                vectors(embedder),
-                "document",
-                affected,
-                CHUNK,
-                where="live == true",
-                reading="strong",
-                page=HEAVY,
-            )
-            self._put_chunks(
-                embedder,
-                [
-                    {**row, "live": False}
-                    for row in rows
-                    if contents.get(int(row["document"])) != int(row["content"])
-                ],
-            )
-
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _totals(self, population: Sequence[str] | None = None) -> Totals:
-        """Documents and terms of the whole index, or of a population."""
+    def totals(self, population: Sequence[str] | None = None) -> Totals:
+        """Return the totals of the whole index, or of a population."""
         if population is not None:
             return self._totals_within(population)
-        known = self._stored_totals()
-        if known is not None and (known.documents > _COUNTED_ALWAYS or not self._states(UNCOUNTED)):
-            return known
+        stored = self._stored_totals()
+        if stored is not None and (
+            stored.documents > _RECOUNT_LIMIT or not self._state.with_prefix(STALE_STATISTICS)
+        ):
+            return stored
         return _sum(self._count("fresh").values())
 
     def _totals_within(self, population: Sequence[str]) -> Totals:
-        where = self._within(Scope(tuple(population)))
+        where = self._state.filter_of(Scope(tuple(population)))
         if where is None:
             return Totals()
-        text = None if self._states(UNCOUNTED) else self._state(_BY_COLLECTION)
+        text = None if self._state.with_prefix(STALE_STATISTICS) else self._state.get(_BY_COLLECTION)
         if text is None:
             return _sum(self._count("fresh", where).values())
-        known = {int(key): Totals(*values) for key, values in json.loads(text).items()}
-        return _sum(known.get(each, Totals()) for each in self._numbers(population))
+        by_id = {int(key): Totals(*values) for key, values in json.loads(text).items()}
+        return _sum(by_id.get(identity, Totals()) for identity in self._state.collection_ids(population))
 
     def _stored_totals(self, reading: Reading = "fresh") -> Totals | None:
-        text = self._state("totals", reading)
+        text = self._state.get("totals", reading)
         return Totals(*json.loads(text)) if text is not None else None
 
     def _count(self, reading: Reading, where: str = "live == true") -> dict[int, Totals]:
-        """Documents and terms by collection."""
+        """Return totals by collection id."""
         documents: Counter[int] = Counter()
         terms: Counter[int] = Counter()
         for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
             documents[int(row["collection"])] += 1
             terms[int(row["collection"])] += int(row["length"])
-        return {each: Totals(count, terms[each]) for each, count in documents.items()}
+        return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
-        """Texts by their numbers."""
+        """Return texts by their ids."""
         pieces: dict[int, dict[int, str]] = {}
         for row in self._client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
             pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
@@ -302,10 +299,10 @@ class DocumentsPart(Placing):
 
     def _select(self, where: str) -> list[Document]:
         rows = self._client.all(DOCUMENTS, f"{where} and live == true", _DOCUMENT, reading="fresh")
-        return sorted(self._made(rows), key=lambda each: (each.collection, each.path))
+        return sorted(self._to_documents(rows), key=lambda document: (document.collection, document.path))
 
-    def _made(self, rows: Iterable[Row]) -> Iterator[Document]:
-        names = {identity: fields["name"] for identity, fields in self._collections().items()}
+    def _to_documents(self, rows: Iterable[Row]) -> Iterator[Document]:
+        names = {identity: fields["name"] for identity, fields in self._state.collections().items()}
         for row in rows:
             name = names.get(int(row["collection"]))
             if name is not None:
@@ -323,30 +320,30 @@ class DocumentsPart(Placing):
 
 
 def _row(collection: int, item: Changed, weighted: Weighted) -> dict[str, Any]:
-    """A document as Milvus keeps it."""
+    """Return the `DOCUMENTS` row of a file."""
     source, fingerprint = item.source, item.fingerprint
     return {
         "id": document_id(collection, item.path),
         "collection": collection,
         "live": True,
         "path": item.path,
-        "title": _cut(source.title),
+        "title": _truncate(source.title),
         "content": content_id(source.hash),
         "hash": source.hash,
         "bytes": len(source.text.encode()),
         "size": fingerprint.size,
         "mtime_ns": fingerprint.mtime_ns,
         "inode": fingerprint.inode,
-        "author": _cut(item.author),
-        "author_folded": _cut(author_key(item.author)),
+        "author": _truncate(item.author),
+        "author_folded": _truncate(author_key(item.author)),
         "date": item.date,
         "length": weighted.length,
         **weighted.fields(),
     }
 
 
-def _blank(identity: int, collection: int) -> dict[str, Any]:
-    """What stands for a document that goes, for the moment between hiding and deleting it."""
+def _tombstone(identity: int, collection: int) -> dict[str, Any]:
+    """Return the row that hides a document until it is deleted."""
     return {
         "id": identity,
         "collection": collection,
@@ -358,21 +355,22 @@ def _blank(identity: int, collection: int) -> dict[str, Any]:
     }
 
 
-def _place(row: Row | None) -> tuple[Any, ...] | None:
-    """What the chunks of a document know of it."""
+def _chunk_fields(row: Row | None) -> tuple[Any, ...] | None:
+    """Return the fields of a document that its chunks repeat."""
     return None if row is None else (row["content"], row["author_folded"], row["date"])
 
 
 def _sum(totals: Iterable[Totals]) -> Totals:
-    found = list(totals)
-    return Totals(sum(each.documents for each in found), sum(each.length for each in found))
+    parts = list(totals)
+    return Totals(sum(part.documents for part in parts), sum(part.length for part in parts))
 
 
-def _cut(text: str) -> str:
-    """As much of a text as Milvus keeps in one."""
+def _truncate(text: str) -> str:
+    """Cut a text to the length that Milvus stores in one field."""
     return text if len(text) <= _PIECE else text[:_PIECE]
 
 
-def _pattern(before: str, text: str, after: str) -> str:
-    """A text for `like`; what is syntax there, or might be, stands for any one character."""
-    return quoted(before + "".join("_" if each in '%_\\"' else each for each in text) + after)
+def _like(before: str, text: str, after: str) -> str:
+    """Return a pattern for `like`. Special characters of the text become `_`, which matches any character."""
+    escaped = "".join("_" if character in '%_\\"' else character for character in text)
+    return quoted(before + escaped + after)

@@ -1,4 +1,4 @@
-"""Milvus' errors in our words."""
+"""Translation of Milvus errors for users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _UNREACHABLE = (
     "unavailable",
     "deadline exceeded",
 )
-#: Milvus' numbers for a collection that is not there, and for one that is not loaded.
+#: Error codes of Milvus for a missing collection and a collection that is not loaded.
 _NO_COLLECTION, _NOT_LOADED = 100, 101
 _REFUSED = ("auth", "permission", "privilege", "credential", "token")
 
 
 def kinds() -> tuple[type[Exception], ...]:
-    """What calls to Milvus raise; nothing where it is not installed, and so was never called."""
+    """Return the exceptions of Milvus calls; none if pymilvus is not installed."""
     try:
         import grpc
         from pymilvus.exceptions import MilvusException
@@ -28,30 +28,30 @@ def kinds() -> tuple[type[Exception], ...]:
 
 
 def is_unloaded(error: BaseException | None) -> bool:
-    """Whether a call failed because the server has not loaded the collection, or is about to."""
+    """Return whether a call failed because the collection is not loaded yet."""
     return getattr(error, "code", None) == _NOT_LOADED
 
 
 def failure(error: Exception, address: Address) -> StoreError:
-    """The error for the user."""
-    said = " ".join(str(getattr(error, "message", "") or error).split())[:300]
-    lower = said.casefold()
-    if any(word in lower for word in _UNREACHABLE) or not said:
+    """Return the error to show to the user."""
+    reason = " ".join(str(getattr(error, "message", "") or error).split())[:300]
+    lower = reason.casefold()
+    if any(word in lower for word in _UNREACHABLE) or not reason:
         return StoreError(
             f"cannot reach Milvus at {address.url}",
             "is it running? The address is 'store' in index.yml, QMD_STORE or --store; for TLS milvus+tls://",
         )
     if getattr(error, "code", None) == _NO_COLLECTION:
         return StoreError(
-            f"another process dropped a part of the index at {address.url} meanwhile", "run it again"
+            f"another process dropped a part of the index at {address.url} meanwhile", "run the command again"
         )
     if "database not found" in lower or ("database" in lower and "does not exist" in lower):
         return StoreError(
-            f"Milvus has no database '{address.database}'", "create it, or leave it out of the address"
+            f"Milvus has no database '{address.database}'", "create it, or remove it from the address"
         )
     if any(word in lower for word in _REFUSED):
         return StoreError(
-            f"Milvus at {address.url} does not let this user in: {said}",
+            f"Milvus at {address.url} does not let this user in: {reason}",
             "check QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD",
         )
-    return StoreError(f"Milvus at {address.url}: {said}", "its own log may say more")
+    return StoreError(f"Milvus at {address.url}: {reason}", "see the log of Milvus for details")

@@ -1,8 +1,8 @@
-"""Taking documents and texts away: what hides a document first, then what it leaves behind.
+"""Garbage collection: rows that nothing uses.
 
-A mark in `STATE` says that something may have been left: texts without documents, chunks of documents that
-are gone or have another text by now. It is set before the work and taken away by `prune`, so that a process
-that was killed in between leaves it for the next one.
+Removing a document only hides it. A mark in `STATE` says that there may be orphans: texts without documents,
+or chunks of documents that are gone or have another text now. The mark is set before the work and removed by
+`prune`, so that the orphans of a killed process are found later.
 """
 
 from __future__ import annotations
@@ -11,110 +11,112 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from qmd.store.milvus.client import HEAVY, literal, quoted
-from qmd.store.milvus.part import LOOSE, UNCOUNTED, Part
-from qmd.store.milvus.schema import CHUNK, DOCUMENTS, TEXTS, vectors
+from qmd.store.milvus.client import HEAVY, Client, literal, quoted
+from qmd.store.milvus.schema import CHUNK, DOCUMENTS, TEXTS, vector_table
+from qmd.store.milvus.state import ORPHANS, State
 
-#: Between writing a text and the document that has it passes less than this, in seconds.
-_SETTLING = 180
+#: A writer stores a text and then its document within this many seconds.
+_GRACE = 180
 
 
 @dataclass(slots=True)
-class Loose:
-    """What nothing uses: removed documents, texts by number with their bytes, chunks by embedder."""
+class Orphans:
+    """Unused rows: ids of removed documents, bytes of texts by id, ids of chunks by embedder."""
 
     documents: list[int] = field(default_factory=list)
     texts: dict[int, int] = field(default_factory=dict)
     chunks: dict[str, list[int]] = field(default_factory=dict)
-    #: Texts that another writer may be about to use: left for the next time.
-    settling: bool = False
-    #: What a text fulfils that nobody is about to use.
+    #: Whether there are unused texts that another writer may be about to use. They are left for later.
+    has_recent: bool = False
+    #: The filter for texts that no other writer is about to use.
     settled: str = ""
 
 
-class Removal(Part):
-    """Removing, and finding what was left behind."""
+class Garbage:
+    """Removes documents, and finds and deletes orphans."""
 
-    def _mark_loose(self) -> None:
-        self._set_states({LOOSE: self._writer})
-
-    def _mark_uncounted(self) -> None:
-        self._set_states({UNCOUNTED + self._writer: ""})
+    def __init__(self, client: Client, state: State) -> None:
+        self._client = client
+        self._state = state
 
     def prune(self) -> int:
-        """Drop texts that no document has any more, with their vectors; returns how many."""
-        if self._state(LOOSE, "strong") is None:
+        """Drop texts without documents, with their vectors, and return the number of texts."""
+        if self._state.get(ORPHANS, "strong") is None:
             return 0
-        # Before the look: what is left behind from here on sets it again.
-        self._forget_state(LOOSE)
-        loose = self._loose()
-        self._drop(loose)
-        if loose.settling:
-            self._mark_loose()
-        return len(loose.texts)
+        # Deleted before the search: a writer that leaves orphans from now on sets the mark again.
+        self._state.delete(ORPHANS)
+        orphans = self.orphans()
+        self.delete(orphans)
+        if orphans.has_recent:
+            self._state.mark_orphans()
+        return len(orphans.texts)
 
-    def _drop(self, loose: Loose) -> None:
-        self._client.delete_among(DOCUMENTS, "id", loose.documents, where="live == false")
-        for embedder, chunks in loose.chunks.items():
-            self._client.delete_among(vectors(embedder), "id", chunks)
-        # Another writer may be about to use one of them again: then it has written it anew.
-        self._client.delete_among(TEXTS, "content", loose.texts, where=loose.settled)
+    def delete(self, orphans: Orphans) -> None:
+        """Delete orphans."""
+        self._client.delete_among(DOCUMENTS, "id", orphans.documents, where="live == false")
+        for embedder, chunks in orphans.chunks.items():
+            self._client.delete_among(vector_table(embedder), "id", chunks)
+        # A text that another writer has written again since the search does not match this filter.
+        self._client.delete_among(TEXTS, "content", orphans.texts, where=orphans.settled)
 
-    def _drop_documents(self, collection: int) -> int:
-        """Drop all documents of a collection; texts and vectors stay until they are pruned."""
-        self._mark_loose()
-        self._mark_uncounted()
+    def drop_documents(self, collection: int) -> int:
+        """Drop a collection's documents and return their number. Texts and vectors stay until `prune`."""
+        self._state.mark_orphans()
+        self._state.mark_stale_statistics()
         where = f"collection == {collection}"
         dropped = self._client.count(DOCUMENTS, f"{where} and live == true", reading="strong")
         self._client.delete(DOCUMENTS, where)
-        for embedder in self._embedders("strong"):
-            self._retire(embedder, f"{where} and live == true")
+        for embedder in self._state.embedders("strong"):
+            self._hide_chunks(embedder, f"{where} and live == true")
         return dropped
 
-    def _retire(self, embedder: str, where: str) -> None:
-        """Hide chunks from searches; a document that has the same text may still take their vectors over."""
-        name = vectors(embedder)
+    def _hide_chunks(self, embedder: str, where: str) -> None:
+        """Hide chunks from searches. Documents with the same text can still copy their vectors."""
+        name = vector_table(embedder)
         batch = [{**row, "live": False} for row in self._client.all(name, where, CHUNK, page=HEAVY)]
         if batch:
             self._client.put(name, batch, dimension=len(batch[0]["vector"]))
 
-    def _loose(self, kept: Iterable[int] | None = None) -> Loose:
-        """All that is loose; `kept` are the collections whose documents count, all where it is None."""
-        loose = Loose()
+    def orphans(self, collections: Iterable[int] | None = None) -> Orphans:
+        """Find all orphans. With `collections`, texts of documents in other collections count as orphans."""
+        orphans = Orphans()
         where = "live == true"
-        if kept is not None:
-            where += f" and collection in {literal(sorted(kept))}"
+        if collections is not None:
+            where += f" and collection in {literal(sorted(collections))}"
         contents = {
             int(row["id"]): int(row["content"])
             for row in self._client.all(DOCUMENTS, where, ["id", "content"])
         }
-        loose.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
+        orphans.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         used = set(contents.values())
-        before = int(time.time()) - _SETTLING
-        loose.settled = f"(at < {before} or writer == {quoted(self._writer)})"
+        before = int(time.time()) - _GRACE
+        orphans.settled = f"(at < {before} or writer == {quoted(self._state.writer)})"
         for row in self._client.all(TEXTS, "part == 0", ["content", "bytes", "writer", "at"]):
             if int(row["content"]) in used:
                 continue
-            if row["writer"] == self._writer or int(row["at"]) < before:
-                loose.texts[int(row["content"])] = int(row["bytes"])
+            if row["writer"] == self._state.writer or int(row["at"]) < before:
+                orphans.texts[int(row["content"])] = int(row["bytes"])
             else:
-                loose.settling = True
-        for embedder in self._embedders("strong"):
-            rows = self._client.all(vectors(embedder), "", ["id", "document", "content", "live"])
-            found = [
-                row
-                for row in rows
-                if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
-            ]
-            # Another writer may have indexed and embedded these since the documents were read.
-            asked = {int(row["document"]) for row in found if row["live"]}
-            for row in self._client.among(
-                DOCUMENTS, "id", asked, ["id", "content"], where=where, reading="strong"
-            ):
-                contents[int(row["id"])] = int(row["content"])
-            loose.chunks[embedder] = [
-                int(row["id"])
-                for row in found
-                if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
-            ]
-        return loose
+                orphans.has_recent = True
+        for embedder in self._state.embedders("strong"):
+            orphans.chunks[embedder] = self._orphan_chunks(embedder, contents, where)
+        return orphans
+
+    def _orphan_chunks(self, embedder: str, contents: dict[int, int], where: str) -> list[int]:
+        """Return the ids of chunks that are hidden or whose document has another text."""
+        candidates = [
+            row
+            for row in self._client.all(vector_table(embedder), "", ["id", "document", "content", "live"])
+            if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
+        ]
+        # Another writer may have stored and embedded documents since `contents` was read.
+        documents = {int(row["document"]) for row in candidates if row["live"]}
+        for row in self._client.among(
+            DOCUMENTS, "id", documents, ["id", "content"], where=where, reading="strong"
+        ):
+            contents[int(row["id"])] = int(row["content"])
+        return [
+            int(row["id"])
+            for row in candidates
+            if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
+        ]

@@ -1,7 +1,8 @@
-"""Numbers for what Milvus cannot count: made from what they stand for, so that writing twice is writing once.
+"""Ids derived from content, because Milvus has no shared counters. Repeating a write changes nothing.
 
-A document's number is made from its collection's and its path, a text's from its hash. 63 bits let ten
-million documents meet with a chance of 1 in 200,000; a writer that sees it happen says so.
+The id of a document is derived from its collection and its path, the id of a text from its hash. With 63
+bits, the chance that two of ten million documents get the same id is 1 in 200,000. The writer then raises an
+error.
 """
 
 from __future__ import annotations
@@ -10,26 +11,26 @@ import hashlib
 import zlib
 
 _BITS_63 = (1 << 63) - 1
-#: Dimensions of a sparse vector end before this one.
+#: The number of dimensions of a sparse vector.
 _DIMENSIONS = (1 << 32) - 2
 
 
 def number(*parts: object) -> int:
-    """A number from 1 to 2**63 − 1 for what these parts name together."""
+    """Return a number from 1 to 2**63 − 1 derived from these parts."""
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return (int.from_bytes(digest, "big") & _BITS_63) or 1
 
 
 def document_id(collection: int, path: str) -> int:
-    """A document's number; it stays when its collection gets another name."""
+    """Return the id of a document. Renaming its collection does not change it."""
     return number("document", collection, path)
 
 
 def content_id(text_hash: str) -> int:
-    """The number of a text with this hash."""
+    """Return the id of the text with this hash."""
     return number("content", text_hash)
 
 
 def dimension(term: str) -> int:
-    """The dimension of a term in sparse vectors, from 1; one of four billion."""
+    """Return the dimension of a term in sparse vectors, from 1 to about four billion."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass")) % _DIMENSIONS + 1

@@ -1,13 +1,13 @@
-"""BM25 over sparse vectors: candidates from Milvus, their exact scores from the frequencies in them.
+"""BM25 over sparse vectors: Milvus selects candidates, and their stored frequencies give the exact scores.
 
-A query runs in two steps, as on SQLite. *Candidates*: the best few hundred by inner product with the terms'
-idf (`weights`), and the best of those that have all terms, which a filter finds. *Scores*: BM25 with the true
-frequencies and lengths, for the candidates alone. What Milvus cannot see, whether words stand side by side,
-is looked up in the candidates' texts.
+A query runs in two steps, as on SQLite. Candidates: the best few hundred documents by the inner product with
+the idf of the terms (see `weights`), and the best documents that have all terms, selected by a filter.
+Scores: BM25 with the true frequencies and lengths, for the candidates alone. Milvus cannot see whether words
+are next to each other, so phrases are searched in the texts of the candidates.
 
-The vocabulary does not say in which collection a word is. So if statistics are to come from some collections
-only (a population), words that begin alike are looked up in the texts too. Then it makes no difference which
-words of other collections the vocabulary has.
+The vocabulary does not record collections. If the statistics come from some collections only (a population),
+words with a common prefix are therefore searched in the texts too. The result then does not depend on words
+of other collections.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qmd.ranking import bm25
-from qmd.store.base import LexicalMatch, LexicalMatches
-from qmd.store.milvus.client import HEAVY, MOST, Client, Row, literal, quoted
-from qmd.store.milvus.documents import DocumentsPart, Totals
+from qmd.store.base import LexicalMatch, LexicalMatches, Scope
+from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
+from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
+from qmd.store.milvus.state import State
 from qmd.store.milvus.weights import frequency
 from qmd.text.phrases import Pattern, patterns
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.tokens import terms as terms_of
 
-#: The fewest candidates that are scored exactly, and how many for each document asked for.
+#: The minimum number of candidates that are scored exactly, and the number for each requested document.
 _POOL, _POOL_FACTOR = 100, 3
-#: With more terms than this, documents with all of them are ranked among the others.
+#: With more terms than this, documents with all terms are not ranked before the others.
 _ALL_FIRST = 6
-#: A term in fewer documents is counted by listing them: all such terms of a query in one call.
+#: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
 _LISTED = 1_000
-#: So many documents with the words of a phrase are looked into, to know how many have it.
-_LOOKED_INTO = 2_000
-#: So many words are taken for those that begin alike.
+#: The most documents whose texts are searched to count a phrase. Higher counts are estimated from them.
+_PHRASE_SAMPLE = 2_000
+#: The most words that a prefix stands for.
 _EXPANSIONS = 4_000
 
 
 @dataclass(slots=True)
-class _Looked:
-    """A query term with what the index knows of it: its forms, and the dimensions that each token stands for.
+class _QueryTerm:
+    """A query term with its forms, its dimensions and its statistics.
 
-    `dimensions` has an entry a token; of a document with the term, each has at least one of its own.
+    `dimensions` has one entry for each token: a document with the term has at least one dimension of each.
     """
 
     term: Term
@@ -50,138 +51,165 @@ class _Looked:
     dimensions: tuple[tuple[int, ...], ...]
     documents: int = 0
     idf: float = 0.0
-    #: Whether its dimensions may be those of other words.
-    is_vague: bool = False
+    #: Whether the dimensions may belong to words outside the population.
+    is_ambiguous: bool = False
 
     @property
-    def is_phrase(self) -> bool:
-        """Whether texts have to be looked into: for words side by side, or for the words themselves."""
-        return len(self.dimensions) > 1 or self.is_vague
+    def needs_text(self) -> bool:
+        """Whether matches have to be verified in the texts of documents."""
+        return len(self.dimensions) > 1 or self.is_ambiguous
 
     @property
     def is_possible(self) -> bool:
-        """Whether every token of it is in the index."""
+        """Whether every token is in the index."""
         return all(self.dimensions)
 
     def condition(self) -> str:
-        """What a document with the term fulfils."""
-        return " and ".join(f"({_any_of(each)})" for each in self.dimensions)
+        """Return a filter for documents that may have the term."""
+        return " and ".join(f"({_any_of(group)})" for group in self.dimensions)
+
+    def may_be_in(self, weights: Mapping[int, float]) -> bool:
+        """Return whether a document with these weights has every token."""
+        return all(any(key in weights for key in group) for group in self.dimensions)
 
 
 class Lexical:
-    """One search. Holds the fields of the documents that it looked into."""
+    """Full-text search."""
+
+    def __init__(self, client: Client, state: State, documents: Documents) -> None:
+        self._client = client
+        self._state = state
+        self._documents = documents
+
+    def lexical(
+        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
+    ) -> LexicalMatches:
+        """Return the best documents by BM25; see `LexicalStore.lexical`."""
+        totals = self._documents.totals(scope.population)
+        scope_filter = self._state.filter_of(scope)
+        if not query.terms or not totals.documents or scope_filter is None:
+            return LexicalMatches((), 0.0, {})
+        population = None
+        if scope.population is not None:
+            population = self._state.filter_of(Scope(scope.population))
+        search = _Search(self._client, self._documents, totals, scope_filter, population)
+        return search.run(query, limit, longer)
+
+
+class _Search:
+    """One search. Keeps the tokens of the documents whose texts it has read."""
 
     def __init__(
         self,
-        store: DocumentsPart,
         client: Client,
+        documents: Documents,
         totals: Totals,
-        within: str,
-        population: str | None = None,
+        scope_filter: str,
+        population: str | None,
     ) -> None:
-        self._store = store
         self._client = client
+        self._documents = documents
         self._totals = totals
         self._average = totals.length / totals.documents
-        self._within = within
+        self._scope_filter = scope_filter
         self._population = population
-        #: What the documents fulfil that statistics are taken from.
+        #: The filter for documents that supply the statistics.
         self._counted = population or "live == true"
         self._fields: dict[int, tuple[list[str], list[str], list[str]]] = {}
 
-    def search(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
-        """The best `limit` documents, with raw BM25, its bound, and whether each has all required terms."""
-        looked = [self._look_up(term) for term in query.terms]
-        self._count(looked)
-        for entry in looked:
+    def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
+        """Return the best `limit` documents, with raw BM25 scores."""
+        terms = [self._resolve(term) for term in query.terms]
+        self._count(terms)
+        for entry in terms:
             entry.idf = bm25.idf(self._totals.documents, entry.documents)
-        idfs = {entry.term.tokens: entry.idf for entry in looked}
-        negative = [each for term in query.negative if (each := self._look_up(term)).is_possible]
-        matches = self._ranked(looked, negative, limit)
+        idfs = {entry.term.tokens: entry.idf for entry in terms}
+        negative = [entry for term in query.negative if (entry := self._resolve(term)).is_possible]
+        matches = self._ranked(terms, negative, limit)
         if longer and len(matches) < limit:
-            found = {match.document for match in matches}
-            matches += self._longer(query, negative, limit - len(matches), found)
-        return LexicalMatches(tuple(matches), bm25.bound([entry.idf for entry in looked]), idfs)
+            documents = {match.document for match in matches}
+            matches += self._longer(query, negative, limit - len(matches), documents)
+        return LexicalMatches(tuple(matches), bm25.bound([entry.idf for entry in terms]), idfs)
 
     def _ranked(
-        self, looked: Sequence[_Looked], negative: Sequence[_Looked], limit: int
+        self, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], limit: int
     ) -> list[LexicalMatch]:
-        known = [entry for entry in looked if entry.documents]
-        if not known:
+        present = [entry for entry in terms if entry.documents]
+        if not present:
             return []
-        required = [entry for entry in looked if not entry.term.part]
+        required = [entry for entry in terms if not entry.term.part]
         all_possible = all(entry.documents for entry in required)
-        pool = min(MOST, max(_POOL, _POOL_FACTOR * limit))
+        pool = min(MAX_ROWS, max(_POOL, _POOL_FACTOR * limit))
         while True:
             rows: dict[int, Row] = {}
             if all_possible:
-                everything = " and ".join(f"({entry.condition()})" for entry in required)
-                rows |= self._candidates(known, negative, pool, everything)
+                has_all = " and ".join(f"({entry.condition()})" for entry in required)
+                rows |= self._candidates(present, negative, pool, has_all)
             full = len(rows) >= pool
             if not (len(required) <= _ALL_FIRST and full):
-                found = self._candidates(known, negative, pool)
-                full = full or len(found) >= pool
-                rows |= found
-            scored = self._scored(rows, known, negative, required if all_possible else ())
-            # Some candidates only have the words of a phrase somewhere: then look further.
-            if len(scored) >= limit or not full or pool >= MOST:
+                candidates = self._candidates(present, negative, pool)
+                full = full or len(candidates) >= pool
+                rows |= candidates
+            scored = self._scored(rows, present, negative, required if all_possible else ())
+            # Some candidates have the words of a phrase in other places: then search for more candidates.
+            if len(scored) >= limit or not full or pool >= MAX_ROWS:
                 break
-            pool = min(MOST, 4 * pool)
-        first = len(required) <= _ALL_FIRST
-        scored.sort(key=lambda row: (not (first and row[2]), -row[1], row[0]))
+            pool = min(MAX_ROWS, 4 * pool)
+        all_first = len(required) <= _ALL_FIRST
+        scored.sort(key=lambda row: (not (all_first and row[2]), -row[1], row[0]))
         return [
-            LexicalMatch(document, score, "all" if has_all else "any")
-            for document, score, has_all in scored[:limit]
+            LexicalMatch(document, score, "all" if has_all_terms else "any")
+            for document, score, has_all_terms in scored[:limit]
         ]
 
     def _longer(
-        self, query: LexicalQuery, negative: Sequence[_Looked], limit: int, found: Collection[int]
+        self, query: LexicalQuery, negative: Sequence[_QueryTerm], limit: int, matched: Collection[int]
     ) -> list[LexicalMatch]:
-        """Documents that hold longer words beginning with the query's plain words."""
-        terms = [longer for term in query.terms if (longer := longer_words(term)) is not None]
-        # Stems shorter than the word would bring other words in; here only longer ones are wanted.
-        looked = [self._look_up(replace(term, alternatives=())) for term in terms]
-        looked = [entry for entry in looked if entry.is_possible]
-        if not looked:
+        """Return documents, other than `matched`, with longer words that start with words of the query."""
+        longer = [term for short in query.terms if (term := longer_words(short)) is not None]
+        # Without stems: they are shorter than the word and would match words that do not start with it.
+        terms = [self._resolve(replace(term, alternatives=())) for term in longer]
+        terms = [entry for entry in terms if entry.is_possible]
+        if not terms:
             return []
         documents = self._totals.documents
-        for entry in looked:
+        for entry in terms:
             entry.idf = bm25.idf(documents, max(1, documents // 50))
-        pool = min(MOST, max(_POOL, limit + len(found)))
-        rows = self._candidates(looked, negative, pool)
-        scored = [row for row in self._scored(rows, looked, negative, ()) if row[0] not in found]
+        pool = min(MAX_ROWS, max(_POOL, limit + len(matched)))
+        rows = self._candidates(terms, negative, pool)
+        scored = [row for row in self._scored(rows, terms, negative, ()) if row[0] not in matched]
         scored.sort(key=lambda row: (-row[1], row[0]))
         return [LexicalMatch(document, score, "longer") for document, score, _ in scored[:limit]]
 
     # -- terms ---------------------------------------------------------------------------------------------
 
-    def _look_up(self, term: Term) -> _Looked:
-        """A term's forms and dimensions."""
+    def _resolve(self, term: Term) -> _QueryTerm:
+        """Return a term with its forms and dimensions."""
         forms = tuple(patterns(term))
         last = dict.fromkeys(dimension(form.tokens[-1]) for form in forms if not form.prefix)
         for form in forms:
             if form.prefix:
                 last |= dict.fromkeys(dimension(word) for word in self._words(form.tokens[-1]))
         if len(forms) > 1:
-            # Other endings of a word are listed whether the index has them or not.
+            # The forms include endings of a word that are not in the index.
             last = dict.fromkeys(self._existing(forms, last))
         # All forms have the same number of tokens.
         head = [
             tuple(dict.fromkeys(dimension(form.tokens[at]) for form in forms))
             for at in range(len(term.tokens) - 1)
         ]
-        vague = self._population is not None and any(form.prefix for form in forms)
-        return _Looked(term, forms, (*head, tuple(last)), is_vague=vague)
+        is_ambiguous = self._population is not None and any(form.prefix for form in forms)
+        return _QueryTerm(term, forms, (*head, tuple(last)), is_ambiguous=is_ambiguous)
 
-    def _existing(self, forms: Sequence[Pattern], last: Iterable[int]) -> list[int]:
+    def _existing(self, forms: Sequence[Pattern], dimensions: Iterable[int]) -> list[int]:
         endings = [form.tokens[-1] for form in forms if not form.prefix]
-        known = {str(row["term"]) for row in self._client.among(TERMS, "term", endings, ["term"])}
-        missing = {dimension(ending) for ending in endings if ending not in known}
-        return [each for each in last if each not in missing]
+        existing = {str(row["term"]) for row in self._client.among(TERMS, "term", endings, ["term"])}
+        missing = {dimension(ending) for ending in endings if ending not in existing}
+        return [key for key in dimensions if key not in missing]
 
-    def _words(self, beginning: str) -> list[str]:
-        """The terms of the index that begin so."""
-        where = f"term like {quoted(beginning + '%')}"
+    def _words(self, prefix: str) -> list[str]:
+        """Return the terms of the index that start with `prefix`."""
+        where = f"term like {quoted(prefix + '%')}"
         if self._population is None:
             rows: Iterable[Row] = self._client.query(TERMS, where, ["term"], limit=_EXPANSIONS)
         else:
@@ -190,136 +218,136 @@ class Lexical:
         return words if len(words) <= _EXPANSIONS else self._of_population(words)[:_EXPANSIONS]
 
     def _of_population(self, words: Sequence[str]) -> list[str]:
-        """The words that are in the population, in order: those of others must not take their place."""
-        known: set[int] = set()
+        """Return the words of the population, sorted, so that other words cannot use up the limit."""
+        dimensions: set[int] = set()
         fields = [f"terms_{at}" for at in range(TERM_FIELDS)]
         for row in self._client.all(DOCUMENTS, self._counted, fields, reading="fresh", page=HEAVY):
-            known.update(int(each) for field in fields for each in row[field])
-        return sorted(word for word in words if dimension(word) in known)
+            dimensions.update(int(key) for field in fields for key in row[field])
+        return sorted(word for word in words if dimension(word) in dimensions)
 
-    def _count(self, looked: Sequence[_Looked]) -> None:
-        """In how many documents of the index, or of the population, each term occurs."""
-        single = [entry for entry in looked if not entry.is_phrase and len(entry.dimensions[0]) == 1]
+    def _count(self, terms: Sequence[_QueryTerm]) -> None:
+        """Set the number of documents of the index, or of the population, that have each term."""
+        single = [entry for entry in terms if not entry.needs_text and len(entry.dimensions[0]) == 1]
         vectors = [{entry.dimensions[0][0]: 1.0} for entry in single]
         listed = (
             self._client.search(DOCUMENTS, "weights", vectors, self._counted, _LISTED, ["id"])
             if single
             else []
         )
-        for entry, found in zip(single, listed, strict=True):
-            entry.documents = len(found)
-        for entry in looked:
+        for entry, rows in zip(single, listed, strict=True):
+            entry.documents = len(rows)
+        for entry in terms:
             if not entry.is_possible:
                 continue
-            if entry.is_phrase:
-                entry.documents = self._count_phrase(entry)
+            if entry.needs_text:
+                entry.documents = self._count_in_texts(entry)
             elif len(entry.dimensions[0]) > 1 or entry.documents >= _LISTED:
                 where = f"({entry.condition()}) and {self._counted}"
                 entry.documents = self._client.count(DOCUMENTS, where)
 
-    def _count_phrase(self, entry: _Looked) -> int:
-        """Documents in which the words stand side by side; of very many, estimated from some."""
+    def _count_in_texts(self, entry: _QueryTerm) -> int:
+        """Count the documents whose text has a phrase. High counts are estimated from a sample."""
         where = f"({entry.condition()}) and {self._counted}"
         fields = ["id", "title", "path", "content"]
         rows = {
-            int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_LOOKED_INTO)
+            int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)
         }
-        self._look_into(rows)
-        having = sum(1 for each in rows if self._in_text(entry, each))
-        if len(rows) < _LOOKED_INTO:
-            return having
-        return max(1, having * self._client.count(DOCUMENTS, where) // len(rows)) if having else 0
+        self._load_tokens(rows)
+        matching = sum(1 for document in rows if self._frequency_in_text(entry, document))
+        if len(rows) < _PHRASE_SAMPLE:
+            return matching
+        return max(1, matching * self._client.count(DOCUMENTS, where) // len(rows)) if matching else 0
 
     # -- documents -----------------------------------------------------------------------------------------
 
     def _candidates(
-        self, entries: Sequence[_Looked], negative: Sequence[_Looked], pool: int, everything: str = ""
+        self, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], pool: int, has_all: str = ""
     ) -> dict[int, Row]:
-        """The best documents of the scope by inner product, as rows with what scoring needs."""
+        """Return the best documents of the scope by inner product, as rows with the fields for scoring."""
         vector: dict[int, float] = {}
-        for entry in entries:
+        for entry in terms:
             for group in entry.dimensions:
-                for each in group:
-                    vector[each] = max(vector.get(each, 0.0), entry.idf / len(entry.dimensions))
-        where = self._within
-        if everything:
-            where += f" and {everything}"
+                for key in group:
+                    vector[key] = max(vector.get(key, 0.0), entry.idf / len(entry.dimensions))
+        where = self._scope_filter
+        if has_all:
+            where += f" and {has_all}"
         for entry in negative:
-            if not entry.is_phrase:
+            if not entry.needs_text:
                 where += f" and not ({entry.condition()})"
         fields = ["id", "length", "weights", "title", "path", "content"]
-        (found,) = self._client.search(DOCUMENTS, "weights", [vector], where, pool, fields)
-        return {int(row["id"]): row for score, row in found if score > 0}
+        (rows,) = self._client.search(DOCUMENTS, "weights", [vector], where, pool, fields)
+        return {int(row["id"]): row for score, row in rows if score > 0}
 
     def _scored(
         self,
         rows: Mapping[int, Row],
-        entries: Sequence[_Looked],
-        negative: Sequence[_Looked],
-        required: Sequence[_Looked],
+        terms: Sequence[_QueryTerm],
+        negative: Sequence[_QueryTerm],
+        required: Sequence[_QueryTerm],
     ) -> list[tuple[int, float, bool]]:
-        """(document, BM25, whether it has all of `required`) of those with any term and none to avoid."""
-        avoided = [entry for entry in negative if entry.is_phrase]
-        possible = {
+        """Return (document, BM25, whether it has all required terms) of documents with any of the terms."""
+        excluded = [entry for entry in negative if entry.needs_text]
+        unverified = {
             document: row
             for document, row in rows.items()
-            if any(entry.is_phrase and _may_have(entry, row["weights"]) for entry in (*entries, *avoided))
+            if any(entry.needs_text and entry.may_be_in(row["weights"]) for entry in (*terms, *excluded))
         }
-        self._look_into(possible)
+        self._load_tokens(unverified)
         scored = []
         for document, row in rows.items():
-            if any(_may_have(each, row["weights"]) and self._in_text(each, document) for each in avoided):
+            if any(
+                entry.may_be_in(row["weights"]) and self._frequency_in_text(entry, document)
+                for entry in excluded
+            ):
                 continue
-            found = {id(entry): self._frequency(entry, document, row) for entry in entries}
+            frequencies = {id(entry): self._frequency(entry, document, row) for entry in terms}
             norm = bm25.length_norm(int(row["length"]), self._average)
             score = sum(
-                bm25.term_score(entry.idf, often, norm) for entry in entries if (often := found[id(entry)])
+                bm25.term_score(entry.idf, count, norm)
+                for entry in terms
+                if (count := frequencies[id(entry)])
             )
-            if any(found.values()):
-                has_all = bool(required) and all(found.get(id(each)) for each in required)
+            if any(frequencies.values()):
+                has_all = bool(required) and all(frequencies.get(id(entry)) for entry in required)
                 scored.append((document, score, has_all))
         return scored
 
-    def _frequency(self, entry: _Looked, document: int, row: Row) -> float:
-        """How often a document has a term, weighted by field."""
+    def _frequency(self, entry: _QueryTerm, document: int, row: Row) -> float:
+        """Return the frequency of a term in a document, weighted by field."""
         weights: Mapping[int, float] = row["weights"]
-        if not _may_have(entry, weights):
+        if not entry.may_be_in(weights):
             return 0.0
-        if entry.is_phrase:
-            return self._in_text(entry, document)
+        if entry.needs_text:
+            return self._frequency_in_text(entry, document)
         length = int(row["length"])
-        return sum(frequency(weights[each], length) for each in entry.dimensions[0] if each in weights)
+        return sum(frequency(weights[key], length) for key in entry.dimensions[0] if key in weights)
 
-    def _in_text(self, entry: _Looked, document: int) -> float:
-        """How often the words of a term stand side by side in a document, weighted by field."""
+    def _frequency_in_text(self, entry: _QueryTerm, document: int) -> float:
+        """Return how often the words of a term are next to each other, weighted by field."""
         return sum(
             weight * form.count(tokens)
             for tokens, weight in zip(self._fields.get(document, ()), bm25.FIELD_WEIGHTS, strict=False)
             for form in entry.forms
         )
 
-    def _look_into(self, rows: Mapping[int, Row]) -> None:
-        """Get the tokens of documents whose words have to be seen in order."""
-        unknown = {document: row for document, row in rows.items() if document not in self._fields}
-        texts = self._store.contents({int(row["content"]) for row in unknown.values()})
-        for document, row in unknown.items():
+    def _load_tokens(self, rows: Mapping[int, Row]) -> None:
+        """Read the texts of documents and keep their tokens."""
+        unread = {document: row for document, row in rows.items() if document not in self._fields}
+        texts = self._documents.contents({int(row["content"]) for row in unread.values()})
+        for document, row in unread.items():
             body = texts.get(int(row["content"]), "")
             self._fields[document] = (terms_of(row["title"]), terms_of(body), terms_of(row["path"]))
 
 
-def _may_have(entry: _Looked, weights: Mapping[int, float]) -> bool:
-    """Whether a document with these weights has every token of a term."""
-    return all(any(each in weights for each in group) for group in entry.dimensions)
-
-
 def _any_of(dimensions: Sequence[int]) -> str:
-    """The condition that a document has one of these terms."""
+    """Return a filter for documents with any of these terms."""
     by_field: dict[int, list[int]] = {}
-    for each in dimensions:
-        by_field.setdefault(each % TERM_FIELDS, []).append(each)
+    for key in dimensions:
+        by_field.setdefault(key % TERM_FIELDS, []).append(key)
     return " or ".join(
-        f"array_contains(terms_{at}, {found[0]})"
-        if len(found) == 1
-        else f"array_contains_any(terms_{at}, {literal(found)})"
-        for at, found in by_field.items()
+        f"array_contains(terms_{at}, {keys[0]})"
+        if len(keys) == 1
+        else f"array_contains_any(terms_{at}, {literal(keys)})"
+        for at, keys in by_field.items()
     )

@@ -1,8 +1,8 @@
-"""Milvus Lite inside this program: one server a folder, shared by all who opened it, here or elsewhere.
+"""Milvus Lite in this process: one server for each folder, shared by all stores and processes that open it.
 
-Only one process can have the folder. It says in a file there at which port of this machine it serves, and
-holds a lock on that file for as long as it does; other processes ask it. When it ends, one of them takes its
-place.
+Only one process can open the folder. It serves the database at a local port, writes the port into a file in
+the folder, and keeps a lock on the file as long as it serves. Other processes connect to that port. When the
+process ends, one of the others takes over.
 """
 
 from __future__ import annotations
@@ -18,64 +18,73 @@ from typing import Any
 
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 
-#: Who has the folder is most likely about to end, or to say where it serves: it is waited for, in seconds.
-_PATIENCE = 3.0
+#: How long to wait for a process that is about to end or to write its port, in seconds.
+_WAIT = 3.0
 _PORT = "qmd.port"
 
 
 @dataclass(slots=True)
-class _Running:
+class _Server:
     server: Any
     database: Any
     port: int
-    #: Descriptor of the file that says the port.
-    told: int = -1
+    #: Descriptor of the locked file with the port.
+    port_file: int = -1
     users: int = 0
 
 
 _lock = threading.Lock()
-_running: dict[str, _Running] = {}
+_servers: dict[str, _Server] = {}
 
 
 def exists(file: str) -> bool:
-    """Whether there is a database at this place. Raises `ForeignIndexError` for something else."""
+    """Return whether there is a database at this path.
+
+    Raises:
+        ForeignIndexError: If the path is a file.
+    """
     if os.path.isfile(file):
         raise ForeignIndexError(
-            f"{file} is a file of another program, and is left alone",
-            "name another place: Milvus Lite keeps a database in a folder of its own",
+            f"{file} is a file of another program and was not changed",
+            "name another path: Milvus Lite keeps its database in a folder",
         )
     return os.path.isdir(os.path.join(file, "collections"))
 
 
 def start(file: str) -> tuple[int, bool]:
-    """Open a database, made where there is none: (port on 127.0.0.1, whether this process serves it).
+    """Open a database and create it if it does not exist.
 
-    Where it does, `stop` it once. Raises `BusyError` where a program has it that does not share it.
+    Returns:
+        The port on 127.0.0.1, and whether this process serves the database. If it does, call `stop` once.
+
+    Raises:
+        BusyError: If another program uses the database without sharing it.
+        StoreError: If the folder cannot be written.
     """
     from milvus_lite.adapter.grpc.server import start_server_in_thread
     from milvus_lite.exceptions import DataDirLockedError
 
     place = os.path.realpath(file)
     exists(place)
-    due = time.monotonic() + _PATIENCE
+    due = time.monotonic() + _WAIT
     with _lock:
-        while (running := _running.get(place)) is None:
+        while (running := _servers.get(place)) is None:
             try:
                 os.makedirs(place, mode=0o700, exist_ok=True)
-                running = _Running(*start_server_in_thread(place, host="127.0.0.1", port=0))
+                running = _Server(*start_server_in_thread(place, host="127.0.0.1", port=0))
                 try:
-                    running.told = _tell(place, running.port)
+                    running.port_file = _publish(place, running.port)
                 except OSError:
                     _end(running)
                     raise
-                _running[place] = running
+                _servers[place] = running
             except DataDirLockedError as error:
                 port = served_at(place)
                 if port is not None:
                     return port, False
                 if time.monotonic() >= due:
                     raise BusyError(
-                        f"{file} is in use by another program, and Milvus Lite serves one at a time",
+                        f"{file} is in use by another program, and Milvus Lite allows only one",
                         "wait for it to end, or serve the file: "
                         f"milvus-lite server --host 127.0.0.1 --data-dir {file}, and use milvus://127.0.0.1:19530",
                     ) from error
@@ -83,69 +92,69 @@ def start(file: str) -> tuple[int, bool]:
             except OSError as error:
                 raise StoreError(
                     f"cannot use {file}: {error.strerror or error}",
-                    "check the folder's permissions and space",
+                    "check the permissions and the free space of the folder",
                 ) from error
         running.users += 1
         return running.port, True
 
 
 def served_at(file: str) -> int | None:
-    """The port at which another process serves a database; None where none does."""
+    """Return the port at which another process serves a database, or None if none does."""
     try:
-        told = os.open(os.path.join(os.path.realpath(file), _PORT), os.O_RDONLY)
+        descriptor = os.open(os.path.join(os.path.realpath(file), _PORT), os.O_RDONLY)
     except OSError:
         return None
     try:
-        fcntl.flock(told, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        text = os.pread(told, 16, 0)
+        text = os.pread(descriptor, 16, 0)
         return int(text) if text.isdigit() else None
     finally:
-        os.close(told)
+        os.close(descriptor)
     return None
 
 
-def _tell(place: str, port: int) -> int:
-    """Say where a database is served, until the descriptor is closed."""
+def _publish(place: str, port: int) -> int:
+    """Write the port of a database to its file and return its descriptor, which keeps the file locked."""
     path = os.path.join(place, _PORT)
-    # Locked and written before it can be found: a file from before may name a port of another program.
+    # Locked and written before it gets its name: an old file may contain the port of another program.
     temporary = f"{path}.{os.getpid()}"
-    told = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    fcntl.flock(told, fcntl.LOCK_EX)
-    os.write(told, str(port).encode())
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.write(descriptor, str(port).encode())
     os.replace(temporary, path)
-    return told
+    return descriptor
 
 
 @atexit.register
 def _stop_all() -> None:
-    """Close what was left open, so that what was written is sorted and the process ends."""
-    for place in list(_running):
-        _running[place].users = 1
+    """Close all databases, so that new rows are sorted and the process can end."""
+    for place in list(_servers):
+        _servers[place].users = 1
         stop(place)
 
 
 def stop(file: str) -> None:
-    """Let go of a database; the last one to do so closes it."""
+    """Close a database if no other store of this process uses it."""
     place = os.path.realpath(file)
     with _lock:
-        running = _running[place]
+        running = _servers[place]
         running.users -= 1
         if not running.users:
-            del _running[place]
+            del _servers[place]
             with suppress(OSError):
                 os.unlink(os.path.join(place, _PORT))
-            os.close(running.told)
+            os.close(running.port_file)
             _end(running)
 
 
-def _end(running: _Running) -> None:
+def _end(running: _Server) -> None:
     running.server.stop(grace=1).wait()
     running.database.close()
 
 
 def size(file: str) -> int:
-    """Bytes on disk."""
+    """Return the bytes on disk."""
     return sum(
         os.path.getsize(os.path.join(folder, name))
         for folder, _, names in os.walk(file)

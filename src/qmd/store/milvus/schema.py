@@ -1,7 +1,7 @@
-"""The Milvus collections of an index, and how each is indexed.
+"""The Milvus collections of an index and their search indexes.
 
-Every row of an index is found by a number or a key made from what it stands for (`ids`), so that writing it
-again is no change. All collections have one shard: what is written in one call becomes visible in one moment.
+The key of a row is derived from its content (see `ids`), so that writing a row twice changes nothing. Every
+Milvus collection has one shard, so that all rows of one call become visible at the same moment.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: What an index of this program says in `STATE`; another number is another layout.
+#: The version of the layout, stored in `STATE`.
 FORMAT = "2"
-#: The layout before it: the same, but for the terms of documents with symbols or long words.
+#: The former layout. It differs in the terms of documents with symbols or long words.
 FORMER = "1"
-#: The most that Milvus keeps in one text (bytes) and one array (elements).
+#: The most that Milvus stores in one text (bytes) and one array (elements).
 MAX_TEXT = 65_535
 MAX_ARRAY = 4_096
-#: A document's terms are spread over so many arrays by their number, so that a long text's fit.
+#: The terms of a document are distributed over this many arrays, so that those of a long text fit.
 TERM_FIELDS = 4
 
 STATE, LEASES, ANSWERS, TEXTS, TERMS, DOCUMENTS = (
@@ -31,15 +31,20 @@ STATE, LEASES, ANSWERS, TEXTS, TERMS, DOCUMENTS = (
 )
 
 Kind = Literal["int", "bool", "text", "ints", "sparse", "vector"]
-#: Milvus wants a vector in every collection; rows that have none hold this one.
+#: Milvus requires a vector in every collection. Rows without a vector of their own have this one.
 FILLER = [0.0, 0.0]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Milvus collection. `key` is the primary field, `partition` the one whose values share partitions.
+    """The shape of a Milvus collection.
 
-    `filters` are the scalar fields with an index of their own.
+    Attributes:
+        fields: The kind of each field.
+        key: The primary field.
+        filters: Scalar fields with an index.
+        partition: The field that selects the partition of a row.
+        dimension: Dimension of the vectors.
     """
 
     fields: Mapping[str, Kind]
@@ -53,7 +58,7 @@ _SMALL = Table({"key": "text", "value": "text", "at": "text", "filler": "vector"
 _TABLES = {
     STATE: _SMALL,
     ANSWERS: _SMALL,
-    #: Who is about to embed which text, until when (milliseconds).
+    #: Leases of workers on texts. `until` is in milliseconds since 1970.
     LEASES: Table(
         {
             "id": "int",
@@ -66,9 +71,9 @@ _TABLES = {
         "id",
         ("content", "worker"),
     ),
-    #: Every term that ever was in a document: what words that begin alike are found in.
+    #: Every term that was ever in a document. Prefixes are expanded from it.
     TERMS: Table({"term": "text", "filler": "vector"}, "term"),
-    #: A text in pieces. `writer` and `at` (seconds) tell what another writer is about to use.
+    #: Texts in pieces. `writer` and `at` (seconds) protect texts that a writer is about to use.
     TEXTS: Table(
         {
             "id": "int",
@@ -83,7 +88,7 @@ _TABLES = {
         "id",
         ("content", "part"),
     ),
-    #: A document, and all that its words are ranked by. `live` false: removed, or about to be.
+    #: Documents with their weights for ranking. `live` is false for removed documents.
     DOCUMENTS: Table(
         {
             "id": "int",
@@ -112,7 +117,7 @@ _TABLES = {
 
 
 def table(name: str, dimension: int = 0) -> Table:
-    """The shape of a collection by its name; `dimension` is that of the vectors in it."""
+    """Return the shape of a Milvus collection by its name and the dimension of its vectors."""
     if name in _TABLES:
         return _TABLES[name]
     if name.startswith("qmd_tokens_"):
@@ -146,17 +151,17 @@ def table(name: str, dimension: int = 0) -> Table:
     )
 
 
-#: All that a row of chunks has.
+#: All fields of a row of chunks.
 CHUNK = tuple(table("").fields)
 
 
-def vectors(embedder: str) -> str:
-    """The collection of an embedder's vectors: one row a chunk of each document."""
+def vector_table(embedder: str) -> str:
+    """Return the name of the Milvus collection with the vectors of an embedder."""
     return f"qmd_vectors_{_short(embedder)}"
 
 
-def tokens(embedder: str) -> str:
-    """The collection of an embedder's token frequencies, by shard; token −1 counts all chunks."""
+def token_table(embedder: str) -> str:
+    """Return the name of the Milvus collection with the token frequencies of an embedder."""
     return f"qmd_tokens_{_short(embedder)}"
 
 
@@ -165,7 +170,7 @@ def _short(embedder: str) -> str:
 
 
 def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
-    """Make a collection. `embedded`: in a Milvus Lite, which scans small numbers of vectors and arrays."""
+    """Create a Milvus collection. Milvus Lite (`embedded`) scans vectors and arrays without an index."""
     from pymilvus import DataType
 
     kinds: dict[Kind, dict[str, Any]] = {
@@ -187,11 +192,11 @@ def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
 
 
 def complete(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
-    """Give a collection its indexes and load it: also one that a process left before it came so far."""
+    """Create the missing search indexes of a Milvus collection and load it."""
     indexes = client.prepare_index_params()
-    there = set(client.list_indexes(name))
+    existing = set(client.list_indexes(name))
     for field, kind in shape.fields.items():
-        if field in there:
+        if field in existing:
             continue
         if kind == "sparse":
             indexes.add_index(field, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
@@ -204,6 +209,6 @@ def complete(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
         elif field in shape.filters or (kind == "ints" and field != "tokens" and not embedded):
             indexes.add_index(field, index_type="INVERTED")
     if len(indexes):
-        # Of an empty collection they are there at once; waiting for them would take half a second each.
+        # The indexes of an empty collection are ready at once. Waiting for each would take half a second.
         client.create_index(name, indexes, sync=False)
     client.load_collection(name)

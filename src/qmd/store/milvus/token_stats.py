@@ -1,11 +1,11 @@
-"""In how many chunks each token occurs, counted by several writers at once.
+"""The number of chunks with each token, counted by several writers at once.
 
-Milvus cannot add to a number, and two that read it and write it back lose what one of them added. So each
-writer counts in a shard of its own, which it holds by a lease as it does texts, and a token's number is the
-sum over all shards. Lanes are used again: there are as many as there ever were writers at one time.
+Milvus cannot increment a number, and two writers that read it and write it back lose one of the changes. So
+each writer counts in a shard of its own, which it leases as it leases texts. The frequency of a token is the
+sum over all shards. Shards are reused: there are as many as there were writers at one time.
 
-A mark says that a shard is being written. Where its holder is gone, the next one counts the shard anew, from
-the chunks that were written by way of it.
+A mark says that a shard is being written. If its writer was killed, the next writer counts the shard again
+from the chunks that refer to it.
 """
 
 from __future__ import annotations
@@ -17,170 +17,177 @@ from dataclasses import dataclass
 
 from qmd.errors import BusyError
 from qmd.store.base import Embedded, Scope
+from qmd.store.milvus.client import Client
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
-from qmd.store.milvus.schema import tokens, vectors
+from qmd.store.milvus.schema import token_table, vector_table
+from qmd.store.milvus.state import State
 
-#: Writers at one time.
-_LANES = 256
-#: A shard is held on to where less than this share of its time is left: so long a write may take.
-_RENEWED = 0.75
-#: Where the counts are that were copied from another store.
+#: The maximum number of writers at one time.
+_SHARDS = 256
+#: The lease of a shard is renewed once less than this share of its time is left.
+_RENEW_SHARE = 0.75
+#: The shard with the counts that were copied from another store.
 _COPIED = -1
 #: The token under which all chunks are counted.
 _ALL_CHUNKS = -1
-#: Set while a shard is being written.
+#: Prefix of the marks of shards that are being written.
 _COUNTING = "counting:"
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
-    """A shard that a worker holds until a moment (by the monotonic clock)."""
+class _Shard:
+    """A shard that a worker has leased until a time of the monotonic clock."""
 
     number: int
     worker: str
     until: float
 
 
-class TokenStats(Leases):
-    """Token frequencies, by embedder fingerprint."""
+class TokenStats:
+    """Token frequencies by embedder fingerprint."""
 
-    #: Lanes that are held here, by embedder.
-    _lanes: dict[str, Shard]
+    def __init__(self, client: Client, state: State, leases: Leases) -> None:
+        self._client = client
+        self._state = state
+        self._leases = leases
+        #: The leased shard of each embedder.
+        self._shards: dict[str, _Shard] = {}
 
     def token_frequencies(
-        self, embedder: str, asked: Sequence[int], population: Sequence[str] | None = None
+        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
-        """(chunks embedded, in how many of them each token occurs)."""
+        """Return (number of embedded chunks, number of chunks with each token)."""
         if population is not None:
-            return self._frequencies_within(embedder, asked, Scope(tuple(population)))
-        wanted = {_ALL_CHUNKS, *asked}
-        known: Counter[int] = Counter()
-        for row in self._client.among(tokens(embedder), "token", wanted, ["token", "chunks"]):
-            known[int(row["token"])] += int(row["chunks"])
-        return known[_ALL_CHUNKS], [known[each] for each in asked]
+            return self._frequencies_within(embedder, tokens, Scope(tuple(population)))
+        counts: Counter[int] = Counter()
+        rows = self._client.among(token_table(embedder), "token", {_ALL_CHUNKS, *tokens}, ["token", "chunks"])
+        for row in rows:
+            counts[int(row["token"])] += int(row["chunks"])
+        return counts[_ALL_CHUNKS], [counts[token] for token in tokens]
 
-    def _frequencies_within(self, embedder: str, asked: Sequence[int], scope: Scope) -> tuple[int, list[int]]:
-        """The same of the chunks of a scope; a text that several documents have counts for each of them."""
-        where = self._within(scope)
+    def _frequencies_within(
+        self, embedder: str, tokens: Sequence[int], scope: Scope
+    ) -> tuple[int, list[int]]:
+        """Count the chunks of a scope. The chunks of a text count once for each of its documents."""
+        where = self._state.filter_of(scope)
         if where is None:
-            return 0, [0] * len(asked)
-        name, told = vectors(embedder), "array_length(tokens) > 0"
+            return 0, [0] * len(tokens)
+        name = vector_table(embedder)
         counts = {
-            each: self._client.count(name, f"{where} and array_contains(tokens, {each})")
-            for each in set(asked)
+            token: self._client.count(name, f"{where} and array_contains(tokens, {token})")
+            for token in set(tokens)
         }
-        return self._client.count(name, f"{where} and {told}"), [counts[each] for each in asked]
+        chunks = self._client.count(name, f"{where} and array_length(tokens) > 0")
+        return chunks, [counts[token] for token in tokens]
 
     def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """(chunks embedded, token → in how many of them it occurs)."""
+        """Return (number of embedded chunks, number of chunks by token)."""
         counts: Counter[int] = Counter()
-        for row in self._client.all(tokens(embedder), "", ["token", "chunks"]):
+        for row in self._client.all(token_table(embedder), "", ["token", "chunks"]):
             counts[int(row["token"])] += int(row["chunks"])
         return counts.pop(_ALL_CHUNKS, 0), dict(counts)
 
-    def _writers(self, embedder: str) -> int:
-        """How many embed at this moment, this one among them."""
-        shards = self._holders(_lease_of(embedder), range(_LANES))
-        return len({worker for each in shards.values() for worker in each} | {self._worker})
+    def writers(self, embedder: str) -> int:
+        """Return the number of workers that embed at this moment, including this one."""
+        shards = self._leases.holders(_resource(embedder), range(_SHARDS))
+        return len({worker for workers in shards.values() for worker in workers} | {self._leases.worker})
 
-    def _begin_counting(self, embedder: str) -> int:
-        """The shard that chunks are about to be counted in."""
-        shard = self._lane(embedder)
-        self._set_states({f"{_COUNTING}{embedder}:{shard}": ""})
+    def begin(self, embedder: str) -> int:
+        """Return the shard of this worker and mark it as being written."""
+        shard = self._own_shard(embedder)
+        self._state.put({f"{_COUNTING}{embedder}:{shard}": ""})
         return shard
 
-    def _end_counting(self, embedder: str, shard: int, new: Iterable[Embedded]) -> None:
-        """Count chunks that are written."""
-        added = _counted(chunk for each in new for chunk in each.tokens)
-        ids = {_row_id(shard, token) for token in added}
+    def finish(self, embedder: str, shard: int, new: Iterable[Embedded]) -> None:
+        """Add the tokens of stored chunks to a shard and remove its mark."""
+        counts = _counted(chunk for item in new for chunk in item.tokens)
+        ids = {_row_id(shard, token) for token in counts}
         for row in self._client.among(
-            tokens(embedder), "id", ids, ["token", "chunks"], where=f"shard == {shard}", reading="strong"
+            token_table(embedder), "id", ids, ["token", "chunks"], where=f"shard == {shard}", reading="strong"
         ):
-            added[int(row["token"])] += int(row["chunks"])
-        self._put_counts(embedder, shard, added)
-        self._forget_state(f"{_COUNTING}{embedder}:{shard}")
+            counts[int(row["token"])] += int(row["chunks"])
+        self._put(embedder, shard, counts)
+        self._state.delete(f"{_COUNTING}{embedder}:{shard}")
 
-    def _put_counts(self, embedder: str, shard: int, counts: Mapping[int, int]) -> None:
+    def _put(self, embedder: str, shard: int, counts: Mapping[int, int]) -> None:
         self._client.put(
-            tokens(embedder),
+            token_table(embedder),
             (
                 {"id": _row_id(shard, token), "token": token, "shard": shard, "chunks": count}
                 for token, count in sorted(counts.items())
             ),
         )
 
-    def _replace_counts(self, embedder: str, counts: Mapping[int, int], chunks: int) -> None:
-        """Let these be the counts: those that a copied set has where it comes from."""
-        self._client.delete(tokens(embedder), f"shard >= {_COPIED}")
-        self._put_counts(embedder, _COPIED, {**counts, _ALL_CHUNKS: chunks})
+    def replace(self, embedder: str, counts: Mapping[int, int], chunks: int) -> None:
+        """Replace all counts by those of the store that a set was copied from."""
+        self._client.delete(token_table(embedder), f"shard >= {_COPIED}")
+        self._put(embedder, _COPIED, {**counts, _ALL_CHUNKS: chunks})
 
-    def release(self, workers: str) -> None:
-        """Let go of what workers hold whose names begin so."""
-        self._lanes = {
-            key: shard for key, shard in self._lanes.items() if not shard.worker.startswith(workers)
+    def release(self, prefix: str) -> None:
+        """Release the leases of workers whose name starts with `prefix`."""
+        self._shards = {
+            key: shard for key, shard in self._shards.items() if not shard.worker.startswith(prefix)
         }
-        super().release(workers)
+        self._leases.release(prefix)
 
-    def _count_what_was_left(self, embedder: str) -> None:
-        """Count anew the shards whose holders are gone."""
-        what = _lease_of(embedder)
-        marked = self._marked(embedder)
-        for shard in sorted(marked):
-            # Under another name: this writer may hold a shard already, and is not to lose it.
-            keeper = f"{self._worker}/{shard}"
-            if self._claim(what, [shard], keeper, 1, self._seconds):
-                self._count_anew(embedder, shard)
-                self._let_go(what, keeper)
+    def repair(self, embedder: str) -> None:
+        """Count the shards of killed writers again."""
+        resource = _resource(embedder)
+        for shard in sorted(self._marked(embedder)):
+            # Another name than the worker's, so that its own shard stays leased.
+            worker = f"{self._leases.worker}/{shard}"
+            if self._leases.claim(resource, [shard], worker, 1, self._leases.seconds):
+                self._recount(embedder, shard)
+                self._leases.release_worker(resource, worker)
 
-    def _lane(self, embedder: str) -> int:
-        """The shard that is this worker's."""
-        what, worker, seconds = _lease_of(embedder), self._worker, self._seconds
-        held, now = self._lanes.get(embedder), time.monotonic()
-        if held is None or held.worker != worker or now >= held.until:
-            shard = self._take_lane(embedder)
-        elif now < held.until - _RENEWED * seconds:
-            return held.number
+    def _own_shard(self, embedder: str) -> int:
+        resource, worker, seconds = _resource(embedder), self._leases.worker, self._leases.seconds
+        shard, now = self._shards.get(embedder), time.monotonic()
+        if shard is None or shard.worker != worker or now >= shard.until:
+            leased = self._claim_shard(embedder)
+        elif now < shard.until - _RENEW_SHARE * seconds:
+            return shard.number
         else:
-            self._hold_on(what, worker, seconds)
-            shard = held.number
-        self._lanes[embedder] = Shard(shard, worker, now + seconds)
-        return shard
+            self._leases.renew(resource, worker, seconds)
+            leased = shard.number
+        self._shards[embedder] = _Shard(leased, worker, now + seconds)
+        return leased
 
-    def _take_lane(self, embedder: str) -> int:
-        """A shard that nobody holds; one whose holder is gone sooner than one that nobody ever had."""
-        what = _lease_of(embedder)
-        self._let_go(what, self._worker)
+    def _claim_shard(self, embedder: str) -> int:
+        """Lease a free shard. Shards of killed writers come first."""
+        resource, worker = _resource(embedder), self._leases.worker
+        self._leases.release_worker(resource, worker)
         marked = self._marked(embedder)
-        order = [*sorted(marked), *(each for each in range(_LANES) if each not in marked)]
-        claimed = self._claim(what, order, self._worker, 1, self._seconds)
+        order = [*sorted(marked), *(shard for shard in range(_SHARDS) if shard not in marked)]
+        claimed = self._leases.claim(resource, order, worker, 1, self._leases.seconds)
         if not claimed:
-            raise BusyError(f"{_LANES} others are writing vectors to this index", "try again later")
+            raise BusyError(f"{_SHARDS} other processes are writing vectors to this index", "try again later")
         (shard,) = claimed
         if shard in marked:
-            self._count_anew(embedder, shard)
+            self._recount(embedder, shard)
         return shard
 
     def _marked(self, embedder: str) -> set[int]:
-        return {int(shard) for shard in self._states(f"{_COUNTING}{embedder}:", "strong")}
+        return {int(shard) for shard in self._state.with_prefix(f"{_COUNTING}{embedder}:", "strong")}
 
-    def _count_anew(self, embedder: str, shard: int) -> None:
-        """Count what the chunks of a shard say: writing it was cut short. The caller holds the shard."""
+    def _recount(self, embedder: str, shard: int) -> None:
+        """Count a shard again from its chunks. The caller has leased the shard."""
         texts: dict[tuple[int, int], list[int]] = {}
         fields = ["content", "seq", "tokens"]
-        for row in self._client.all(vectors(embedder), f"shard == {shard}", fields, page=2_000):
+        for row in self._client.all(vector_table(embedder), f"shard == {shard}", fields, page=2_000):
             texts[int(row["content"]), int(row["seq"])] = [int(token) for token in row["tokens"]]
-        self._client.delete(tokens(embedder), f"shard == {shard}")
-        self._put_counts(embedder, shard, _counted(texts.values()))
-        self._forget_state(f"{_COUNTING}{embedder}:{shard}")
+        self._client.delete(token_table(embedder), f"shard == {shard}")
+        self._put(embedder, shard, _counted(texts.values()))
+        self._state.delete(f"{_COUNTING}{embedder}:{shard}")
 
 
 def _counted(chunks: Iterable[Sequence[int]]) -> Counter[int]:
-    """Token → chunks. One without tokens was copied, and is counted where it comes from."""
+    """Return the number of chunks by token. Copied chunks have no tokens and are counted by their source."""
     counts: Counter[int] = Counter()
-    for each in chunks:
-        if each:
-            counts.update(set(each))
+    for chunk in chunks:
+        if chunk:
+            counts.update(set(chunk))
             counts[_ALL_CHUNKS] += 1
     return counts
 
@@ -189,5 +196,6 @@ def _row_id(shard: int, token: int) -> int:
     return number("token", shard, token)
 
 
-def _lease_of(embedder: str) -> str:
+def _resource(embedder: str) -> str:
+    # Written into the index: other versions lease shards under the same name.
     return f"shard of {embedder}"

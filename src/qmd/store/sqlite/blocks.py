@@ -1,7 +1,7 @@
-"""Blocks of int8 vectors: which chunks a collection has, laid out to be scanned whole.
+"""Blocks of int8 vectors: the chunks of a collection in the form that a search scans.
 
-A block holds up to `SLOTS` vectors of one embedder and one collection, as three blobs: chunk ids (int64, 0
-for a slot that was emptied), scales (float32) and codes (int8, `SLOTS × dimension`); code · scale ≈ vector.
+A block has up to `SLOTS` vectors of one embedder and one collection, as three blobs: chunk ids (int64, 0 for
+an empty slot), scales (float32) and codes (int8, `SLOTS × dimension`). code · scale ≈ vector.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ _OF_COLLECTION = (
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """How the blocks of a collection differ from its vectors, in slots.
+    """The differences between the blocks of a collection and its vectors.
 
-    `empty` slots cost a scan a little. `unknown` ones hold a chunk that is not the collection's, or one
-    twice; `missing` chunks are in no block, and are not found.
+    Attributes:
+        empty: Slots without a chunk. They slow a search down a little.
+        unknown: Slots with a chunk of another collection, or with a chunk that has another slot.
+        missing: Chunks without a slot. Searches do not find them.
     """
 
     embedder: int
@@ -42,18 +44,18 @@ class Audit:
     missing: int
 
     @property
-    def is_right(self) -> bool:
-        """Whether a search by vector sees every chunk once."""
+    def is_consistent(self) -> bool:
+        """Whether a search sees every chunk exactly once."""
         return not self.unknown and not self.missing
 
     @property
     def wasted_bytes(self) -> int:
-        """What the slots that are of no use take: an id, a scale and a byte a dimension each."""
+        """The bytes of unused slots. A slot has an id, a scale and one byte for each dimension."""
         return (self.empty + self.unknown) * (8 + 4 + self.dimension)
 
 
 def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Rows to int8 codes and one scale each: shapes (n, dimension) and (n,)."""
+    """Return int8 codes with shape (n, dimension) and the scale of each row with shape (n,)."""
     import numpy as np
 
     peaks = np.abs(vectors).max(axis=1)
@@ -65,7 +67,7 @@ def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
 def append(
     db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: NDArray[np.float32]
 ) -> None:
-    """Put vectors of chunks into a collection's blocks: the last one is filled up, then new ones begin."""
+    """Append vectors of chunks to a collection's blocks. The last block is filled first."""
     import numpy as np
 
     codes, scales = quantize(vectors)
@@ -107,7 +109,7 @@ def append(
 
 
 def link_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
-    """Texts came to a collection: those already embedded for another place join its blocks."""
+    """Append the vectors of texts that were added to a collection and are already embedded."""
     for content in contents:
         for embedder, ids, vectors in _vectors_of(db, content):
             present = set().union(*(slots for _, slots in _ids(db, embedder, collection)))
@@ -116,16 +118,16 @@ def link_content(db: apsw.Connection, collection: int, contents: Collection[int]
 
 
 def unlink_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
-    """Texts left documents of a collection: where no other document there has them, so do their slots."""
+    """Empty the slots of texts that no document of a collection has any more."""
     gone: set[int] = set()
     for content in contents:
-        still = db.execute(
-            # Only the text's index: the others hold every document of the collection.
+        row = db.execute(
+            # This index finds the documents of a text. Others would read every document of the collection.
             "SELECT 1 FROM documents INDEXED BY documents_content "
             "WHERE content_id = ? AND collection_id = ? LIMIT 1",
             (content, collection),
         ).fetchone()
-        if still is None:
+        if row is None:
             gone.update(
                 row[0]
                 for row in db.execute("SELECT id FROM content_vectors WHERE content_id = ?", (content,))
@@ -136,18 +138,18 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
         for block, slots in _ids(db, embedder, collection):
             if gone.isdisjoint(slots):
                 continue
-            kept = array("q", (0 if chunk in gone else chunk for chunk in slots))
-            if any(kept):
+            remaining = array("q", (0 if chunk in gone else chunk for chunk in slots))
+            if any(remaining):
                 db.execute(
                     "UPDATE vectors_vec SET ids = ?, version = version + 1 WHERE id = ?",
-                    (kept.tobytes(), block),
+                    (remaining.tobytes(), block),
                 )
             else:
                 db.execute("DELETE FROM vectors_vec WHERE id = ?", (block,))
 
 
 def rebuild(db: apsw.Connection, collection: int) -> None:
-    """Lay a collection's blocks out anew, from the vectors of its texts."""
+    """Rebuild the blocks of a collection from the vectors of its texts."""
     import numpy as np
 
     for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
@@ -165,28 +167,28 @@ def rebuild(db: apsw.Connection, collection: int) -> None:
 
 
 def audit(db: apsw.Connection) -> Iterator[Audit]:
-    """Compare the blocks of every embedder and collection with the vectors that they are made from."""
+    """Compare the blocks of every embedder and collection with the stored vectors."""
     import numpy as np
 
     pairs = "SELECT e.id, e.dimension, c.id FROM embedders e CROSS JOIN collections c ORDER BY e.id, c.id"
     for embedder, dimension, collection in list(db.execute(pairs)):
         rows: list[Any] = db.execute(f"SELECT v.id {_OF_COLLECTION}", (embedder, collection)).fetchall()
-        wanted = np.array([row[0] for row in rows], dtype=np.int64)
+        expected = np.array([row[0] for row in rows], dtype=np.int64)
         slots = [np.frombuffer(blob, dtype=np.int64) for _, blob in _ids(db, embedder, collection)]
         filled = np.concatenate([np.zeros(0, np.int64), *slots])
-        held = filled[filled > 0]
+        chunks = filled[filled > 0]
         yield Audit(
             embedder,
             collection,
             dimension,
-            empty=len(filled) - len(held),
-            unknown=int(np.isin(held, wanted, invert=True).sum()) + len(held) - len(np.unique(held)),
-            missing=int(np.isin(wanted, held, invert=True).sum()),
+            empty=len(filled) - len(chunks),
+            unknown=int(np.isin(chunks, expected, invert=True).sum()) + len(chunks) - len(np.unique(chunks)),
+            missing=int(np.isin(expected, chunks, invert=True).sum()),
         )
 
 
 def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:
-    """(block, chunk ids of its slots) of a collection."""
+    """Return the blocks of a collection, each with the chunk ids of its slots."""
     rows: list[Any] = db.execute(
         "SELECT id, ids FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
     ).fetchall()
@@ -197,7 +199,7 @@ def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[
 
 
 def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
-    """(embedder, chunk ids, vectors) of a text, for each embedder that has read it."""
+    """Return (embedder, chunk ids, vectors) of a text for each embedder that has vectors of it."""
     rows: list[Any] = db.execute(
         "SELECT embedder_id, id, vector FROM content_vectors WHERE content_id = ? ORDER BY embedder_id, seq",
         (content,),

@@ -1,4 +1,4 @@
-"""Collections, contexts and the cache: the small tables."""
+"""Collections, the copy of the configuration, and the cache of model answers."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.records import (
     CACHE_ROWS,
-    as_of_now,
     now,
     other_owner,
     pack,
     refuse_to_drop,
     renamed,
+    reread,
     unpack,
 )
-from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.removal import drop_documents
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.documents import drop_documents
 from qmd.types import Config
 
 
-class CollectionsPart(Part):
-    """Which collections there are, as the configuration says and as the index holds them."""
+class Collections:
+    """The collections of the index, kept in line with the configuration."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        """Make the store's collections and contexts those of the configuration; see `Store.sync`."""
-        # A copy by another version, which had other fields, is written anew as well.
+        """Make the collections match the configuration; see `DocumentStore.sync`."""
+        # The copy of a version with other configuration fields differs, and is replaced.
         if self.config_copy(config.path, config.digest) == config:
             return
         with self._database.transaction() as db:
-            # Another process may have edited the file, and synced, while this one waited.
-            config = as_of_now(config)
-            known = db.execute("SELECT name, path, pattern FROM collections ORDER BY id")
-            for old, new in renamed(known, config).items():
+            # Another process may have changed the file, and synced, while this one waited.
+            config = reread(config)
+            existing = db.execute("SELECT name, path, pattern FROM collections ORDER BY id")
+            for old, new in renamed(existing, config).items():
                 db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
             if not drop:
                 self._refuse_other_owner(db, config)
@@ -45,13 +48,10 @@ class CollectionsPart(Part):
                     db.execute("DELETE FROM collections WHERE id = ?", (identity,))
             for collection in config.collections.values():
                 db.execute(
-                    "INSERT INTO collections (name, path, pattern, include_by_default) VALUES (?, ?, ?, ?) "
-                    "ON CONFLICT (name) DO UPDATE SET path = excluded.path, pattern = excluded.pattern, "
-                    "include_by_default = excluded.include_by_default",
-                    (collection.name, collection.path, collection.pattern, collection.include_by_default),
+                    "INSERT INTO collections (name, path, pattern) VALUES (?, ?, ?) "
+                    "ON CONFLICT (name) DO UPDATE SET path = excluded.path, pattern = excluded.pattern",
+                    (collection.name, collection.path, collection.pattern),
                 )
-            db.execute("DELETE FROM path_contexts")
-            db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", _contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (pack(config),))
 
@@ -67,7 +67,7 @@ class CollectionsPart(Part):
             refuse_to_drop(owner, config, names)
 
     def config_copy(self, path: str, digest: str) -> Config | None:
-        """The configuration as of the last `sync`, where its file has not changed since."""
+        """Return the configuration of the last `sync`, or None if its file has changed since."""
         with self._database.errors():
             row = (
                 self._database.connection()
@@ -81,7 +81,7 @@ class CollectionsPart(Part):
         return unpack(str(row[0]), path) if row else None
 
     def collection_stats(self) -> Mapping[str, CollectionStats]:
-        """What the index holds of each collection."""
+        """Return the size and the last scan of each collection by name."""
         with self._database.errors():
             rows = self._database.connection().execute(
                 "SELECT c.name, count(d.id), coalesce(sum(t.bytes), 0), c.updated_at FROM collections c "
@@ -91,23 +91,23 @@ class CollectionsPart(Part):
             return {name: CollectionStats(count, size, updated) for name, count, size, updated in rows}
 
     def last_scans(self) -> Mapping[str, str | None]:
-        """When each collection was last scanned, ISO 8601 in UTC; None before its first scan."""
+        """Return the time of each collection's last scan, ISO 8601 in UTC; None before the first scan."""
         with self._database.errors():
             rows = self._database.connection().execute("SELECT name, updated_at FROM collections")
             return dict(rows)
 
     def rename_collection(self, old: str, new: str) -> None:
-        """Give a collection another name; its documents keep their ids."""
+        """Rename a collection; its documents keep their ids."""
         with self._database.transaction() as db:
             if not db.execute("SELECT 1 FROM collections WHERE name = ?", (old,)).fetchone():
-                return  # another process has read the configuration since, and done it
+                return  # another process read the new configuration and renamed it
             if db.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
-                raise ConflictError(f"a collection named {new} is already there")
+                raise ConflictError(f"a collection named {new} already exists")
             db.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
             _forget_config(db)
 
     def remove_collection(self, name: str) -> int:
-        """Drop a collection and its documents; returns how many there were."""
+        """Drop a collection with its documents and return the number of documents."""
         with self._database.transaction() as db:
             row = db.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()
             if row is None:
@@ -118,7 +118,7 @@ class CollectionsPart(Part):
             return dropped
 
     def finish_scan(self, collection: str, root: str = "") -> None:
-        """Note that a collection has been scanned; see `Store.finish_scan`."""
+        """Record that a collection was scanned; see `DocumentStore.finish_scan`."""
         with self._database.transaction() as db:
             db.execute(
                 "UPDATE collections SET updated_at = ?, root = ? WHERE name = ?",
@@ -126,7 +126,7 @@ class CollectionsPart(Part):
             )
 
     def last_root(self, collection: str) -> str | None:
-        """The `root` of a collection's last scan; None if it was not given."""
+        """Return the `root` of a collection's last scan, or None if it had none."""
         with self._database.errors():
             row = (
                 self._database.connection()
@@ -136,7 +136,7 @@ class CollectionsPart(Part):
         return str(row[0]) if row and row[0] is not None else None
 
     def cache_get(self, key: str) -> str | None:
-        """What was remembered under a key."""
+        """Return the cached answer for a key."""
         with self._database.errors():
             row = (
                 self._database.connection()
@@ -146,14 +146,14 @@ class CollectionsPart(Part):
         return str(row[0]) if row else None
 
     def cache_items(self) -> Iterator[tuple[str, str]]:
-        """Everything that is remembered: (key, answer)."""
+        """Return all cached keys and answers."""
         with self._database.errors():
             rows = self._database.connection().execute("SELECT key, value FROM llm_cache ORDER BY key")
             for key, value in rows:
                 yield str(key), str(value)
 
     def cache_put(self, answers: Mapping[str, str]) -> None:
-        """Keep answers of models; the oldest make room."""
+        """Cache answers by key. The oldest answers make room if there are too many."""
         with self._database.transaction() as db:
             moment = now()
             db.executemany(
@@ -170,14 +170,5 @@ class CollectionsPart(Part):
 
 
 def _forget_config(db: apsw.Connection) -> None:
-    """Have the next `sync` look at everything: the collections are no longer those that it left."""
+    """Make the next `sync` compare everything, because the collections have changed since the last one."""
     db.execute("DELETE FROM meta WHERE key = 'config'")
-
-
-def _contexts(config: Config) -> list[tuple[str, str]]:
-    rows = [("qmd://", config.global_context)] if config.global_context else []
-    for collection in config.collections.values():
-        for prefix, text in collection.context.items():
-            path = prefix.strip("/")
-            rows.append((f"qmd://{collection.name}/{path}" if path else f"qmd://{collection.name}", text))
-    return rows

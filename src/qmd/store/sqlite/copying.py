@@ -1,4 +1,4 @@
-"""What another store takes over from this one, besides documents and answers: vectors, token counts."""
+"""Vectors and token statistics for copies between stores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.store.base import VectorSet
-from qmd.store.sqlite.part import Part
+from qmd.store.sqlite.database import Database
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class CopyingPart(Part):
-    """Reading out, and setting, what is otherwise only added to."""
+class Copying:
+    """Reads vectors and token statistics, and replaces token statistics."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def vectors_of(
         self, embedder: str, hashes: Sequence[str]
     ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
-        """Chunks and vectors (float32, shape (n, dimension)) of texts by hash; those without are left out."""
+        """Return chunks and vectors (float32, shape (n, dimension)) by hash, without unembedded texts."""
         import numpy as np
 
-        found: dict[str, tuple[list[Chunk], list[bytes]]] = {}
+        by_hash: dict[str, tuple[list[Chunk], list[bytes]]] = {}
         with self._database.errors():
             rows = self._database.connection().execute(
                 "SELECT t.hash, v.seq, v.start, v.end, v.first_line, v.last_line, v.vector "
@@ -34,7 +37,7 @@ class CopyingPart(Part):
                 (json.dumps(list(hashes)), embedder),
             )
             for digest, *chunk, vector in rows:
-                chunks, vectors = found.setdefault(digest, ([], []))
+                chunks, vectors = by_hash.setdefault(digest, ([], []))
                 chunks.append(Chunk(*chunk))
                 vectors.append(vector)
         return {
@@ -42,11 +45,11 @@ class CopyingPart(Part):
                 chunks,
                 np.frombuffer(b"".join(rows), np.float16).reshape(len(rows), -1).astype(np.float32),
             )
-            for digest, (chunks, rows) in found.items()
+            for digest, (chunks, rows) in by_hash.items()
         }
 
     def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """(chunks embedded, token → in how many of them it occurs)."""
+        """Return (number of embedded chunks, number of chunks by token)."""
         with self._database.snapshot() as db:
             row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
             if row is None:
@@ -57,19 +60,19 @@ class CopyingPart(Part):
             return int(row[1]), dict(counts)
 
     def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
-        """Make a copied set what it is where it comes from: its token frequencies, and `complete`."""
+        """Replace the token frequencies of a copied set, and its `complete`, by those of its source."""
         with self._database.transaction() as db:
-            found = db.execute(
+            row = db.execute(
                 "SELECT id FROM embedders WHERE fingerprint = ?", (copied.fingerprint,)
             ).fetchone()
-            if found is None:
+            if row is None:
                 return
-            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", found)
+            db.execute("DELETE FROM token_frequencies WHERE embedder_id = ?", row)
             db.executemany(
                 "INSERT INTO token_frequencies (embedder_id, token, chunks) VALUES (?, ?, ?)",
-                ((found[0], token, count) for token, count in counts.items()),
+                ((row[0], token, count) for token, count in counts.items()),
             )
             db.execute(
                 "UPDATE embedders SET chunks = ?, complete = ? WHERE id = ?",
-                (chunks, copied.complete, found[0]),
+                (chunks, copied.complete, row[0]),
             )

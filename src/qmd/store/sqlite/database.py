@@ -1,4 +1,4 @@
-"""One index file: a connection a thread, transactions, errors in our words."""
+"""The connections to an index file, with transactions and errors translated for users."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ import apsw
 from qmd.errors import BusyError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
 
-#: What to do about a file that is damaged: no command but `restore` mends it.
+#: The hint for a damaged file. Only `restore` or a new index repairs it.
 REMAKE = (
     "restore a backup with 'qmd restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
-    "it is made from your files alone"
+    "the index is made from your files alone"
 )
 
 
 def state_of(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
-    """A value that is another one after every commit: both counters, by this connection or another."""
+    """Return a value that changes with every commit, by this connection or another."""
     return db, db.pragma("data_version"), db.total_changes()
 
 
 class Database:
-    """Connections to one index file. Safe to share between threads: each gets its own connection.
+    """Connections to one index file, one for each thread. Safe to share between threads.
 
-    Where there is no file, it reads as an empty index; the first transaction makes it. A file that is put in
-    the place of another is noticed at the next read or transaction. Raises `ForeignIndexError` for a file of
-    another program or of a newer version, `StoreError` for one that cannot be opened or is damaged.
+    A missing file reads as an empty index, and the first transaction creates it. If the file is replaced by
+    another, the next read or transaction uses the new one.
+
+    Raises:
+        ForeignIndexError: If another program or a newer version wrote the file.
+        StoreError: If the file cannot be opened or is damaged.
     """
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
@@ -41,16 +44,16 @@ class Database:
             self.connection()
 
     def connection(self) -> apsw.Connection:
-        """This thread's connection, for reading; writing is done in a `transaction`."""
+        """Return the connection of this thread, for reading. Use `transaction` to write."""
         opened: Opened | None = getattr(self._local, "opened", None)
         if opened is None or opened.is_stale(self.path):
             opened = self._keep(open_to_read(self.path, self._busy_timeout_ms))
         return opened.connection
 
     def identity(self) -> object:
-        """Which index this thread reads: another one after its file was replaced, or restored from a copy."""
+        """Return a value that changes if the file is replaced, or restored from a backup."""
         connection = self.connection()
-        # A restored copy counts as a change of the tables, as does a migration.
+        # Restoring a backup changes the schema version, as does a migration.
         return self._local.opened.file, connection.pragma("schema_version")
 
     def _writing_connection(self) -> apsw.Connection:
@@ -59,8 +62,8 @@ class Database:
             opened = self._keep(open_to_write(self.path, self._busy_timeout_ms))
         return opened.connection
 
-    def _begun(self) -> apsw.Connection:
-        """A connection that has its turn to write into the file that is at the path."""
+    def _begin(self) -> apsw.Connection:
+        """Return a connection with a write transaction on the current file at the path."""
         while True:
             connection = self._writing_connection()
             connection.execute("BEGIN IMMEDIATE")
@@ -70,7 +73,7 @@ class Database:
             connection.execute("ROLLBACK")
 
     def _keep(self, opened: Opened) -> Opened:
-        """Make this the thread's connection; the one before closes when its last cursor goes."""
+        """Make this the thread's connection. The former one closes with its last cursor."""
         before: Opened | None = getattr(self._local, "opened", None)
         self._local.opened = opened
         with self._lock:
@@ -81,9 +84,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """A write transaction: waits for its turn, commits at the end, rolls back on any error."""
+        """Run a write transaction. It waits for other writers, and rolls back on any error."""
         with self.errors():
-            connection = self._begun()
+            connection = self._begin()
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -94,7 +97,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """Several reads that see one state of the index."""
+        """Run several reads on the same state of the index."""
         with self.errors():
             connection = self.connection()
             nested = connection.in_transaction
@@ -109,15 +112,15 @@ class Database:
                     connection.execute("ROLLBACK")
 
     def compact(self) -> None:
-        """Rewrite the file without its unused pages. Readers go on; writers wait."""
+        """Rewrite the file without unused pages. Readers continue; writers wait."""
         with self.errors():
-            # A connection of its own: VACUUM refuses while another statement of its connection is running,
-            # and its copy of the index belongs on the disk, not in memory.
+            # A separate connection: VACUUM fails if another statement of its connection is running, and its
+            # copy of the index must be on the disk, not in memory.
             connection = apsw.Connection(self.path, apsw.SQLITE_OPEN_READWRITE)
             try:
                 connection.set_busy_timeout(self._busy_timeout_ms)
                 connection.execute("VACUUM")
-                # What a reader still needs stays in the log, and is taken over later.
+                # Pages that a reader still needs stay in the log until a later checkpoint.
                 connection.set_busy_timeout(0)
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
@@ -125,30 +128,33 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Translate SQLite's errors into ours."""
+        """Translate errors of SQLite into `StoreError`."""
         try:
             yield
         except apsw.BusyError as error:
             raise BusyError(
                 f"{self.path} is being written by another process",
-                "wait for it to end, or raise QMD_SQLITE_BUSY_TIMEOUT (milliseconds)",
+                "wait for it to end, or increase QMD_SQLITE_BUSY_TIMEOUT (milliseconds)",
             ) from error
         except apsw.FullError as error:
             raise StoreError(
-                f"the disk is full: {self.path} keeps what was in it, and no more",
+                f"the disk is full: the last change was not saved to {self.path}",
                 "free some space and run the command again",
             ) from error
         except (apsw.CorruptError, apsw.NotADBError, apsw.NoMemError, UnicodeDecodeError) as error:
-            # What SQLite does not check is read as a text that is none, or as a size beyond all memory.
-            reason = "a text in it is none" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise StoreError(f"{self.path} is damaged ({reason}); 'qmd doctor' tells more", REMAKE) from error
+            # SQLite does not check values: damaged bytes are read as invalid UTF-8, or as a huge size.
+            is_text = isinstance(error, UnicodeDecodeError)
+            reason = "a document contains invalid UTF-8" if is_text else str(error)
+            raise StoreError(
+                f"{self.path} is damaged: {reason}. Run 'qmd doctor' for details", REMAKE
+            ) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
             raise StoreError(
-                f"cannot use {self.path}: {error}", "check the folder's permissions and free space"
+                f"cannot use {self.path}: {error}", "check the permissions and the free space of the folder"
             ) from error
 
     def close(self) -> None:
-        """Close every connection; the object cannot be used afterwards."""
+        """Close all connections. The store cannot be used afterwards."""
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:

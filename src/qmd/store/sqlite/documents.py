@@ -1,4 +1,4 @@
-"""Documents: what was read from disk, in one transaction a batch."""
+"""Documents and their texts. A batch of changes is one transaction."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ import apsw
 
 from qmd.store.base import Applied, Changed
 from qmd.store.sqlite.blocks import link_content, unlink_content
+from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
-from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scope_filter import ranges
+from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.text.authorship import author_key
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
-#: One statement for many ids, which are bound as a JSON array.
+#: A list of ids, bound as a JSON array.
 _LISTED = "(SELECT value FROM json_each(?))"
-#: Texts that no document has.
+#: Texts without documents.
 _UNUSED = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM documents)"
-#: Statistics are counted anew once the index has changed by this share.
+#: `refresh_statistics` counts terms again if the number of documents has changed by this share.
 _STALE_SHARE = 0.2
 
 
-class DocumentsPart(Part):
+class Documents:
     """Documents and their texts."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """What the index knows of a collection's files: path → fingerprint."""
+        """Return the fingerprint of each file of a collection by path."""
         with self._database.errors():
-            # In the order of the table: an index would have each row looked up.
+            # A range of ids reads the table in order. An index on paths would look up each row.
             rows = self._database.connection().execute(
                 "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
-                *ranges([self._collection_id(collection)]),
+                *ranges([collection_id(self._database, collection)]),
             )
             return {path: Fingerprint(size, mtime, inode) for path, size, mtime, inode in rows}
 
     def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
-        """Store a batch: all of it or nothing."""
-        # Tokenizing needs no lock; the writers that wait should wait for SQLite alone.
+        """Store and remove files of a collection, all of them or none."""
+        # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
         with self._database.transaction() as db:
-            identity = self._collection_id(collection)
+            identity = collection_id(self._database, collection)
             writer = _Writer(db, identity)
             for item, (title, body) in zip(changed, forms, strict=True):
                 writer.put(item, title, body)
@@ -54,7 +57,7 @@ class DocumentsPart(Part):
             return Applied(writer.added, writer.updated, writer.removed)
 
     def prune(self) -> int:
-        """Drop texts that no document has any more, with their vectors; returns how many."""
+        """Drop texts without documents, with their vectors, and return the number of texts."""
         with self._database.errors():
             if not self._database.connection().execute(f"{_UNUSED} LIMIT 1").fetchone():
                 return 0
@@ -62,7 +65,7 @@ class DocumentsPart(Part):
             return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
-        """Count the terms that are in many documents anew, where the index has changed enough."""
+        """Count common terms again if the index has changed enough, or if `force` is true."""
         with self._database.errors():
             connection = self._database.connection()
             (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone() or (0,)
@@ -79,7 +82,7 @@ class DocumentsPart(Part):
             db.execute("INSERT OR REPLACE INTO meta VALUES ('counted', ?)", (str(documents),))
 
     def documents(self, ids: Sequence[int]) -> dict[int, Document]:
-        """Documents by id; ids that are gone are left out."""
+        """Return documents by id, without ids that no longer exist."""
         with self._database.snapshot() as db:
             rows = db.execute(
                 f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {_LISTED}", (json.dumps([*ids]),)
@@ -87,7 +90,7 @@ class DocumentsPart(Part):
             return {row[0]: Document(*row) for row in rows}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """The texts of documents by id; ids that are gone are left out."""
+        """Return the texts of documents by document id, without ids that no longer exist."""
         with self._database.snapshot() as db:
             rows = db.execute(
                 "SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id "
@@ -97,25 +100,25 @@ class DocumentsPart(Part):
             return dict(rows)
 
     def find(self, collection: str, path: str) -> Document | None:
-        """The document at a path of a collection."""
-        return self._first("c.name = ? AND d.path = ?", (collection, path))
+        """Return the document at a path of a collection."""
+        return next(self._select("c.name = ? AND d.path = ?", (collection, path), 1), None)
 
     def ending_with(self, suffix: str) -> list[Document]:
-        """Documents whose display path ends with `suffix` at a `/`, or is it."""
+        """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
         tail = "/" + suffix.lstrip("/")
         where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
         return list(self._select(where, (tail,)))
 
     def path_contains(self, text: str) -> Iterator[Document]:
-        """Documents whose path holds `text`."""
+        """Return documents whose path contains `text`."""
         return self._select("instr(d.path, ?)", (text,))
 
     def by_hash(self, prefix: str) -> list[Document]:
-        """Documents whose hash begins with `prefix`, in order of path."""
+        """Return documents whose hash starts with `prefix`, in order of path."""
         return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g")))
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
-        """Documents in order of display path; `under` is a folder or a file inside the collection."""
+        """Return documents in order of display path. `under` is a folder or a file inside the collection."""
         where, values = ["1"], []
         if collection is not None:
             where.append("c.name = ?")
@@ -124,10 +127,7 @@ class DocumentsPart(Part):
         if under:
             where.append("(d.path = ? OR substr(d.path, 1, length(?)) = ?)")
             values += [under, under + "/", under + "/"]
-        return self._select(" AND ".join(where), tuple(values), -1)
-
-    def _first(self, where: str, values: tuple[str, ...]) -> Document | None:
-        return next(self._select(where, values, 1), None)
+        return self._select(" AND ".join(where), tuple(values))
 
     def _select(self, where: str, values: tuple[str, ...], limit: int = -1) -> Iterator[Document]:
         with self._database.errors():
@@ -139,14 +139,29 @@ class DocumentsPart(Part):
                 yield Document(*row)
 
 
+def drop_documents(db: apsw.Connection, collection: int) -> int:
+    """Drop the documents of a collection and return their number. Texts and vectors stay.
+
+    Call it inside a transaction.
+    """
+    ((low, high),) = ranges([collection])
+    db.execute(
+        "DELETE FROM documents_fts WHERE rowid IN (SELECT id FROM documents WHERE id BETWEEN ? AND ?)",
+        (low, high),
+    )
+    db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
+    db.execute("DELETE FROM documents WHERE id BETWEEN ? AND ?", (low, high))
+    return int(db.changes())
+
+
 def drop_unused_texts(db: apsw.Connection) -> int:
-    """Drop texts that no document has, with their vectors; returns how many."""
+    """Drop texts without documents, with their vectors, and return the number of texts."""
     db.execute(f"DELETE FROM contents WHERE id IN ({_UNUSED})")
     return int(db.changes())
 
 
 class _Writer:
-    """One batch of one collection, inside a transaction."""
+    """Writes a batch of one collection inside a transaction."""
 
     def __init__(self, db: apsw.Connection, collection: int) -> None:
         self._db = db
@@ -208,7 +223,7 @@ class _Writer:
         self.removed += 1
 
     def relink(self) -> None:
-        """Bring the vector blocks in line with which texts the collection has now."""
+        """Update the vector blocks for texts that were added to or removed from the collection."""
         unlink_content(self._db, self._collection, self._unlinked)
         link_content(self._db, self._collection, self._linked)
 

@@ -1,7 +1,7 @@
-"""What is wrong in an index file: what SQLite sees, and all that it does not.
+"""Checks of an index file beyond those of SQLite.
 
-SQLite keeps no checksums: bytes that change inside a value are no fault to it. So what is written in two
-ways, or follows from something else, is compared with it.
+SQLite keeps no checksums and does not notice bytes that change inside a value. So values that are stored
+twice, or that follow from others, are compared.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Vectors whose lengths are looked at together.
-_MEASURED = 4096
-#: Every vector has length 1; rounding to float16 changes that by less.
-_ROUNDED = 0.002
-#: A code in a block is the nearest to its number (in steps of the scale), but for what float16 rounds off.
-_NEAREST, _HALF = 0.51, 2.0**-11
+#: Vectors whose lengths are checked together.
+_VECTOR_BATCH = 4096
+#: Every vector has length 1. Rounding to float16 changes the length by less than this.
+_LENGTH_TOLERANCE = 0.002
+#: A code differs from its vector by at most half a step of the scale, plus the rounding of float16.
+_CODE_TOLERANCE, _FLOAT16_TOLERANCE = 0.51, 2.0**-11
 
 _REEMBED = "run 'qmd embed --force'"
-_REBUILD = "run 'qmd cleanup': it lays the blocks out anew"
+_REBUILD = "run 'qmd cleanup': it rebuilds the blocks"
 
 
-def found(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
-    """All faults; where the file itself is damaged, what is in it is not looked at."""
+def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
+    """Find all faults. If the file itself is damaged, its contents are not checked."""
     on_step("Checking the file")
     damage = list(_damage(db))
     yield from damage
@@ -53,27 +53,27 @@ def found(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
     if not contradictions:
         on_step("Checking the chunks")
         yield from _wrong_chunks(db)
-        if postings.contradict(db, on_step):
+        if postings.differ(db, on_step):
             yield Fault("the file is damaged: the full-text index does not have what the texts say", REMAKE)
 
 
 def _damage(db: apsw.Connection) -> Iterator[Fault]:
-    """What SQLite itself finds, full-text index included."""
-    said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-    if said != ["ok"]:
-        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield Fault(f"the file is damaged: {' '.join(said[0].split())}{more}", REMAKE)
+    """Run the checks of SQLite, including the full-text index."""
+    results = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+    if results != ["ok"]:
+        more = f" (and {len(results) - 1} more)" if len(results) > 1 else ""
+        yield Fault(f"the file is damaged: {' '.join(results[0].split())}{more}", REMAKE)
     (broken,) = db.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone() or (0,)
     if broken:
-        yield Fault(f"{broken} rows refer to rows that are gone", REMAKE)
-    # Of a contentless table the check above sees little. This reads every posting list there is.
-    (held,) = db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").fetchone() or (0,)
-    if held != sum(_column_totals(db)):
+        yield Fault(f"{broken} rows refer to rows that no longer exist", REMAKE)
+    # The check above sees little of a contentless table. This reads every posting list.
+    (total,) = db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").fetchone() or (0,)
+    if total != sum(_column_totals(db)):
         yield Fault("the file is damaged: the full-text index does not add up", REMAKE)
 
 
 def _column_totals(db: apsw.Connection) -> list[int]:
-    """How many terms FTS5 says that each column holds: its record of averages, after the number of rows."""
+    """Return the number of terms of each column, from the averages record of FTS5."""
     row = db.execute("SELECT block FROM documents_fts_data WHERE id = 1").fetchone()
     numbers, number = [], 0
     for byte in row[0] if row else b"":
@@ -81,21 +81,22 @@ def _column_totals(db: apsw.Connection) -> list[int]:
         if byte < 128:
             numbers.append(number)
             number = 0
+    # The first number is the number of rows.
     return numbers[1:]
 
 
-#: What must never be counted, and the words for it.
-_NEVER = {
+#: Queries that must count zero rows, by the message for other results.
+_IMPOSSIBLE = {
     "documents are not in the full-text index": (
         "SELECT count(*) FROM documents WHERE id NOT IN (SELECT id FROM documents_fts_docsize)"
     ),
     "entries of the full-text index belong to no document": (
         "SELECT count(*) FROM documents_fts_docsize WHERE id NOT IN (SELECT id FROM documents)"
     ),
-    "documents have a number outside their collection": (
+    "documents have an id outside the range of their collection": (
         f"SELECT count(*) FROM documents WHERE id >> {COLLECTION_SHIFT} <> collection_id"
     ),
-    "vectors have a length that is not their embedder's": (
+    "vectors do not have the dimension of their embedder": (
         "SELECT count(*) FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
         "WHERE octet_length(v.vector) <> 2 * e.dimension"
     ),
@@ -103,11 +104,11 @@ _NEVER = {
 
 
 def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
-    """Rows of one table that another denies."""
-    for words, query in _NEVER.items():
+    """Find rows of one table that contradict another."""
+    for message, query in _IMPOSSIBLE.items():
         (count,) = db.execute(query).fetchone() or (0,)
         if count:
-            yield Fault(f"{count:,} {words}", REMAKE)
+            yield Fault(f"{count:,} {message}", REMAKE)
     texts = db.execute("SELECT hash, bytes, text FROM contents")
     changed = sum(
         (hashlib.sha256(data := text.encode("utf-8")).hexdigest(), len(data)) != (digest, size)
@@ -122,9 +123,9 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
 
 
 def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
-    """Texts whose chunks do not cover them, or say other lines than they are on.
+    """Find texts whose chunks do not cover them or have wrong line numbers.
 
-    Of a text that is not embedded completely the last chunks are there.
+    If a text is partly embedded, its last chunks are stored.
     """
     rows = db.execute(
         "SELECT t.text, group_concat(concat_ws(' ', v.seq, v.start, v.end, v.first_line, v.last_line), ',' "
@@ -134,14 +135,14 @@ def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
     changed = 0
     for text, places in rows:
         chunks = [Chunk(*map(int, place.split())) for place in places.split(",")]
-        spans = [(each.start, each.end) for each in chunks]
+        spans = [(chunk.start, chunk.end) for chunk in chunks]
         first = chunks[0].seq
         covered = (first > 0) == (spans[0][0] > 0) and spans[-1][1] == len(text)
         covered &= all(after[0] <= before[1] for before, after in pairwise(spans))
-        right = [replace(each, seq=each.seq + first) for each in numbered(text, spans)]
-        changed += not covered or chunks != right
+        expected = [replace(chunk, seq=chunk.seq + first) for chunk in numbered(text, spans)]
+        changed += not covered or chunks != expected
     if changed:
-        yield Fault(f"{changed:,} texts have chunks that are not theirs", _REEMBED)
+        yield Fault(f"{changed:,} texts have wrong chunks", _REEMBED)
 
 
 def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
@@ -151,20 +152,20 @@ def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
         "OR octet_length(codes) <> slots * e.dimension"
     ).fetchone() or (0,)
     if uneven:
-        yield Fault(f"{uneven:,} vector blocks are cut short", _REEMBED)
+        yield Fault(f"{uneven:,} vector blocks are incomplete", _REEMBED)
         return
-    changed = sum(map(_not_of_length_one, _vectors(db))) or _unlike_their_blocks(db)
+    changed = sum(map(_count_wrong_lengths, _vectors(db))) or _count_wrong_codes(db)
     if changed:
         yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
     names = dict(db.execute("SELECT id, name FROM collections"))
-    for found in audit(db):
-        if not found.is_right:
-            wrong = f"{found.missing:,} chunks are missing and {found.unknown:,} do not belong"
-            yield Fault(f"in the vector blocks of '{names[found.collection]}' {wrong}", _REBUILD)
+    for result in audit(db):
+        if not result.is_consistent:
+            wrong = f"{result.missing:,} chunks are missing and {result.unknown:,} do not belong"
+            yield Fault(f"in the vector blocks of '{names[result.collection]}' {wrong}", _REBUILD)
 
 
 def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
-    """All vectors of chunks, in batches of one embedder: shape (n, dimension)."""
+    """Return all vectors in batches of one embedder with shape (n, dimension)."""
     import numpy as np
 
     for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
@@ -172,21 +173,21 @@ def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
             "SELECT vector FROM content_vectors WHERE embedder_id = ? AND octet_length(vector) = ?",
             (embedder, 2 * dimension),
         )
-        while batch := list(islice(rows, _MEASURED)):
+        while batch := list(islice(rows, _VECTOR_BATCH)):
             joined = np.frombuffer(b"".join(vector for (vector,) in batch), dtype=np.float16)
             yield joined.reshape(len(batch), dimension).astype(np.float32)
 
 
-def _unlike_their_blocks(db: apsw.Connection) -> int:
-    """How many vectors in blocks are not those of their chunks."""
+def _count_wrong_codes(db: apsw.Connection) -> int:
+    """Count the vectors in blocks that differ from the vectors of their chunks."""
     import numpy as np
 
-    unlike = 0
+    wrong = 0
     for slots, ids, scales, codes in db.execute("SELECT slots, ids, scales, codes FROM vectors_vec"):
         chunks = np.frombuffer(ids, dtype=np.int64)
         steps = np.frombuffer(scales, dtype=np.float32)
         matrix = np.frombuffer(codes, dtype=np.int8).reshape(slots, -1)
-        # Chunks that are not there are told of by the audit.
+        # The audit reports missing chunks.
         rows = dict(
             db.execute(
                 "SELECT id, vector FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) "
@@ -194,24 +195,24 @@ def _unlike_their_blocks(db: apsw.Connection) -> int:
                 (json.dumps(chunks.tolist()), 2 * matrix.shape[1]),
             )
         )
-        known = [at for at, chunk in enumerate(chunks) if int(chunk) in rows]
-        if not known:
+        present = [at for at, chunk in enumerate(chunks) if int(chunk) in rows]
+        if not present:
             continue
-        whole = np.frombuffer(b"".join(rows[int(chunks[at])] for at in known), dtype=np.float16)
-        vectors = whole.reshape(len(known), -1).astype(np.float32)
-        step = steps[known][:, None]
+        whole = np.frombuffer(b"".join(rows[int(chunks[at])] for at in present), dtype=np.float16)
+        vectors = whole.reshape(len(present), -1).astype(np.float32)
+        step = steps[present][:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = np.abs(vectors - matrix[known] * step)
-            # Written so that what is no number counts too.
-            near = apart <= _NEAREST * np.abs(step) + _HALF * np.abs(vectors)
-        unlike += int((~near.all(axis=1)).sum())
-    return unlike
+            apart = np.abs(vectors - matrix[present] * step)
+            # Negated comparison, so that NaN counts as wrong.
+            near = apart <= _CODE_TOLERANCE * np.abs(step) + _FLOAT16_TOLERANCE * np.abs(vectors)
+        wrong += int((~near.all(axis=1)).sum())
+    return wrong
 
 
-def _not_of_length_one(vectors: NDArray[np.float32]) -> int:
+def _count_wrong_lengths(vectors: NDArray[np.float32]) -> int:
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
-    # Written so that what is no number counts too.
-    return int((~(np.abs(lengths - 1.0) < _ROUNDED)).sum())
+    # Negated comparison, so that NaN counts as wrong.
+    return int((~(np.abs(lengths - 1.0) < _LENGTH_TOLERANCE)).sum())

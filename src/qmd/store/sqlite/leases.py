@@ -1,4 +1,4 @@
-"""Leases: which worker embeds which texts, so that none is embedded twice, and no dead worker's is lost."""
+"""Leases of workers on texts, so that no text is embedded twice, and texts of killed workers are not lost."""
 
 from __future__ import annotations
 
@@ -8,66 +8,65 @@ from typing import Any
 import apsw
 
 from qmd.store.base import Pending, Scope
-from qmd.store.records import LONGEST
-from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scope_filter import condition
+from qmd.store.records import MAX_LEASE_SECONDS
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.scope_filter import condition, filter_of
 from qmd.store.sqlite.vectors import PENDING, UNEMBEDDED
 
-#: Before every text.
-_BEGINNING = (-1, -1)
+#: The position before the first text.
+_START = (-1, -1)
 
 
-class LeasesPart(Part):
-    """Leases on texts, by embedder fingerprint and worker."""
+class Leases:
+    """Leases on texts by embedder fingerprint and worker."""
 
-    #: How far each worker has come, by the size and the number of a text: small texts go first.
-    _leased_to: dict[tuple[str, str, Scope], tuple[int, int]]
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        #: The size and the id of the last text that each worker leased. Small texts come first.
+        self._positions: dict[tuple[str, str, Scope], tuple[int, int]] = {}
 
     def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """Lease up to `limit` texts that lack vectors to `worker`, for `seconds`: small texts first.
-
-        What it held before it holds as long again.
-        """
+        """Lease up to `limit` texts without vectors to `worker` for `seconds`, small texts first."""
         now = time.time()
-        asked = (worker, embedder, scope)
+        key = (worker, embedder, scope)
         with self._database.transaction() as db:
-            db.execute("DELETE FROM leases WHERE until <= ? OR until > ?", (now, now + LONGEST))
+            db.execute("DELETE FROM leases WHERE until <= ? OR until > ?", (now, now + MAX_LEASE_SECONDS))
             db.execute("UPDATE leases SET until = ? WHERE worker = ?", (now + seconds, worker))
-            # From where it left off: what is done already would be looked at again each time. What others let
-            # go of before that place comes in the end.
-            after = self._leased_to.get(asked, _BEGINNING)
-            found, end = self._free(db, embedder, scope, after, limit)
-            if after != _BEGINNING and limit and not found:
-                found, end = self._free(db, embedder, scope, _BEGINNING, limit)
-            self._leased_to[asked] = end
+            # Continue after the last text, because earlier texts are mostly embedded. Start again at the end:
+            # other workers may have released earlier texts.
+            after = self._positions.get(key, _START)
+            texts, end = self._free(db, embedder, scope, after, limit)
+            if after != _START and limit and not texts:
+                texts, end = self._free(db, embedder, scope, _START, limit)
+            self._positions[key] = end
             db.executemany(
                 "INSERT INTO leases (embedder, content_id, worker, until) VALUES (?, ?, ?, ?)",
-                [(embedder, item.content, worker, now + seconds) for item in found],
+                [(embedder, text.content, worker, now + seconds) for text in texts],
             )
-            return found
+            return texts
 
     def _free(
         self, db: apsw.Connection, embedder: str, scope: Scope, after: tuple[int, int], limit: int
     ) -> tuple[list[Pending], tuple[int, int]]:
-        """Return texts beyond `after` that lack vectors and nobody holds, and the place of the last one."""
-        filters, values = condition(self._within(scope), "d")
+        """Return texts after a position that lack vectors and are not leased, and the last position."""
+        filters, values = condition(filter_of(self._database, scope), "d")
         rows: list[Any] = []
-        # In two steps: a comparison of pairs would read every text of this size again.
-        for beyond, place in (("t.bytes = ? AND t.id > ?", after), ("t.bytes > ?", after[:1])):
+        # Two queries, because a comparison of pairs would read every text of this size again.
+        for beyond, position in (("t.bytes = ? AND t.id > ?", after), ("t.bytes > ?", after[:1])):
             rows += db.execute(
                 f"SELECT t.bytes, {PENDING} FROM contents t INDEXED BY contents_bytes WHERE {beyond} "
                 f"AND EXISTS (SELECT 1 FROM documents d WHERE d.content_id = t.id {filters}) "
                 f"AND {UNEMBEDDED} "
                 "AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.embedder = ? AND l.content_id = t.id) "
                 "ORDER BY t.bytes, t.id LIMIT ?",
-                (embedder, *place, *values, embedder, embedder, limit - len(rows)),
+                (embedder, *position, *values, embedder, embedder, limit - len(rows)),
             ).fetchall()
         return [Pending(*row[1:]) for row in rows], tuple(rows[-1][:2]) if rows else after
 
-    def release(self, workers: str) -> None:
-        """Let go of what workers hold whose names begin so."""
-        self._leased_to = {
-            asked: text for asked, text in self._leased_to.items() if not asked[0].startswith(workers)
+    def release(self, prefix: str) -> None:
+        """Release the leases of workers whose name starts with `prefix`."""
+        self._positions = {
+            key: position for key, position in self._positions.items() if not key[0].startswith(prefix)
         }
         with self._database.transaction() as db:
-            db.execute("DELETE FROM leases WHERE substr(worker, 1, ?) = ?", (len(workers), workers))
+            db.execute("DELETE FROM leases WHERE substr(worker, 1, ?) = ?", (len(prefix), prefix))

@@ -1,9 +1,9 @@
-"""Whether the full-text index says of every document what its text says.
+"""Comparison of the full-text index with the texts.
 
-The index is contentless, so FTS5 has nothing to compare it with. Here every text is put into terms again, and
-two kinds of sums over the postings (term, document, place) are compared: how often each term occurs and in
-how many documents, and at which places of which documents terms are. Bytes that change in a posting list
-change one of them, but for a case in a million.
+The index is contentless, so FTS5 cannot compare it with the texts. Here every text is tokenized again, and
+two kinds of sums over the postings (term, document, position) are compared: the occurrences and documents of
+each term, and the positions of terms in documents. A changed byte in a posting list changes one of the sums
+in all but one of a million cases.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Terms share so many counters: enough that what is wrong in one seldom makes up for another.
+#: The number of counters, which terms share. With this many, two errors rarely cancel each other.
 _COUNTERS = 1 << 20
-#: Different terms that are counted before they are added up.
+#: Distinct terms to count before they are added to the counters.
 _TERMS = 200_000
-#: Documents between two words on how far it is.
-_TOLD = 2_000
-#: Documents count by the rest of their number, so that sums of a billion postings fit in 63 bits.
-_REST = 1021
+#: Documents between two progress messages.
+_PROGRESS = 2_000
+#: Document ids are reduced modulo this, so that sums over a billion postings fit in 63 bits.
+_MODULUS = 1021
 _COLUMNS = ("title", "body", "path")
 
 
-def contradict(db: apsw.Connection, on_step: OnStep) -> bool:
-    """Whether the full-text index and the documents differ. Reads all of both."""
-    counted, placed = _of_texts(db, on_step)
-    return placed != _placed(db) or bool((counted != _counted(db)).any())
+def differ(db: apsw.Connection, on_step: OnStep) -> bool:
+    """Return whether the full-text index and the documents differ. Reads both completely."""
+    counted, positions = _of_texts(db, on_step)
+    return positions != _positions(db) or bool((counted != _counted(db)).any())
 
 
 def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
-    """What the texts say: (documents and occurrences by counter, for each column (terms, sum of places))."""
+    """Return documents and occurrences by counter, and (terms, sum of positions) by column, of the texts."""
     import numpy as np
 
     counted = np.zeros((2, _COUNTERS), np.int64)
@@ -53,33 +53,33 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
             counts.clear()
 
     (total,) = db.execute("SELECT count(*) FROM documents").fetchone() or (0,)
-    placed = [[0, 0] for _ in _COLUMNS]
+    positions = [[0, 0] for _ in _COLUMNS]
     rows = db.execute(
         "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
     )
     for number, (identity, *texts) in enumerate(rows):
-        if number % _TOLD == 0:
+        if number % _PROGRESS == 0:
             on_step(f"Comparing the words of {total:,} documents ({number / total:.0%})")
         terms: list[str] = []
-        for sums, text in zip(placed, texts, strict=True):
-            found = index_form(text).split()
-            sums[0] += len(found)
-            sums[1] += identity % _REST * (len(found) * (len(found) + 1) // 2)
-            terms += found
+        for sums, text in zip(positions, texts, strict=True):
+            words = index_form(text).split()
+            sums[0] += len(words)
+            sums[1] += identity % _MODULUS * (len(words) * (len(words) + 1) // 2)
+            terms += words
         documents.update(set(terms))
         occurrences.update(terms)
         if len(documents) > _TERMS:
             add_up()
     add_up()
-    return counted, [(terms, places) for terms, places in placed]
+    return counted, [(terms, places) for terms, places in positions]
 
 
 def _counted(db: apsw.Connection) -> NDArray[np.int64]:
-    """Documents and occurrences by counter, as the full-text index has them."""
+    """Return the documents and occurrences by counter of the full-text index."""
     import numpy as np
 
     counted = np.zeros((2, _COUNTERS), np.int64)
-    # A term that is damaged need not be text.
+    # A damaged term may not be valid text.
     rows = db.execute("SELECT CAST(term AS BLOB), doc, cnt FROM documents_terms")
     for term, documents, occurrences in rows:
         at = _counter(term)
@@ -88,14 +88,14 @@ def _counted(db: apsw.Connection) -> NDArray[np.int64]:
     return counted
 
 
-def _placed(db: apsw.Connection) -> list[tuple[int, int]]:
-    """For each column (terms, sum of places), as the full-text index has them."""
+def _positions(db: apsw.Connection) -> list[tuple[int, int]]:
+    """Return (terms, sum of positions) of each column of the full-text index."""
     sums = ", ".join(
         f"count(*) FILTER (WHERE col = '{column}'), "
-        f"coalesce(sum(doc % {_REST} * (offset + 1)) FILTER (WHERE col = '{column}'), 0)"
+        f"coalesce(sum(doc % {_MODULUS} * (offset + 1)) FILTER (WHERE col = '{column}'), 0)"
         for column in _COLUMNS
     )
-    # A connection that only reads may have no tables of its own either, though they are in no file.
+    # With query_only, SQLite refuses even temporary tables.
     only_reads = db.pragma("query_only")
     db.pragma("query_only", 0)
     db.execute(

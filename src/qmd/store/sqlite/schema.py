@@ -1,4 +1,4 @@
-"""The tables of an index file, and the ordered steps that bring an older file up to date (E2)."""
+"""The tables of an index file, and the migrations of older files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import apsw
 
-#: "qmdp" in ASCII: tells our files from those of other programs.
+#: "qmdp" in ASCII. Identifies index files of this program.
 APPLICATION_ID = 0x716D6470
 
-#: A document's id is its collection's id shifted left by this, plus a number of its own: a collection is then
-#: one range of ids, and a filter on it one comparison, inside full-text search as well.
+#: The id of a document is the id of its collection shifted left by this, plus a number. A collection is then
+#: one range of ids, and a filter on it one comparison, also in full-text search.
 COLLECTION_SHIFT = 40
 
 _INITIAL = """
@@ -121,7 +121,7 @@ CREATE TABLE llm_cache (
 
 def _initial(db: apsw.Connection) -> None:
     db.execute(_INITIAL)
-    # Fewer, larger merges while a folder is indexed for the first time.
+    # Fewer and larger merges when a folder is indexed for the first time.
     db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
 
 
@@ -143,7 +143,7 @@ ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT '';  -- author
 ALTER TABLE documents ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- 2024-03-07T10:00:00
 """
 
-# They hold the text's number, so that vectors are found without a look at the documents.
+# They include the id of the text, so that vectors are found without reading the documents.
 _ORIGIN_INDEXES = """
 CREATE INDEX documents_author ON documents(collection_id, author_key, date, content_id);
 CREATE INDEX documents_date ON documents(collection_id, date, content_id);
@@ -161,22 +161,23 @@ def _origins(db: apsw.Connection) -> None:
 
 
 def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
-    """(author, as it is compared, date, id) of a collection's documents, from what the index has of them."""
+    """Return (author, author key, date, id) of a collection's documents, from the stored texts."""
     from qmd.text import authorship
     from qmd.text.markdown import Properties, properties
 
     paths = db.execute("SELECT path FROM documents WHERE collection_id = ?", (collection,))
     authors = authorship.authors_of(path for (path,) in paths)
-    # Texts without front matter, which are most, stay where they are.
+    # Most texts have no front matter and need not be read.
     rows = db.execute(
         "SELECT d.id, d.path, d.mtime_ns, CASE WHEN substr(t.text, 1, 3) = '---' THEN t.text END "
         "FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.collection_id = ?",
         (collection,),
     )
     for identity, path, mtime_ns, text in rows:
-        said = properties(text, path) if text else Properties()
-        author = authorship.author_of(path, said.author, authors)
-        yield author, authorship.author_key(author), authorship.date_of(path, said.date, mtime_ns), identity
+        fields = properties(text, path) if text else Properties()
+        author = authorship.author_of(path, fields.author, authors)
+        date = authorship.date_of(path, fields.date, mtime_ns)
+        yield author, authorship.author_key(author), date, identity
 
 
 _LEASES = """
@@ -206,7 +207,7 @@ def _roots(db: apsw.Connection) -> None:
 
 
 def _symbols(db: apsw.Connection) -> None:
-    """Symbols are terms by now, and long words are cut: put what has any of them into terms again."""
+    """Index documents with symbols or long words again, because their terms have changed."""
     from qmd.text.tokens import has_other_terms_than_before, index_form
 
     rows = db.execute(
@@ -240,11 +241,16 @@ def _chunk_tokens(db: apsw.Connection) -> None:
 
 
 def _sizes(db: apsw.Connection) -> None:
-    # Texts are embedded in this order.
+    # Texts are embedded in order of their size.
     db.execute("CREATE INDEX contents_bytes ON contents(bytes)")
 
 
-#: Step n brings a file of version n to n + 1. Steps are never edited once released.
+def _drop_unused(db: apsw.Connection) -> None:
+    # Both were only written: contexts and defaults come from the configuration.
+    db.execute("DROP TABLE path_contexts; ALTER TABLE collections DROP COLUMN include_by_default")
+
+
+#: Step n brings a file from version n to n + 1. Released steps are never edited.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _initial,
     _origins,
@@ -254,5 +260,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _symbols,
     _chunk_tokens,
     _sizes,
+    _drop_unused,
 )
 VERSION = len(MIGRATIONS)

@@ -1,4 +1,4 @@
-"""Scopes as SQL: a collection's documents are one range of ids; authors and dates are columns of theirs."""
+"""Scopes as SQL conditions. The documents of a collection have one range of ids; filters compare columns."""
 
 from __future__ import annotations
 
@@ -8,33 +8,57 @@ from dataclasses import dataclass
 
 import apsw
 
+from qmd.errors import CollectionNotFoundError
 from qmd.store.base import Scope
+from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.text.authorship import author_key
 
-#: A filter that lets no more documents through than this is a list of them.
-FEW = 2_000
+#: The most documents that a filter lists by id.
+MAX_LISTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """The documents of a scope, by their collections' ids and by conditions on their columns.
+class DocumentFilter:
+    """The documents of a scope.
 
-    `few` lists their ids in order, where a filter lets few through.
+    Attributes:
+        collections: Ids of the collections.
+        filters: Conditions on columns, each with its value.
+        ids: Sorted ids of all matching documents, if they are few; see `with_ids`.
     """
 
     collections: tuple[int, ...]
     filters: tuple[tuple[str, str], ...] = ()
-    few: tuple[int, ...] | None = None
+    ids: tuple[int, ...] | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether no document can be in it."""
-        return not self.collections or self.few == ()
+        """Whether no document can match."""
+        return not self.collections or self.ids == ()
 
 
-def within(scope: Scope, collections: Sequence[int]) -> Within:
-    """The documents of a scope whose collections have these ids; nothing is looked up."""
+def collection_ids(database: Database, names: Sequence[str]) -> list[int]:
+    """Return the ids of collections, without collections that were never indexed."""
+    with database.errors():
+        ids = dict(database.connection().execute("SELECT name, id FROM collections"))
+    return [ids[name] for name in names if name in ids]
+
+
+def collection_id(database: Database, name: str) -> int:
+    """Return the id of a collection.
+
+    Raises:
+        CollectionNotFoundError: If the index has no such collection.
+    """
+    ids = collection_ids(database, [name])
+    if not ids:
+        raise CollectionNotFoundError(f"no such collection in the index: {name}", "run 'qmd index' first")
+    return ids[0]
+
+
+def filter_of(database: Database, scope: Scope) -> DocumentFilter:
+    """Return the filter for the documents of a scope."""
     filters: list[tuple[str, str]] = []
     if scope.author is not None:
         filters.append(("author_key = ?", author_key(scope.author)))
@@ -42,13 +66,13 @@ def within(scope: Scope, collections: Sequence[int]) -> Within:
         filters.append(("date >= ?", scope.after))
     if scope.before is not None:
         filters.append(("date < ?", scope.before))
-    return Within(tuple(sorted(collections)), tuple(filters))
+    return DocumentFilter(tuple(sorted(collection_ids(database, scope.collections))), tuple(filters))
 
 
-def ranges(collection_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """The id ranges of collections, both ends included; neighbours are merged."""
+def ranges(collections: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the id ranges of collections, both ends included. Adjacent ranges are merged."""
     merged: list[tuple[int, int]] = []
-    for collection in sorted(collection_ids):
+    for collection in sorted(collections):
         low, high = collection << COLLECTION_SHIFT, ((collection + 1) << COLLECTION_SHIFT) - 1
         if merged and merged[-1][1] + 1 == low:
             merged[-1] = (merged[-1][0], high)
@@ -57,54 +81,58 @@ def ranges(collection_ids: Sequence[int]) -> list[tuple[int, int]]:
     return merged
 
 
-def condition(scope: Within, table: str = "documents") -> tuple[str, tuple[int | str, ...]]:
-    """`AND …` on the documents of `table`, with its values; never a reason to choose an index for filters."""
-    clause, ids = _in_ranges(scope, f"{table}.id")
-    filters = "".join(f" AND +{table}.{each}" for each, _ in scope.filters)
-    return clause + filters, (*ids, *(value for _, value in scope.filters))
+def condition(documents: DocumentFilter, table: str = "documents") -> tuple[str, tuple[int | str, ...]]:
+    """Return `AND …` on the documents of `table`, and its values. It uses no index for the filters."""
+    clause, ids = _in_ranges(documents, f"{table}.id")
+    filters = "".join(f" AND +{table}.{comparison}" for comparison, _ in documents.filters)
+    return clause + filters, (*ids, *(value for _, value in documents.filters))
 
 
-def row_condition(scope: Within) -> tuple[str, tuple[int | str, ...]]:
-    """The same for the rows of full-text search. One range reaches into FTS5 itself, so it costs nothing."""
-    if scope.few:
+def row_condition(documents: DocumentFilter) -> tuple[str, tuple[int | str, ...]]:
+    """Return `AND …` on the rows of full-text search. FTS5 itself applies a single range at no cost."""
+    if documents.ids:
         return (
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (scope.few[0], scope.few[-1], json.dumps(scope.few)),
+            (documents.ids[0], documents.ids[-1], json.dumps(documents.ids)),
         )
-    clause, ids = _in_ranges(scope, "rowid")
-    if not scope.filters:
+    clause, ids = _in_ranges(documents, "rowid")
+    if not documents.filters:
         return clause, ids
-    # A value, not EXISTS: nothing but FTS5 may lead here.
-    passes = " AND ".join(f"f.{each}" for each, _ in scope.filters)
+    # A scalar subquery instead of EXISTS, so that the planner always starts from FTS5.
+    passes = " AND ".join(f"f.{comparison}" for comparison, _ in documents.filters)
     return (
         f"{clause} AND (SELECT {passes} FROM documents f WHERE f.id = documents_fts.rowid)",
-        (*ids, *(value for _, value in scope.filters)),
+        (*ids, *(value for _, value in documents.filters)),
     )
 
 
-def narrowed(db: apsw.Connection, scope: Within) -> Within:
-    """The same documents, as a list where a filter lets few through."""
-    if not scope.filters or not scope.collections:
-        return scope
-    rows = [row[0] for row in db.execute(*passing(scope, "d.id", limit=FEW + 1))]
-    return scope if len(rows) > FEW else Within(scope.collections, scope.filters, tuple(sorted(rows)))
+def with_ids(db: apsw.Connection, documents: DocumentFilter) -> DocumentFilter:
+    """Return the same filter, with the ids of its documents if there are at most `MAX_LISTED`."""
+    if not documents.filters or not documents.collections:
+        return documents
+    rows = [row[0] for row in db.execute(*select(documents, "d.id", limit=MAX_LISTED + 1))]
+    if len(rows) > MAX_LISTED:
+        return documents
+    return DocumentFilter(documents.collections, documents.filters, tuple(sorted(rows)))
 
 
-def passing(scope: Within, columns: str, joined: str = "", limit: int = -1) -> tuple[str, tuple[str, ...]]:
-    """A query for the documents `d` that filters let through, found by the index for the filters."""
-    index = "documents_author" if scope.filters[0][0].startswith("author_key") else "documents_date"
-    collections = ", ".join(map(str, scope.collections))
-    filters = "".join(f" AND d.{each}" for each, _ in scope.filters)
+def select(
+    documents: DocumentFilter, columns: str, joined: str = "", limit: int = -1
+) -> tuple[str, tuple[str, ...]]:
+    """Return a query for the documents `d` of a filter with conditions, through their index."""
+    index = "documents_author" if documents.filters[0][0].startswith("author_key") else "documents_date"
+    collections = ", ".join(map(str, documents.collections))
+    filters = "".join(f" AND d.{comparison}" for comparison, _ in documents.filters)
     return (
         f"SELECT {columns} FROM documents d INDEXED BY {index} {joined} "
         f"WHERE d.collection_id IN ({collections}){filters} LIMIT {limit}",
-        tuple(value for _, value in scope.filters),
+        tuple(value for _, value in documents.filters),
     )
 
 
-def _in_ranges(scope: Within, column: str) -> tuple[str, tuple[int, ...]]:
-    found = ranges(scope.collections)
-    if not found:
+def _in_ranges(documents: DocumentFilter, column: str) -> tuple[str, tuple[int, ...]]:
+    pairs = ranges(documents.collections)
+    if not pairs:
         return "AND 0", ()
-    parts = " OR ".join(f"{column} BETWEEN ? AND ?" for _ in found)
-    return f"AND ({parts})", tuple(end for pair in found for end in pair)
+    parts = " OR ".join(f"{column} BETWEEN ? AND ?" for _ in pairs)
+    return f"AND ({parts})", tuple(end for pair in pairs for end in pair)

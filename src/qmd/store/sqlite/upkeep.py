@@ -1,4 +1,4 @@
-"""Keeping an index file small and whole: what it can do without. What is wrong in it: `faults`."""
+"""Checks and cleanups of an index file."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from collections.abc import Callable, Mapping
 import apsw
 
 from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
-from qmd.store.records import written
+from qmd.store.records import timestamp
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.documents import drop_unused_texts
-from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.removal import drop_documents
-from qmd.store.sqlite.vector_sets import drop_other_embedders, others
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
+from qmd.store.sqlite.vector_sets import drop_other_embedders, other_embedders
 
-#: Full-text search looks a term up in each segment: a few cost nothing, and merging rewrites all of them.
+#: Full-text search looks up a term in each segment. A few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
-#: FTS5 keeps the terms of deleted documents until segments are merged, and their numbers in rows from here.
+#: FTS5 keeps the terms of deleted documents until a merge. It lists the documents in rows from this id on.
 _TOMBSTONES = 1 << 53
-#: Pages that later writes will fill need no rewriting of the whole file, up to this share of it.
+#: The share of unused pages from which the file is rewritten. Later writes fill a smaller share.
 _UNUSED_SHARE = 0.05
-#: SQLite's instructions between two looks at whether the user wants to stop.
+#: SQLite instructions between two checks for Ctrl-C.
 _INSTRUCTIONS = 100_000
 
 _STEPS: dict[WasteKind, str] = {
-    "answers": "Forgetting old answers",
+    "answers": "Deleting old answers",
     "documents": "Dropping documents",
     "texts": "Dropping texts",
     "vectors": "Dropping vectors",
@@ -35,18 +34,21 @@ _STEPS: dict[WasteKind, str] = {
 }
 
 
-class UpkeepPart(Part):
-    """Waste and faults."""
+class Upkeep:
+    """Finds faults and unneeded data, and makes backups."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def waste(self, keep: Keep) -> list[Waste]:
-        """What the index can do without; kinds of which there is nothing are left out."""
+        """Return the data that the index does not need, by kind, without empty kinds."""
         with self._database.snapshot() as db:
-            found = [Waste(kind, *count(db, keep)) for kind, (count, _) in _KINDS.items()]
-            found.append(Waste("pages", *_unused_pages(db)))
-        return [waste for waste in found if waste.count]
+            result = [Waste(kind, *count(db, keep)) for kind, (count, _) in _KINDS.items()]
+            result.append(Waste("pages", *_unused_pages(db)))
+        return [waste for waste in result if waste.count]
 
     def clear(self, keep: Keep, on_step: OnStep) -> None:
-        """Let go of what `waste` finds, a kind at a time, and give the space back to the disk."""
+        """Delete the data that `waste` returns, one kind at a time, and return the space to the disk."""
         for waste in self.waste(keep):
             if waste.kind in _KINDS:
                 on_step(_STEPS[waste.kind])
@@ -59,20 +61,20 @@ class UpkeepPart(Part):
             self._database.compact()
 
     def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
-        """Copy the index as it is at this moment to a new file, with notes, and check the copy."""
+        """Copy the current state of the index to a new file, with notes, and check the copy."""
         from qmd.store.sqlite import backup
 
         backup.make(self._database, path, notes, on_pages)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
-        """What is wrong in the index. Reads all of it, and changes nothing."""
+        """Read the whole index and return its inconsistencies. Nothing is changed."""
         from qmd.store.sqlite import integrity
 
         with self._database.snapshot() as db:
-            # Without it SQLite would not hear Ctrl-C before the end.
+            # Without it Ctrl-C would have no effect before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)
             try:
-                return list(integrity.found(db, on_step))
+                return list(integrity.check(db, on_step))
             finally:
                 db.set_progress_handler(None)
 
@@ -81,21 +83,21 @@ class UpkeepPart(Part):
 
 
 def _kept(keep: Keep) -> tuple[str, tuple[str, ...]]:
-    """A condition on collections' names."""
+    """Return a condition for the collections to keep, and its values."""
     if keep.collections is None:
         return "1", ()
     return "name IN (SELECT value FROM json_each(?))", (json.dumps(keep.collections, ensure_ascii=False),)
 
 
 def _used(keep: Keep) -> tuple[str, tuple[str, ...]]:
-    """The texts of documents in collections that stay."""
+    """Return a query for the texts of collections to keep, and its values."""
     where, values = _kept(keep)
     collections = f"SELECT id FROM collections WHERE {where}"
     return f"(SELECT content_id FROM documents WHERE collection_id IN ({collections}))", values
 
 
 def _counted(db: apsw.Connection, query: str, values: tuple[str, ...]) -> tuple[int, int]:
-    """(how many, bytes) of a query that gives both."""
+    """Return the result of a query for a number of rows and their bytes."""
     count, size = db.execute(query, values).fetchone() or (0, 0)
     return int(count), int(size or 0)
 
@@ -104,12 +106,12 @@ def _count_answers(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
     return _counted(
         db,
         "SELECT count(*), sum(octet_length(key) + octet_length(value)) FROM llm_cache WHERE created_at < ?",
-        (written(keep.answers_since),),
+        (timestamp(keep.answers_since),),
     )
 
 
 def _drop_answers(db: apsw.Connection, keep: Keep) -> None:
-    db.execute("DELETE FROM llm_cache WHERE created_at < ?", (written(keep.answers_since),))
+    db.execute("DELETE FROM llm_cache WHERE created_at < ?", (timestamp(keep.answers_since),))
 
 
 def _count_documents(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
@@ -146,7 +148,7 @@ def _count_vectors(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
     if keep.embedders is None:
         return 0, 0
     used, values = _used(keep)
-    where, kept = others(keep.embedders)
+    where, kept = other_embedders(keep.embedders)
     count, size = _counted(
         db,
         "SELECT count(*), sum(octet_length(vector)) FROM content_vectors "
@@ -167,8 +169,8 @@ def _drop_vectors(db: apsw.Connection, keep: Keep) -> None:
         drop_other_embedders(db, keep.embedders)
 
 
-def _loose(db: apsw.Connection, keep: Keep) -> list[Audit]:
-    """Collections that stay whose blocks hold what a scan reads in vain, or lack something."""
+def _uneven_blocks(db: apsw.Connection, keep: Keep) -> list[Audit]:
+    """Return audits of collections to keep whose blocks have unused slots or miss chunks."""
     where, values = _kept(keep)
     collections = {row[0] for row in db.execute(f"SELECT id FROM collections WHERE {where}", values)}
     embedders = {
@@ -177,22 +179,22 @@ def _loose(db: apsw.Connection, keep: Keep) -> list[Audit]:
         if keep.embedders is None or fingerprint in keep.embedders
     }
     return [
-        found
-        for found in audit(db)
-        if (found.empty or not found.is_right)
-        and found.collection in collections
-        and found.embedder in embedders
+        result
+        for result in audit(db)
+        if (result.empty or not result.is_consistent)
+        and result.collection in collections
+        and result.embedder in embedders
     ]
 
 
 def _count_slots(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    found = _loose(db, keep)
-    count = sum(each.empty + each.unknown + each.missing for each in found)
-    return count, sum(each.wasted_bytes for each in found)
+    audits = _uneven_blocks(db, keep)
+    count = sum(result.empty + result.unknown + result.missing for result in audits)
+    return count, sum(result.wasted_bytes for result in audits)
 
 
 def _rebuild_blocks(db: apsw.Connection, keep: Keep) -> None:
-    for collection in {each.collection for each in _loose(db, keep)}:
+    for collection in {result.collection for result in _uneven_blocks(db, keep)}:
         rebuild(db, collection)
 
 
@@ -220,7 +222,7 @@ def _unused_pages(db: apsw.Connection) -> tuple[int, int]:
 _Count = Callable[[apsw.Connection, Keep], tuple[int, int]]
 _Drop = Callable[[apsw.Connection, Keep], None]
 
-#: How each kind is counted and how it is let go, in an order in which each step sees what the last one freed.
+#: How to count and to drop each kind. Later steps also drop data that earlier ones made unused.
 _KINDS: dict[WasteKind, tuple[_Count, _Drop]] = {
     "answers": (_count_answers, _drop_answers),
     "documents": (_count_documents, _drop_collections),

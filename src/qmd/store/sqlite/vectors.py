@@ -1,4 +1,4 @@
-"""Chunks and their vectors: exact search by a scan of int8 blocks, the best rescored in float32 (E30)."""
+"""Chunks and their vectors. A search scans int8 blocks and rescores the best chunks in float32."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ import apsw
 from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
 from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append
-from qmd.store.sqlite.database import state_of
-from qmd.store.sqlite.part import Part
-from qmd.store.sqlite.scope_filter import Within, condition, passing
+from qmd.store.sqlite.database import Database, state_of
+from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, filter_of, select
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: The best by int8 that are rescored in float32. Quantizing moves a cosine by about 0.002, so the true best
-#: ten are among the best fifty (measured in bench/).
+#: The best chunks by int8 that are rescored in float32. Quantizing changes a cosine by about 0.002, so the
+#: true best ten are among the best fifty (measured in bench/).
 _RESCORED = 50
-#: Where a filter leaves no more chunks than this, they are all scored in float32.
+#: If a filter leaves at most this many chunks, all of them are scored in float32.
 _EXACT = 2_000
-#: Filters whose chunks are kept between searches.
-_FILTERS = 8
-#: Chunks whose tokens are counted at a time, and populations whose counts are kept between searches.
-_COUNTED, _FREQUENCIES = 20_000, 8
-#: Blocks that are kept decoded between searches: at most this many bytes.
-_RESIDENT_BYTES = 1 << 30
+#: Filters whose chunks are cached between searches.
+_CACHED_FILTERS = 8
+#: Chunks whose tokens are counted together, and populations whose counts are cached between searches.
+_COUNT_BATCH, _CACHED_POPULATIONS = 20_000, 8
+#: The most bytes of decoded blocks that are cached between searches.
+_CACHE_BYTES = 1 << 30
 
-#: (block, version, which index file it was in): a file that is restored may have the same numbers again.
+#: (block, version, identity of the index file). A restored file can have the same ids and versions again.
 _Key: TypeAlias = tuple[int, int, object]
+#: (chunk ids, scales, codes) of a decoded block.
+_Block: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]"
 
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
@@ -50,33 +51,36 @@ PENDING = (
 )
 
 
-class VectorsPart(Part):
-    """Vectors of chunks, by embedder fingerprint."""
+class Vectors:
+    """Vectors of chunks by embedder fingerprint."""
 
-    _blocks: OrderedDict[_Key, tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]]
-    _resident: int
-    _block_lock: threading.Lock
-    #: Token frequencies among some collections, with the blocks that they were counted in.
-    _frequencies: dict[object, tuple[list[tuple[int, int]], tuple[int, NDArray[np.int64]]]]
-    _local: threading.local
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        #: Caches of each thread for the current state of the index.
+        self._local = threading.local()
+        self._blocks: OrderedDict[_Key, _Block] = OrderedDict()
+        self._cached_bytes = 0
+        self._block_lock = threading.Lock()
+        #: Token frequencies of populations, with the blocks from which they were counted.
+        self._frequencies: dict[object, tuple[list[tuple[int, int]], tuple[int, NDArray[np.int64]]]] = {}
 
     def has_vectors(self, embedder: str, scope: Scope) -> bool:
-        """Whether any document of the scope can be found by vector."""
+        """Return whether any document of the scope's collections has vectors."""
         with self._database.errors():
             return any(self._block_rows(embedder, scope))
 
     def pending_count(self, embedder: str, scope: Scope) -> int:
-        """How many texts of a scope lack vectors. Counted once for each state of the index."""
-        within = self._within(scope)
-        filters, values = condition(within)
+        """Return the number of texts of a scope with chunks that lack vectors. Cached until a change."""
+        documents = filter_of(self._database, scope)
+        filters, values = condition(documents)
         with self._database.snapshot() as db:
             state = state_of(db)
-            known: tuple[object, dict[object, int]] | None = getattr(self._local, "pending", None)
-            if known is None or known[0] != state:
-                known = self._local.pending = (state, {})
-            asked = (embedder, within)
-            if asked in known[1]:
-                return known[1][asked]
+            cache: tuple[object, dict[object, int]] | None = getattr(self._local, "pending", None)
+            if cache is None or cache[0] != state:
+                cache = self._local.pending = (state, {})
+            key = (embedder, documents)
+            if key in cache[1]:
+                return cache[1][key]
             row = db.execute(
                 "SELECT count(*) FROM "
                 "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
@@ -85,12 +89,12 @@ class VectorsPart(Part):
                 "AND v.content_id = x.content_id AND v.seq = 0)",
                 (*values, embedder),
             ).fetchone()
-            count = known[1][asked] = int(row[0]) if row else 0
+            count = cache[1][key] = int(row[0]) if row else 0
             return count
 
     def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
-        """Return the bytes of each text that lacks vectors, without the part that is embedded already."""
-        filters, values = condition(self._within(scope), "d")
+        """Return the bytes still to embed of each text of a scope that lacks vectors."""
+        filters, values = condition(filter_of(self._database, scope), "d")
         with self._database.errors():
             rows = self._database.connection().execute(
                 "SELECT CASE WHEN x.start IS NULL THEN x.bytes ELSE "
@@ -104,8 +108,8 @@ class VectorsPart(Part):
             return [int(size) for (size,) in rows]
 
     def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """The next texts that lack vectors, by id, beyond `after`."""
-        filters, values = condition(self._within(scope), "d")
+        """Return up to `limit` texts that lack vectors, in order of id, with ids greater than `after`."""
+        filters, values = condition(filter_of(self._database, scope), "d")
         with self._database.errors():
             rows = self._database.connection().execute(
                 f"SELECT {PENDING} FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
@@ -115,7 +119,7 @@ class VectorsPart(Part):
             return [Pending(*row) for row in rows]
 
     def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        """Store chunks with their vectors, and let every collection that has their texts find them."""
+        """Store chunks with their vectors, in the blocks of every collection that has their texts."""
         import numpy as np
 
         with self._database.transaction() as db:
@@ -124,8 +128,10 @@ class VectorsPart(Part):
             frequencies: Counter[int] = Counter()
             by_collection: dict[int, tuple[list[int], list[NDArray[np.float32]]]] = {}
             added = 0
-            for each in batch:
-                item = new_chunks(each, _stored(db, identity, each)) if _exists(db, each.content) else None
+            for embedded in batch:
+                if not _exists(db, embedded.content):
+                    continue
+                item = new_chunks(embedded, _stored(db, identity, embedded))
                 if item is None:
                     continue
                 ids = _store_chunks(db, identity, item)
@@ -137,13 +143,13 @@ class VectorsPart(Part):
                     )
                 for tokens in item.tokens:
                     frequencies.update(set(tokens))
-                homes = db.execute(
+                collections = db.execute(
                     "SELECT DISTINCT collection_id FROM documents WHERE content_id = ?", (item.content,)
                 )
-                for (collection,) in homes:
-                    home = by_collection.setdefault(collection, ([], []))
-                    home[0].extend(ids)
-                    home[1].append(item.vectors)
+                for (collection,) in collections:
+                    collection_chunks, vectors = by_collection.setdefault(collection, ([], []))
+                    collection_chunks.extend(ids)
+                    vectors.append(item.vectors)
             for collection, (ids, vectors) in by_collection.items():
                 append(db, identity, collection, ids, np.concatenate(vectors))
             db.executemany(
@@ -154,7 +160,7 @@ class VectorsPart(Part):
             db.execute("UPDATE embedders SET chunks = chunks + ? WHERE id = ?", (added, identity))
 
     def sample(self, embedder: str, count: int) -> list[Sampled]:
-        """First chunks with their vectors, from texts all over the index."""
+        """Return up to `count` first chunks with their vectors, spread over the index."""
         import numpy as np
 
         with self._database.snapshot() as db:
@@ -166,7 +172,7 @@ class VectorsPart(Part):
             if row is None:
                 return []
             identity, low, high = row
-            found: list[Sampled] = []
+            samples: list[Sampled] = []
             after = low - 1
             for at in range(count):
                 chosen = db.execute(
@@ -180,16 +186,16 @@ class VectorsPart(Part):
                     break
                 after, title, text, start, end, vector = chosen
                 values = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
-                found.append(Sampled(title or "", text[start:end], values))
-            return found
+                samples.append(Sampled(title or "", text[start:end], values))
+            return samples
 
     def token_frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
-        """(chunks embedded, in how many of them each token occurs)."""
+        """Return (number of embedded chunks, number of chunks with each token)."""
         if population is not None:
             chunks, frequencies = self._frequencies_within(embedder, Scope(tuple(population)))
-            return chunks, [int(frequencies[each]) if each < len(frequencies) else 0 for each in tokens]
+            return chunks, [int(frequencies[token]) if token < len(frequencies) else 0 for token in tokens]
         with self._database.snapshot() as db:
             row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
             if row is None:
@@ -197,72 +203,72 @@ class VectorsPart(Part):
             identity, chunks = row
             counts: list[int] = []
             for token in tokens:
-                found = db.execute(
+                count = db.execute(
                     "SELECT chunks FROM token_frequencies WHERE embedder_id = ? AND token = ?",
                     (identity, token),
                 ).fetchone()
-                counts.append(found[0] if found else 0)
+                counts.append(count[0] if count else 0)
             return chunks, counts
 
     def _frequencies_within(self, embedder: str, scope: Scope) -> tuple[int, NDArray[np.int64]]:
-        """(chunks, occurrences by token) of a scope's collections; once for each state of their blocks."""
+        """Return (chunks, chunks by token) of a scope's collections. Cached until their blocks change."""
         import numpy as np
 
         with self._database.snapshot() as db:
             blocks = sorted(self._block_rows(embedder, scope))
-            asked = (embedder, scope.collections, self._database.identity())
-            known = self._frequencies.get(asked)
-            if known is not None and known[0] == blocks:
-                return known[1]
+            key = (embedder, scope.collections, self._database.identity())
+            cached = self._frequencies.get(key)
+            if cached is not None and cached[0] == blocks:
+                return cached[1]
             listed = json.dumps([identity for identity, _ in blocks])
             rows = db.execute(
                 "SELECT ids FROM vectors_vec WHERE id IN (SELECT value FROM json_each(?))", (listed,)
             )
             ids = np.concatenate([np.zeros(0, np.int64), *(np.frombuffer(row[0], np.int64) for row in rows)])
             chunks, frequencies = 0, np.zeros(0, np.int64)
-            # A text that several collections have is in the blocks of each.
+            # The chunks of a text are in the blocks of each collection that has the text.
             ids = np.unique(ids[ids > 0])
-            for at in range(0, len(ids), _COUNTED):
-                found = [
+            for at in range(0, len(ids), _COUNT_BATCH):
+                blobs = [
                     row[0]
                     for row in db.execute(
                         "SELECT tokens FROM content_vectors WHERE tokens IS NOT NULL "
                         "AND id IN (SELECT value FROM json_each(?))",
-                        (json.dumps(ids[at : at + _COUNTED].tolist()),),
+                        (json.dumps(ids[at : at + _COUNT_BATCH].tolist()),),
                     )
                 ]
-                added = np.bincount(np.frombuffer(b"".join(found), np.uint32), minlength=len(frequencies))
+                added = np.bincount(np.frombuffer(b"".join(blobs), np.uint32), minlength=len(frequencies))
                 added[: len(frequencies)] += frequencies
-                chunks, frequencies = chunks + len(found), added
-            self._frequencies[asked] = (blocks, (chunks, frequencies))
-            while len(self._frequencies) > _FREQUENCIES:
+                chunks, frequencies = chunks + len(blobs), added
+            self._frequencies[key] = (blocks, (chunks, frequencies))
+            while len(self._frequencies) > _CACHED_POPULATIONS:
                 self._frequencies.pop(next(iter(self._frequencies)), None)
             return chunks, frequencies
 
     def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
-        """The best documents of a scope by their best chunk's cosine with `vector` (unit length)."""
+        """Return the best documents by the cosine of their best chunk with `vector` (unit length)."""
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
-            wanted = max(_RESCORED, 3 * limit)
-            within = self._within(scope)
-            chosen = self._chosen(db, embedder, within)
-            if chosen is not None and len(chosen) <= _EXACT:
-                return _documents(db, _rescored(db, chosen.tolist(), vector), within, limit)
+            count = max(_RESCORED, 3 * limit)
+            documents = filter_of(self._database, scope)
+            filtered = self._filtered(db, embedder, documents)
+            if filtered is not None and len(filtered) <= _EXACT:
+                return _documents(db, _rescored(db, filtered.tolist(), vector), documents, limit)
             while True:
-                ids, scanned = self._nearest(db, embedder, vector, scope, wanted, chosen)
-                matches = _documents(db, _rescored(db, ids, vector), within, limit)
-                # Several chunks of one document can fill the list: look deeper until there are enough.
-                if len(matches) >= limit or wanted >= scanned:
+                ids, scanned = self._nearest(db, embedder, vector, scope, count, filtered)
+                matches = _documents(db, _rescored(db, ids, vector), documents, limit)
+                # Several chunks of one document can fill the list. Search for more until there are enough.
+                if len(matches) >= limit or count >= scanned:
                     return matches
-                wanted *= 4
+                count *= 4
 
     def similarities(
         self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, ChunkMatch]:
-        """The best chunk of each of these documents, exactly; documents without vectors are left out."""
+        """Return the exact best chunk of each document by id, without documents that have no vectors."""
         import numpy as np
 
-        found: dict[int, ChunkMatch] = {}
+        matches: dict[int, ChunkMatch] = {}
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
             for document in ids:
@@ -276,44 +282,48 @@ class VectorsPart(Part):
                     matrix = np.frombuffer(b"".join(row[5] for row in rows), dtype=np.float16)
                     cosines = _cosines(matrix.reshape(len(rows), -1), vector)
                     best = int(cosines.argmax())
-                    found[document] = ChunkMatch(document, Chunk(*rows[best][:5]), float(cosines[best]))
-        return found
+                    matches[document] = ChunkMatch(document, Chunk(*rows[best][:5]), float(cosines[best]))
+        return matches
 
     def _block_rows(self, embedder: str, scope: Scope) -> Iterable[tuple[int, int]]:
-        """(block, version) of the blocks of a scope."""
-        for collection in self._collection_ids(scope):
+        """Return (block, version) of the blocks of a scope's collections."""
+        for collection in collection_ids(self._database, scope.collections):
             yield from self._database.connection().execute(
                 "SELECT id, version FROM vectors_vec WHERE collection_id = ? "
                 "AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)",
                 (collection, embedder),
             )
 
-    def _chosen(self, db: apsw.Connection, embedder: str, within: Within) -> NDArray[np.int64] | None:
-        """The chunks of the documents that a filter lets through; None where there is no filter."""
+    def _filtered(
+        self, db: apsw.Connection, embedder: str, documents: DocumentFilter
+    ) -> NDArray[np.int64] | None:
+        """Return the ids of chunks that pass the filters on columns, or None if there are no filters."""
         import numpy as np
 
-        if not within.filters:
+        if not documents.filters:
             return None
-        if within.is_empty:
+        if documents.is_empty:
             return np.zeros(0, np.int64)
-        # A wide filter is long to read: the last ones are kept for each state of the index.
-        before: object
-        known: dict[tuple[str, Within], NDArray[np.int64]]
-        before, known = getattr(self._local, "chosen", (None, {}))
-        if before != (state := state_of(db)) or len(known) >= _FILTERS:
-            known = {}
-            self._local.chosen = (state, known)
-        if (embedder, within) in known:
-            return known[embedder, within]
+        # A filter with many documents takes long to read, so results are cached until the index changes.
+        cached_state: object
+        cache: dict[tuple[str, DocumentFilter], NDArray[np.int64]]
+        cached_state, cache = getattr(self._local, "chosen", (None, {}))
+        if cached_state != (state := state_of(db)) or len(cache) >= _CACHED_FILTERS:
+            cache = {}
+            self._local.chosen = (state, cache)
+        if (embedder, documents) in cache:
+            return cache[embedder, documents]
         joined = (
             "CROSS JOIN content_vectors v ON v.content_id = d.content_id "
             "AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
         )
-        query, values = passing(within, "v.id", joined)
-        # A text that several documents have comes once for each of them.
-        chosen = np.unique(np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64))
-        known[embedder, within] = chosen
-        return chosen
+        query, values = select(documents, "v.id", joined)
+        # The chunks of a text appear once for each of its documents.
+        filtered = np.unique(
+            np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64)
+        )
+        cache[embedder, documents] = filtered
+        return filtered
 
     def _nearest(
         self,
@@ -321,10 +331,13 @@ class VectorsPart(Part):
         embedder: str,
         vector: NDArray[np.float32],
         scope: Scope,
-        wanted: int,
-        chosen: NDArray[np.int64] | None,
+        count: int,
+        filtered: NDArray[np.int64] | None,
     ) -> tuple[list[int], int]:
-        """The chunks (of those chosen) with the highest int8 scores, and how many these are the best of."""
+        """Return the `count` best chunks by int8 score, and the number of scored chunks.
+
+        `filtered` limits the search to these chunks.
+        """
         import numpy as np
         import simsimd
 
@@ -342,71 +355,69 @@ class VectorsPart(Part):
             products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
             np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
             at += len(slots)
-        if chosen is not None:
-            passed = np.isin(ids, chosen)
+        if filtered is not None:
+            passed = np.isin(ids, filtered)
             ids, scores = ids[passed], scores[passed]
             if not len(ids):
                 return [], 0
-        count = min(wanted, len(scores))
+        count = min(count, len(scores))
         best = np.argpartition(-scores, count - 1)[:count]
         return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
 
-    def _block(
-        self, db: apsw.Connection, key: _Key
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
-        """A block, decoded; kept for the next search while there is room."""
+    def _block(self, db: apsw.Connection, key: _Key) -> _Block:
+        """Return a decoded block, from the cache if possible."""
         import numpy as np
 
         with self._block_lock:
-            known = self._blocks.get(key)
-            if known is not None:
+            cached = self._blocks.get(key)
+            if cached is not None:
                 self._blocks.move_to_end(key)
-                return known
+                return cached
         row = db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (key[0],)).fetchone()
         if row is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8)
         ids = np.frombuffer(row[0], dtype=np.int64)
         block = (
             ids,
-            # An emptied slot scores NaN, which sorts behind every number.
+            # An empty slot scores NaN, which sorts after every number.
             np.where(ids > 0, np.frombuffer(row[1], dtype=np.float32), np.float32(np.nan)),
             np.frombuffer(row[2], dtype=np.int8).reshape(len(ids), -1),
         )
         size = sum(len(blob) for blob in row)
         with self._block_lock:
             for stale in [other for other in self._blocks if other[0] == key[0] or other[2] != key[2]]:
-                self._resident -= _size(self._blocks.pop(stale))
+                self._cached_bytes -= _size(self._blocks.pop(stale))
             self._blocks[key] = block
-            self._resident += size
-            while self._resident > _RESIDENT_BYTES and len(self._blocks) > 1:
-                self._resident -= _size(self._blocks.popitem(last=False)[1])
+            self._cached_bytes += size
+            while self._cached_bytes > _CACHE_BYTES and len(self._blocks) > 1:
+                self._cached_bytes -= _size(self._blocks.popitem(last=False)[1])
         return block
 
 
-def _size(block: tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]) -> int:
+def _size(block: _Block) -> int:
     return sum(part.nbytes for part in block)
 
 
-def _embedder_id(db: apsw.Connection, made: VectorSet, dimension: int) -> int:
+def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> int:
     db.execute(
         "INSERT INTO embedders (fingerprint, name, dimension, model, source) VALUES (?1, ?2, ?3, ?4, ?5) "
         "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5",
-        (made.fingerprint, made.name, dimension, made.model, made.source),
+        (vector_set.fingerprint, vector_set.name, dimension, vector_set.model, vector_set.source),
     )
     row = db.execute(
-        "SELECT id, dimension FROM embedders WHERE fingerprint = ?", (made.fingerprint,)
+        "SELECT id, dimension FROM embedders WHERE fingerprint = ?", (vector_set.fingerprint,)
     ).fetchone()
     assert row is not None
     identity, before = int(row[0]), int(row[1])
     if before != dimension:
         if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
-            raise other_dimension(made.name, before, dimension)
+            raise other_dimension(vector_set.name, before, dimension)
         db.execute("UPDATE embedders SET dimension = ? WHERE id = ?", (dimension, identity))
     return identity
 
 
 def _check_dimension(db: apsw.Connection, fingerprint: str, vector: NDArray[np.float32]) -> None:
-    """Raises `ModelError` for a vector that cannot be compared with those of the index."""
+    """Raise `ModelError` if a vector cannot be compared with the vectors of the index."""
     sql = "SELECT name, dimension FROM embedders WHERE fingerprint = ?"
     row = db.execute(sql, (fingerprint,)).fetchone()
     if row is not None and row[1] != len(vector):
@@ -418,7 +429,7 @@ def _exists(db: apsw.Connection, content: int) -> bool:
 
 
 def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
-    """Return the numbers of a text's chunks that have vectors, as far as the chunk after those of `item`."""
+    """Return the numbers of a text's chunks that have vectors, up to the chunk after `item`."""
     rows = db.execute(
         "SELECT seq FROM content_vectors WHERE embedder_id = ? AND content_id = ? AND seq <= ?",
         (embedder, item.content, item.chunks[-1].seq + 1),
@@ -427,7 +438,7 @@ def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
 
 
 def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int]:
-    """Insert chunks with their vectors; returns their ids."""
+    """Insert chunks with their vectors and return their ids."""
     import numpy as np
 
     ids: list[int] = []
@@ -445,7 +456,7 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
                 chunk.first_line,
                 chunk.last_line,
                 vector.tobytes(),
-                # A chunk without tokens was copied from another store, which does not tell them.
+                # A chunk without tokens was copied from another store.
                 np.unique(np.asarray(tokens, np.uint32)).tobytes() if len(tokens) else None,
             ),
         )
@@ -454,10 +465,10 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
 
 
 def _cosines(matrix: NDArray[np.float16], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of each row with a vector, to the bit the same whatever other rows there are."""
+    """Return the product of each row with a vector. The result does not depend on the other rows."""
     import numpy as np
 
-    # Not `@`, which adds up in an order that depends on where a row stands.
+    # `@` would add in an order that depends on the position of a row.
     cosines: NDArray[np.float32] = (matrix.astype(np.float32) * vector).sum(axis=1)
     return cosines
 
@@ -465,7 +476,7 @@ def _cosines(matrix: NDArray[np.float16], vector: NDArray[np.float32]) -> NDArra
 def _rescored(
     db: apsw.Connection, ids: Sequence[int], vector: NDArray[np.float32]
 ) -> list[tuple[float, int, Chunk]]:
-    """(cosine, text, chunk) of chunks, best first."""
+    """Return (cosine, text, chunk) of chunks, best first."""
     import numpy as np
 
     rows: list[Any] = db.execute(
@@ -483,10 +494,10 @@ def _rescored(
 
 
 def _documents(
-    db: apsw.Connection, scored: Sequence[tuple[float, int, Chunk]], within: Within, limit: int
+    db: apsw.Connection, scored: Sequence[tuple[float, int, Chunk]], documents: DocumentFilter, limit: int
 ) -> list[ChunkMatch]:
-    """Chunks to the first `limit` documents that have them, each once, by its best."""
-    filters, values = condition(within)
+    """Return the best `limit` documents of scored chunks, each with its best chunk."""
+    filters, values = condition(documents)
     matches: list[ChunkMatch] = []
     seen: set[int] = set()
     for cosine, content, chunk in scored:
@@ -497,6 +508,6 @@ def _documents(
         seen.add(content)
         rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
         matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
-    # Of equals the order of the texts' numbers would tell which of them another collection had before.
+    # Sort ties by document: the order of text ids would reveal which texts another collection had first.
     matches.sort(key=lambda match: (-match.similarity, match.document))
     return matches[:limit]

@@ -1,0 +1,117 @@
+"""The key-value rows of an index in Milvus: its collections, its embedders, and marks of unfinished work."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from qmd.errors import CollectionNotFoundError
+from qmd.store.base import Scope, VectorSet
+from qmd.store.milvus.client import Client, Reading, literal, quoted
+from qmd.store.milvus.schema import MAX_TEXT, STATE
+from qmd.store.records import now
+from qmd.text.authorship import author_key
+
+_COLLECTION = "collection:"
+_EMBEDDER = "embedder:"
+#: Set while the stored statistics are out of date; one row for each writer.
+STALE_STATISTICS = "uncounted:"
+#: Set while there may be orphans: see `garbage`.
+ORPHANS = "loose"
+
+
+class State:
+    """Values by key. `writer` identifies the rows that this store writes."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.writer = uuid.uuid4().hex
+
+    def get(self, key: str, reading: Reading = "fresh") -> str | None:
+        """Return the value of a key."""
+        rows = self._client.query(STATE, f"key == {quoted(key)}", ["value"], reading=reading)
+        return str(rows[0]["value"]) if rows else None
+
+    def with_prefix(self, prefix: str, reading: Reading = "fresh") -> dict[str, str]:
+        """Return the values whose key starts with `prefix`, by the rest of their key."""
+        where = f"key >= {quoted(prefix)} and key < {quoted(prefix + '~')}"
+        rows = self._client.query(STATE, where, ["key", "value"], reading=reading)
+        return {str(row["key"])[len(prefix) :]: str(row["value"]) for row in rows}
+
+    def put(self, values: dict[str, str]) -> None:
+        """Store values by key."""
+        moment = now()
+        rows = [{"key": key, "value": value, "at": moment} for key, value in values.items()]
+        # Only copies of other data can be longer than Milvus allows. The store works without them.
+        self._client.put(STATE, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
+
+    def delete(self, *keys: str) -> None:
+        """Delete keys."""
+        self._client.delete(STATE, f"key in {literal(keys)}")
+
+    def mark_orphans(self) -> None:
+        """Record that there may be orphans."""
+        self.put({ORPHANS: self.writer})
+
+    def mark_stale_statistics(self) -> None:
+        """Record that this writer changes documents that the stored statistics do not include."""
+        self.put({STALE_STATISTICS + self.writer: ""})
+
+    def collections(self, reading: Reading = "fresh") -> dict[int, dict[str, Any]]:
+        """Return the fields of every collection by its id."""
+        return {int(key): json.loads(value) for key, value in self.with_prefix(_COLLECTION, reading).items()}
+
+    def put_collection(self, identity: int, fields: dict[str, Any]) -> None:
+        """Store the fields of a collection."""
+        self.put({f"{_COLLECTION}{identity}": json.dumps(fields, ensure_ascii=False)})
+
+    def delete_collection(self, identity: int) -> None:
+        """Delete the fields of a collection, and mark its texts as possible orphans."""
+        self.delete(f"{_COLLECTION}{identity}")
+        self.mark_orphans()
+
+    def collection_id(self, name: str) -> int:
+        """Return the id of a collection.
+
+        Raises:
+            CollectionNotFoundError: If the index has no such collection.
+        """
+        for identity, fields in self.collections("strong").items():
+            if fields["name"] == name:
+                return identity
+        raise CollectionNotFoundError(f"no such collection in the index: {name}", "run 'qmd index' first")
+
+    def collection_ids(self, names: Iterable[str]) -> list[int]:
+        """Return the sorted ids of collections, without collections that were never indexed."""
+        ids = {fields["name"]: identity for identity, fields in self.collections().items()}
+        return sorted(ids[name] for name in names if name in ids)
+
+    def embedders(self, reading: Reading = "fresh") -> dict[str, dict[str, Any]]:
+        """Return the fields of `VectorSet`, and the dimension, of every stored embedder by fingerprint."""
+        return {key: json.loads(value) for key, value in self.with_prefix(_EMBEDDER, reading).items()}
+
+    def put_embedder(self, vector_set: VectorSet, dimension: int) -> None:
+        """Store an embedder."""
+        text = json.dumps({**asdict(vector_set), "dimension": dimension}, ensure_ascii=False)
+        self.put({_EMBEDDER + vector_set.fingerprint: text})
+
+    def delete_embedder(self, fingerprint: str) -> None:
+        """Delete an embedder."""
+        self.delete(_EMBEDDER + fingerprint)
+
+    def filter_of(self, scope: Scope) -> str | None:
+        """Return a scope as a filter expression on documents and chunks, or None if nothing can match."""
+        collections = self.collection_ids(scope.collections)
+        if not collections:
+            return None
+        conditions = ["live == true", f"collection in {literal(collections)}"]
+        if scope.author is not None:
+            conditions.append(f"author_folded == {quoted(author_key(scope.author))}")
+        if scope.after is not None:
+            conditions.append(f"date >= {quoted(scope.after)}")
+        if scope.before is not None:
+            conditions.append(f"date < {quoted(scope.before)}")
+        return " and ".join(conditions)
