@@ -117,7 +117,7 @@ def test_the_table_has_a_row_a_way_and_the_types_of_questions_apart(
 ) -> None:
     lines = seer.ok("bench", fixture(), "--ways", "bm25,hybrid").splitlines()
     assert lines[0] == "fixture.json: 11 documents, 2 questions"
-    heading = "Mode nDCG@10 R@10 MRR@10 P@1 P@3 P@5 Expected p50 ms p95 ms"
+    heading = "Way nDCG@10 R@10 MRR@10 P@1 P@3 P@5 Expected p50 ms p95 ms"
     assert lines[2].split() == heading.split()
     assert [line.split()[0] for line in lines[3:5]] == ["bm25", "hybrid"]
     assert lines[6] == "nDCG@10 by type:"

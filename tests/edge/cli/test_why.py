@@ -181,7 +181,7 @@ def test_a_collection_that_is_not_searched_is_named(user: User) -> None:
     user.ok("collection", "exclude", "apart")
     found = why(user, "apart/one.md", "herons", "--search", "search")
     assert (found["verdict"], found["hint"]) == ("not_searched", "add -c apart")
-    assert "only when named" in found["reason"]
+    assert "only if you name it" in found["reason"]
     asked = why(user, "apart/one.md", "herons", "--search", "search", "-c", "other")
     assert asked["reason"] == "it is in 'apart', and only 'other' is searched"
     assert why(user, "apart/one.md", "herons", "--search", "search", "-c", "apart")["verdict"] == "shown"

@@ -151,29 +151,31 @@ class Explainer:
         passages = self._passages(document, search.dense)
         lacking = bool(search.dense) and not any(passages)
         try:
-            shown, deep = self._run(search.kind, search.request), self._run(search.kind, search.uncut)
+            response, unlimited = self._run(search.kind, search.request), self._run(search.kind, search.uncut)
         except VectorIndexMissingError:
             reason = "none of the documents searched have vectors yet"
             return replace(why, verdict="not_found", reason=reason, hint="run 'qmd embed'")
-        own = _standing(search, why.query, shown, document)
-        whole = _standing(search, why.query, deep, document)
-        standing = replace(whole, rank=own.rank, hit=own.hit) if own.hit else whole
+        displayed = _standing(search, why.query, response, document)
+        ranked = _standing(search, why.query, unlimited, document)
+        standing = replace(ranked, rank=displayed.rank, hit=displayed.hit) if displayed.hit else ranked
         if search.kind == "vsearch" and passages:
             standing = replace(standing, passage=passages[0])
         parts = self._parts(document, search, passages) if search.kind == "query" else []
         why = replace(
             why,
             standings=(*parts, standing),
-            shown=len(shown.hits),
-            lowest_score=shown.hits[-1].score if shown.hits else None,
+            shown=len(response.hits),
+            lowest_score=response.hits[-1].score if response.hits else None,
             stages=tuple(
-                dict.fromkeys(stage for stage in (*shown.stages, *deep.stages) if stage.status != "ran")
+                dict.fromkeys(
+                    stage for stage in (*response.stages, *unlimited.stages) if stage.status != "ran"
+                )
             ),
         )
         if search.kind == "query":
-            why = replace(why, notes=(*why.notes, *_left_out(standing, search, deep, lacking)))
-        if own.hit is not None:
-            return replace(why, verdict="shown", reason=f"result {own.rank} of the {why.shown} shown")
+            why = replace(why, notes=(*why.notes, *_left_out(standing, search, unlimited, lacking)))
+        if displayed.hit is not None:
+            return replace(why, verdict="shown", reason=f"result {displayed.rank} of the {why.shown} shown")
         if standing.hit is not None and standing.rank is not None:
             return _cut_off(why, standing.hit, standing.rank, search.request)
         return _not_found(why, standing, lacking)
