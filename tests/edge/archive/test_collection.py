@@ -1,4 +1,4 @@
-"""An archive as a collection: searches that rank, of one author or of a time (A6)."""
+"""An archive as a collection: ranked searches with filters on author and date."""
 
 from __future__ import annotations
 

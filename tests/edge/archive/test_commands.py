@@ -1,4 +1,4 @@
-"""`qmd archive`: the same answers at a shell, and as JSON."""
+"""`qmd archive`: the same answers in a shell, and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four tools on the raw wire: each answer to the letter, each error as one."""
+"""The four tools of the archive: exact answers and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line uses a running server by itself, and nobody can tell by the answer (C4)."""
+"""Searches of the command line through a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/collections`: added, listed, shown, renamed, removed; to the letter."""
+"""`/collections`: add, list, show, rename and remove, with exact answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/contexts`: added, listed, removed, under every way to write a path."""
+"""`/contexts`: add, list and remove, with every notation of a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search whose only retriever cannot run: an error on every face, never an empty list."""
+"""A search whose only retriever fails is an error over every interface, never an empty list."""
 
 from __future__ import annotations
 

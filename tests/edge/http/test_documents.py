@@ -1,4 +1,4 @@
-"""`/get` and `/multi_get`, to the letter."""
+"""`/get` and `/multi_get`, with exact answers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_nothing_matched_is_not_found(client: Client) -> None:
         ),
     ],
 )
-def test_what_means_nothing_is_refused_by_name(
+def test_wrong_fields_are_refused_by_name(
     client: Client, path: str, fields: dict[str, Any], detail: str
 ) -> None:
     assert client.refused(400, path, **fields) == detail

@@ -1,4 +1,4 @@
-"""`/index`, `/update` and `/embed`, to the letter."""
+"""`/index`, `/update` and `/embed`, with exact answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a running server."""
+"""Metrics of a running server."""
 
 from __future__ import annotations
 

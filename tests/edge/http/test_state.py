@@ -1,4 +1,4 @@
-"""`/status`, `/health`, and what the API says about itself."""
+"""`/status`, `/health` and the description of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no message, or asks for what there is not: the right error each time, and the server lives on."""
+"""Invalid messages and unknown methods get the right error, and the server goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server in the background: started, found again, ended; and never another process in its place."""
+"""The MCP server in the background: start, status and stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`get`, `multi_get` and the resource: documents, to the letter."""
+"""`get`, `multi_get` and the resource, with exact answers."""
 
 from __future__ import annotations
 

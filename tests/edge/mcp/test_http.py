@@ -1,4 +1,4 @@
-"""MCP over HTTP, on the raw wire: the same answers, and who is let in."""
+"""MCP over HTTP: the same answers as over stdio, and access control."""
 
 from __future__ import annotations
 

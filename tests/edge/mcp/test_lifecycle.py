@@ -1,4 +1,4 @@
-"""Beginning and end of a conversation over stdio, and that nothing else gets onto the wire."""
+"""Start and end of a session over stdio, and a stdout with protocol messages only."""
 
 from __future__ import annotations
 

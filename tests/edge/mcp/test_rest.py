@@ -1,4 +1,4 @@
-"""`/health`, `/search` and `/query` of `qmd mcp --http`, as tobi/qmd's server answers them."""
+"""`/health`, `/search` and `/query` of `qmd mcp --http`, for clients of tobi/qmd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SDK's own client, over both transports and in both ways to connect."""
+"""The SDK's own client over both transports and both ways to connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`search`, `vsearch`, `query` and `status`: texts and structured content, to the letter."""
+"""`search`, `vsearch`, `query` and `status`: exact texts and structured content."""
 
 from __future__ import annotations
 

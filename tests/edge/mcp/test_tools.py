@@ -1,4 +1,4 @@
-"""What agents are shown of the tools, and how wrong arguments are answered."""
+"""The list of tools, and errors for wrong arguments."""
 
 from __future__ import annotations
 
