@@ -109,12 +109,13 @@ async def add(request: Request, body: NewCollection) -> Response:
             body.path, body.name, pattern=body.glob_pattern, on_progress=stop_if(cancelled)
         )
         added = _status(index, report.collection)
+        documents = plural(added.documents, "document", separator="")
         return Added(
             status="added",
             name=added.name,
             path=added.path,
             documents=added.documents,
-            content=f"Added collection '{added.name}' with {plural(added.documents, 'document', separator='')}",
+            content=f"Added collection '{added.name}' with {documents}",
         )
 
     return await service(request).write(work)

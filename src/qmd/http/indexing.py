@@ -97,13 +97,14 @@ async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa
     def work(index: Index, cancelled: Cancelled) -> Indexed:
         reports = index.update(commands=False, on_progress=stop_if(cancelled))
         total = index.status().total_documents
-        summary = f"Indexed {plural(len(reports), 'collection', separator='')}: {plural(total, 'document', separator='')}"
+        collections = plural(len(reports), "collection", separator="")
+        documents = plural(total, "document", separator="")
         return Indexed(
             status="indexed",
             collections=len(reports),
             total_documents=total,
             reports=_reports(reports),
-            content=summary + _failures(reports),
+            content=f"Indexed {collections}: {documents}" + _failures(reports),
         )
 
     return await service(request).write(work)
