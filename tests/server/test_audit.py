@@ -1,4 +1,4 @@
-"""The audit log: a line for what was changed or refused, and no text of anyone's."""
+"""The audit log: changes, refused requests, and no text of documents or queries."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lines(log: Path) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_a_write_is_a_line(log: Path, request_: tuple[Any, ...], target: str) -> None:
+def test_write_is_logged_as_a_line(log: Path, request_: tuple[Any, ...], target: str) -> None:
     audit = Audit(str(log))
     told(audit, *request_)
     audit.close()
@@ -93,7 +93,7 @@ def test_a_write_is_a_line(log: Path, request_: tuple[Any, ...], target: str) ->
         (None, "unanswered"),
     ],
 )
-def test_a_write_has_an_outcome(log: Path, status: int | None, outcome: str) -> None:
+def test_line_of_a_write_has_its_outcome(log: Path, status: int | None, outcome: str) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/index", status=status)
     audit.close()
@@ -101,7 +101,7 @@ def test_a_write_has_an_outcome(log: Path, status: int | None, outcome: str) -> 
 
 
 @pytest.mark.parametrize("status", [401, 403, 413])
-def test_what_is_refused_is_a_line_of_another_file(log: Path, refused: Path, status: int) -> None:
+def test_refused_requests_go_to_a_separate_file(log: Path, refused: Path, status: int) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/search", {"query": "private"}, status)
     (line,) = lines(refused)
@@ -112,7 +112,7 @@ def test_what_is_refused_is_a_line_of_another_file(log: Path, refused: Path, sta
     assert not log.exists()
 
 
-def test_refusals_push_no_write_out_of_the_log(log: Path, refused: Path) -> None:
+def test_refusals_do_not_push_writes_out_of_the_log(log: Path, refused: Path) -> None:
     now = 0.0
     audit = Audit(str(log), size=2000, clock=lambda: now)
     told(audit, "POST", "/index")
@@ -149,7 +149,7 @@ SEARCHES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "body"), SEARCHES, ids=str)
-def test_queries_are_written_down_only_when_asked_for(log: Path, path: str, body: Any) -> None:
+def test_queries_are_logged_only_on_request(log: Path, path: str, body: Any) -> None:
     audit = Audit(str(log))
     told(audit, "POST", path, body)
     assert lines(log) == []
@@ -165,7 +165,7 @@ def test_queries_are_written_down_only_when_asked_for(log: Path, path: str, body
 @pytest.mark.parametrize(
     "body", [None, [], "text", {"name": 5}, {"name": "n" * 300_000}], ids=lambda b: str(b)[:20]
 )
-def test_a_body_of_any_kind_is_told_in_a_short_line(log: Path, body: Any) -> None:
+def test_line_for_any_body_is_short(log: Path, body: Any) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/collections/add", body, 400)
     audit.close()
@@ -173,7 +173,7 @@ def test_a_body_of_any_kind_is_told_in_a_short_line(log: Path, body: Any) -> Non
     assert log.stat().st_size < 5000
 
 
-def test_only_its_user_may_read_it_and_it_does_not_grow_for_ever(log: Path) -> None:
+def test_log_is_private_and_rotates(log: Path) -> None:
     audit = Audit(str(log), size=1000)
     for _ in range(100):
         told(audit, "POST", "/index")

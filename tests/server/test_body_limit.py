@@ -1,4 +1,4 @@
-"""The bodies of requests: whole, bounded, and of use only while somebody waits."""
+"""The limit on request bodies, and cancellation if the client disconnects."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def answer(bodies: BodyLimit, parts: Iterable[bytes], **headers: str) -> tuple[i
     return sent[0]["status"], sent[1]["body"]
 
 
-def test_a_body_arrives_whole() -> None:
+def test_body_arrives_complete() -> None:
     assert answer(BodyLimit(echo), [b"one ", b"", b"two"]) == (200, b"one two")
 
 
-def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
+def test_body_larger_than_the_limit_is_refused() -> None:
     bodies = BodyLimit(echo, max_size=8)
     assert answer(bodies, [b"1234", b"5678"]) == (200, b"12345678")
     status, body = answer(bodies, [b"1234", b"5678", b"9"])
@@ -66,7 +66,7 @@ def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
     assert answer(bodies, [b"x"], **{"content-length": "9" * 5000})[0] == 413
 
 
-def test_work_for_a_client_that_left_is_cancelled() -> None:
+def test_work_is_cancelled_if_the_client_disconnects() -> None:
     ended: list[str] = []
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Finding a running server; and never one that has ended."""
+"""Discovery of a running server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ with discovery.advertise(sys.argv[1], sys.argv[2], "http://127.0.0.1:1"):
 """
 
 
-def test_a_server_is_found_while_it_runs(tmp_path: Path) -> None:
+def test_find_returns_a_running_server(tmp_path: Path) -> None:
     cache, index = str(tmp_path / "cache"), str(tmp_path / "index.sqlite")
     assert discovery.find(cache, index) is None
     with discovery.advertise(cache, index, "http://127.0.0.1:8") as server:
@@ -34,13 +34,13 @@ def test_a_server_is_found_while_it_runs(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_a_link_leads_to_the_same_server(tmp_path: Path) -> None:
+def test_find_follows_a_link_to_the_index(tmp_path: Path) -> None:
     (tmp_path / "link.sqlite").symlink_to(tmp_path / "index.sqlite")
     with discovery.advertise(str(tmp_path), str(tmp_path / "index.sqlite"), "http://127.0.0.1:8") as server:
         assert discovery.find(str(tmp_path), str(tmp_path / "link.sqlite")) == server
 
 
-def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
+def test_find_ignores_a_killed_server(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
     server = subprocess.Popen(
         [sys.executable, "-c", _SERVER, cache, index], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -59,7 +59,7 @@ def test_a_server_that_was_killed_is_not_found(tmp_path: Path) -> None:
         assert discovery.find(cache, index) == successor
 
 
-def test_a_second_server_of_an_index_is_refused_and_the_first_named(tmp_path: Path) -> None:
+def test_exclusive_refuses_a_second_server_and_names_the_first(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
     with discovery.exclusive(cache, index), discovery.advertise(cache, index, "http://127.0.0.1:1") as server:
         with pytest.raises(BusyError, match=rf"process {server.pid} at http://127\.0\.0\.1:1"):
@@ -70,7 +70,7 @@ def test_a_second_server_of_an_index_is_refused_and_the_first_named(tmp_path: Pa
         assert discovery.find(cache, index) is None
 
 
-def test_a_server_that_is_not_found_yet_is_not_alone_either(tmp_path: Path) -> None:
+def test_exclusive_refuses_during_the_start_of_another_server(tmp_path: Path) -> None:
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
     with discovery.exclusive(cache, index), pytest.raises(BusyError, match="is starting or stopping"):
         discovery.exclusive(cache, index, replace=True).__enter__()

@@ -1,4 +1,4 @@
-"""The guard before the server: what it lets through, and whom it works for."""
+"""The check of the headers Host and Origin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scope(**headers: str) -> Scope:
     return {"type": "http", "method": "POST", "path": "/", "headers": raw}
 
 
-def test_what_is_no_request_passes() -> None:
+def test_other_scope_types_pass_unchecked() -> None:
     passed: list[Any] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,7 +37,7 @@ async def unreached(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError
 
 
-def test_two_hosts_are_none() -> None:
+def test_repeated_host_header_is_refused() -> None:
     raw = [(b"host", b"localhost"), (b"Host", b"evil.example")]
 
     async def run() -> list[Message]:
@@ -56,7 +56,7 @@ def test_two_hosts_are_none() -> None:
 
 
 @given(st.text(max_size=40))
-def test_only_names_that_were_given_are_hosts(name: str) -> None:
+def test_only_configured_names_are_allowed_hosts(name: str) -> None:
     allowed = Allowed.from_environ({"QMD_ALLOWED_HOSTS": "box.lan"}, "127.0.0.1")
     if allowed.allows_host(name):
         host = name.lower().rpartition(":")[0] or name.lower()
@@ -65,14 +65,14 @@ def test_only_names_that_were_given_are_hosts(name: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_text_is_an_error(text: str) -> None:
+def test_no_header_text_raises_an_exception(text: str) -> None:
     for allowed in (HERE, Allowed.from_environ({}, "0.0.0.0")):
         assert allowed.allows_host(text) in (True, False)
         assert allowed.allows_origin(text, "localhost") in (True, False)
 
 
 @pytest.mark.parametrize("bound", ["0.0.0.0", "192.168.1.5", "::"])
-def test_a_server_beyond_loopback_is_called_by_its_numbers(bound: str) -> None:
+def test_server_beyond_loopback_allows_ip_addresses_as_host(bound: str) -> None:
     allowed = Allowed.from_environ({}, bound)
     assert allowed.allows_host("192.168.1.5:8181")
     assert allowed.allows_host("[2001:db8::1]:8181")

@@ -1,4 +1,4 @@
-"""An index that stays open: lazily, beside the event loop, its models only while they are used."""
+"""The index of a server: opening, concurrent calls, and freeing of idle models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def count(index: qmd.Index, cancelled: Cancelled) -> int:
     return index.status().total_documents
 
 
-def test_the_index_is_opened_at_the_first_call_and_then_kept(opened: qmd.Index) -> None:
+def test_index_is_opened_at_the_first_call_and_stays_open(opened: qmd.Index) -> None:
     times = []
 
     def open_index() -> qmd.Index:
@@ -56,7 +56,7 @@ def test_the_index_is_opened_at_the_first_call_and_then_kept(opened: qmd.Index) 
     assert times == [1]
 
 
-def test_an_index_that_cannot_be_opened_is_tried_again(opened: qmd.Index) -> None:
+def test_failed_opening_is_tried_again(opened: qmd.Index) -> None:
     failures = [StoreError("not yet")]
 
     def open_index() -> qmd.Index:
@@ -74,7 +74,7 @@ def test_an_index_that_cannot_be_opened_is_tried_again(opened: qmd.Index) -> Non
     anyio.run(talk)
 
 
-def test_calls_work_beside_each_other(opened: qmd.Index) -> None:
+def test_calls_run_concurrently(opened: qmd.Index) -> None:
     both = threading.Barrier(2, timeout=60)
 
     async def talk() -> None:
@@ -91,7 +91,7 @@ def test_calls_work_beside_each_other(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
+def test_work_can_see_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
     began, told = threading.Event(), threading.Event()
 
     def work(index: qmd.Index, cancelled: Cancelled) -> None:
@@ -111,7 +111,7 @@ def test_work_is_told_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None:
+def test_idle_models_are_freed(opened: qmd.Index) -> None:
     clock = Clock()
 
     async def talk() -> None:
@@ -133,7 +133,7 @@ def test_models_that_nothing_used_for_long_are_let_go(opened: qmd.Index) -> None
     anyio.run(talk)
 
 
-def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> None:
+def test_models_in_use_are_not_freed(opened: qmd.Index) -> None:
     clock = Clock()
     began, go_on = threading.Event(), threading.Event()
 
@@ -157,7 +157,7 @@ def test_models_in_use_are_kept_however_long_that_takes(opened: qmd.Index) -> No
     anyio.run(talk)
 
 
-def test_models_are_let_go_while_the_server_is_tended(opened: qmd.Index) -> None:
+def test_releasing_models_frees_idle_models(opened: qmd.Index) -> None:
     async def talk() -> None:
         host = IndexHost(lambda: opened, idle=0)
         await host.call(count, models=True)

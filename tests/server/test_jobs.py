@@ -1,4 +1,4 @@
-"""The queue of writes: one at a time, in order, each finished once it has begun."""
+"""The queue of writes: order, cancellation, and concurrent reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def host(index: qmd.Index) -> Iterator[IndexHost]:
     host.finish()
 
 
-def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(host: IndexHost) -> None:
+def test_jobs_run_one_at_a_time_in_order(host: IndexHost) -> None:
     done: list[int] = []
     at_work = threading.Semaphore(1)
 
@@ -42,7 +42,7 @@ def test_jobs_are_done_one_at_a_time_in_the_order_in_which_they_came(host: Index
     assert done == [*range(50)]
 
 
-def test_reads_go_on_while_a_job_is_done(host: IndexHost) -> None:
+def test_reads_run_during_a_job(host: IndexHost) -> None:
     async def talk() -> None:
         jobs = Jobs(host)
         may_end = threading.Event()
@@ -57,7 +57,7 @@ def test_reads_go_on_while_a_job_is_done(host: IndexHost) -> None:
     anyio.run(talk)
 
 
-def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(host: IndexHost) -> None:
+def test_running_job_of_a_cancelled_caller_finishes_first(host: IndexHost) -> None:
     told = []
     begun, may_end = threading.Event(), threading.Event()
 
@@ -87,7 +87,7 @@ def test_a_job_that_has_begun_is_finished_and_none_begins_beside_it(host: IndexH
     assert told == [("first", False), ("second", False)]
 
 
-def test_a_job_that_waits_goes_with_its_caller(host: IndexHost) -> None:
+def test_waiting_job_of_a_cancelled_caller_is_dropped(host: IndexHost) -> None:
     told = []
 
     async def talk() -> None:

@@ -1,4 +1,4 @@
-"""The file of keys: nothing in it opens anything, and nobody else reads it."""
+"""The file of API keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def keys(file: Path) -> Keys:
     return Keys(str(file), "/index.sqlite")
 
 
-def test_a_key_is_found_again_and_no_other_is(keys: Keys) -> None:
+def test_find_returns_only_the_matching_key(keys: Keys) -> None:
     assert keys.find("anything") is None
     token = keys.add("laptop", ["notes", "notes", "work"], read_only=True)
     assert token.startswith(PREFIX) and len(token) == len(PREFIX) + 43
@@ -45,7 +45,7 @@ def test_a_key_is_found_again_and_no_other_is(keys: Keys) -> None:
     assert [each.name for each in keys.all()] == ["laptop", "second"]
 
 
-def test_the_file_holds_no_key_and_only_its_user_reads_it(keys: Keys, file: Path) -> None:
+def test_key_file_is_private_and_has_only_digests(keys: Keys, file: Path) -> None:
     tokens = [keys.add("one"), keys.add("two")]
     assert not any(token.removeprefix(PREFIX) in file.read_text(encoding="utf-8") for token in tokens)
     file.chmod(0o644)
@@ -53,7 +53,7 @@ def test_the_file_holds_no_key_and_only_its_user_reads_it(keys: Keys, file: Path
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_another_process_changes_counts_at_once(keys: Keys, file: Path) -> None:
+def test_changes_by_another_process_take_effect_at_once(keys: Keys, file: Path) -> None:
     other = Keys(str(file), "/index.sqlite")
     assert not keys.any()
     token = other.add("one")
@@ -62,7 +62,7 @@ def test_what_another_process_changes_counts_at_once(keys: Keys, file: Path) -> 
     assert keys.find(token) is None
 
 
-def test_keys_of_other_indexes_are_not_these(keys: Keys, file: Path) -> None:
+def test_keys_belong_to_one_index(keys: Keys, file: Path) -> None:
     token = keys.add("one")
     elsewhere = Keys(str(file), "/other.sqlite")
     assert elsewhere.find(token) is None
@@ -70,7 +70,7 @@ def test_keys_of_other_indexes_are_not_these(keys: Keys, file: Path) -> None:
     assert keys.find(token) is not None
 
 
-def test_all_keys_made_at_once_are_kept(file: Path) -> None:
+def test_concurrent_additions_keep_all_keys(file: Path) -> None:
     def add(number: int) -> str:
         return Keys(str(file), "/index.sqlite").add(f"key{number}")
 
@@ -81,13 +81,13 @@ def test_all_keys_made_at_once_are_kept(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-a", ".a", "a/b", "a" * 65, "a\n", "é"])
-def test_a_name_is_a_word(keys: Keys, file: Path, name: str) -> None:
+def test_add_refuses_an_invalid_name(keys: Keys, file: Path, name: str) -> None:
     with pytest.raises(UsageError):
         keys.add(name)
     assert not file.exists()
 
 
-def test_a_name_is_taken_once_and_removed_once(keys: Keys) -> None:
+def test_add_refuses_a_taken_name_and_remove_an_unknown_one(keys: Keys) -> None:
     keys.add("one")
     with pytest.raises(ConflictError):
         keys.add("one")
@@ -119,7 +119,7 @@ GOOD: dict[str, Any] = {"sha256": "0" * 64, "collections": None, "read_only": Fa
         ),
     ],
 )
-def test_a_broken_file_lets_nobody_in(keys: Keys, file: Path, content: str) -> None:
+def test_invalid_key_file_refuses_all_keys(keys: Keys, file: Path, content: str) -> None:
     file.parent.mkdir()
     file.write_text(content, encoding="utf-8")
     for call in (lambda: keys.find("x"), keys.any, lambda: keys.add("two")):
@@ -128,7 +128,7 @@ def test_a_broken_file_lets_nobody_in(keys: Keys, file: Path, content: str) -> N
     assert file.read_text(encoding="utf-8") == content
 
 
-def test_what_else_the_file_holds_is_left_alone(keys: Keys, file: Path) -> None:
+def test_other_content_of_the_key_file_is_kept(keys: Keys, file: Path) -> None:
     file.parent.mkdir()
     file.write_text(json.dumps({"more": 1, "indexes": {"/index.sqlite": {"one": GOOD}}}), encoding="utf-8")
     assert keys.all() == (Key("one", "0" * 64, created="2026"),)

@@ -1,4 +1,4 @@
-"""An index that follows its folders."""
+"""Scans of collections whose files change."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def told(*steps: Callable[[], str | None]) -> Watch:
     return watch
 
 
-def test_what_changed_before_the_server_began_is_found(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_finds_changes_from_before_the_start(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
     notes({"b.md": "bravo\n"})
@@ -59,7 +59,7 @@ def test_what_changed_before_the_server_began_is_found(index: qmd.Index, notes: 
     assert found(index, "bravo") == ["b.md"]
 
 
-def test_what_changes_is_found(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_finds_changes(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
 
@@ -98,7 +98,7 @@ def test_update_commands_are_not_run(index: qmd.Index, notes: Notes, tmp_path: P
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_folder_that_is_gone_is_told_and_the_others_are_followed(
+def test_missing_folder_is_logged_and_others_are_watched(
     index: qmd.Index, notes: Notes, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = notes({"a.md": "alpha\n"}, "first"), notes({"b.md": "bravo\n"}, "second")
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_is_told_and_the_others_are_followed(
     assert "scan of first failed: " in caplog.text
 
 
-def test_other_collections_are_followed_once_there_are_some(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_follows_added_collections(index: qmd.Index, notes: Notes) -> None:
     first = notes({"a.md": "alpha\n"}, "first")
     index.add_collection(str(first))
     watched: list[set[str]] = []
@@ -127,7 +127,7 @@ def test_other_collections_are_followed_once_there_are_some(index: qmd.Index, no
     assert watched == [{"first"}, {"first", "second"}]
 
 
-def test_the_operating_system_tells_of_changes(notes: Notes) -> None:
+def test_watch_folders_yields_changed_paths(notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
 
     async def run() -> None:

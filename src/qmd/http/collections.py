@@ -109,6 +109,7 @@ async def add(request: Request, body: NewCollection) -> Response:
             body.path, body.name, pattern=body.glob_pattern, on_progress=stop_if(cancelled)
         )
         added = _status(index, report.collection)
+        documents = plural(added.documents, "document", separator="")
         return Added(
             status="added",
             name=added.name,

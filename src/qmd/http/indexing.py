@@ -104,7 +104,7 @@ async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa
             collections=len(reports),
             total_documents=total,
             reports=_reports(reports),
-            content=summary + _failures(reports),
+            content=f"Indexed {collections}: {documents}" + _failures(reports),
         )
 
     return await service(request).write(work)

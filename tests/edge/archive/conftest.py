@@ -1,4 +1,4 @@
-"""A reader of the archive, and an agent that reads it."""
+"""A user and an MCP client of the archive."""
 
 from __future__ import annotations
 

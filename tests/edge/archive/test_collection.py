@@ -1,4 +1,4 @@
-"""An archive as a collection: searches that rank, of one author or of a time (A6)."""
+"""An archive as a collection: ranked searches with filters on author and date."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_authors_are_listed_in_every_format(scholar: User) -> None:
 
 
 @pytest.mark.parametrize("command", ["search", "vsearch", "query"])
-def test_a_date_that_is_none_is_an_error_of_usage(scholar: User, command: str) -> None:
+def test_invalid_date_is_a_usage_error(scholar: User, command: str) -> None:
     result = scholar.run(command, "雨", "--after", "nonsense")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (

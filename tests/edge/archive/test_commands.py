@@ -1,4 +1,4 @@
-"""`qmd archive`: the same answers at a shell, and as JSON."""
+"""`qmd archive`: the same answers in a shell, and as JSON."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_only_what_has_changed_is_read_again(tmp_path: Path) -> None:
     assert [match.path for match in found.shown] == ["a/motions/2.md"]
 
 
-def test_what_cannot_be_shown_is_told_and_the_rest_is_found(tmp_path: Path) -> None:
+def test_unprintable_names_are_reported_and_other_posts_found(tmp_path: Path) -> None:
     motions = tmp_path / "a" / "motions"
     motions.mkdir(parents=True)
     (motions / "good.md").write_text("needle", encoding="utf-8")
@@ -213,7 +213,7 @@ def test_what_cannot_be_shown_is_told_and_the_rest_is_found(tmp_path: Path) -> N
     assert problems == [("a/motions/b\\xff.md", "its name is not valid UTF-8")]
 
 
-def test_what_may_not_be_read_is_said_and_the_rest_is_found(make_user: MakeUser) -> None:
+def test_unreadable_posts_are_reported_and_other_posts_found(make_user: MakeUser) -> None:
     user = make_user("unprivileged")
     data = user.home / "data"
     for name in ("closed", "open"):

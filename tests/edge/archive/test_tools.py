@@ -1,4 +1,4 @@
-"""The four tools on the raw wire: each answer to the letter, each error as one."""
+"""The four tools of the archive: exact answers and errors."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_tools_are_described_as_in_AfdianToMarkdown(agent: Agent) -> None:  # no
     }
 
 
-def test_null_for_an_optional_argument_is_left_out(agent: Agent) -> None:
+def test_null_counts_as_not_given(agent: Agent) -> None:
     assert agent.text("search", query="茶", author=None) == agent.text("search", query="茶")
     assert agent.text("read_post", path=TEA, author=None, title=None) == agent.text("read_post", path=TEA)
 
@@ -178,7 +178,7 @@ def test_an_author_without_posts_is_an_error(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("author", NOBODY)
-def test_an_author_that_there_is_not_is_an_error_of_every_tool(agent: Agent, author: str) -> None:
+def test_unknown_author_is_an_error_in_every_tool(agent: Agent, author: str) -> None:
     told = f"作者不存在：{author}"
     assert agent.failure("list_posts", author=author) == told
     assert agent.failure("read_post", author=author, title="茶") == told
@@ -196,7 +196,7 @@ def test_a_path_wins_over_an_author_and_a_title(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("path", NOWHERE)
-def test_what_is_no_post_of_the_archive_cannot_be_read(agent: Agent, path: str) -> None:
+def test_path_outside_the_archive_is_refused(agent: Agent, path: str) -> None:
     assert agent.failure("read_post", path=path) == f"文件不存在：{path}"
 
 
@@ -264,7 +264,7 @@ def test_of_many_matches_the_first_twenty_are_shown(agent: Agent) -> None:
     assert len(blocks) == 20
 
 
-def test_what_is_hidden_or_outside_is_not_searched(agent: Agent) -> None:
+def test_hidden_and_outside_files_are_not_searched(agent: Agent) -> None:
     assert agent.text("search", query="雨声").startswith('搜索 "雨声" 的结果（显示 20/45 条）：')
 
 
@@ -273,12 +273,12 @@ def test_an_empty_query_is_an_error(agent: Agent, query: str) -> None:
     assert agent.failure("search", query=query) == "请提供搜索关键词"
 
 
-def test_a_query_left_out_is_an_error(agent: Agent) -> None:
+def test_missing_query_is_an_error(agent: Agent) -> None:
     assert agent.failure("search") == "请提供搜索关键词"
 
 
 @pytest.mark.parametrize("query", ["没有这样的话", "a.*b", "打算\n", "\0"])
-def test_nothing_found_is_an_error_with_the_query(agent: Agent, query: str) -> None:
+def test_search_without_matches_is_an_error_with_the_query(agent: Agent, query: str) -> None:
     assert agent.failure("search", query=query) == f"未找到包含 '{query}' 的内容。"
 
 
@@ -295,7 +295,7 @@ def test_over_http_the_answers_are_the_same(archivist: Reader) -> None:
         assert (found["content"], found["isError"]) == ([{"type": "text", "text": "作者不存在：.."}], True)
 
 
-def test_a_page_of_another_site_may_not_ask(archivist: Reader) -> None:
+def test_foreign_origin_is_refused(archivist: Reader) -> None:
     with site_of(archivist.user, "--data", str(archivist.data), command=("archive", "mcp")) as site:
         assert site.request(body=b"{}", origin="https://example.com")[0] == 403
 

@@ -1,4 +1,4 @@
-"""The command line uses a running server by itself, and nobody can tell by the answer (C4)."""
+"""Searches of the command line through a running server."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ def test_a_search_for_meaning_without_vectors_fails_alike(make_user: MakeUser) -
         assert shown(user.run("vsearch", "x", "--mode", "server")) == local
 
 
-def test_local_asks_no_server(attached: Attached) -> None:
+def test_local_mode_uses_no_server(attached: Attached) -> None:
     before = attached.answered()
     assert attached.user.run("query", "performance", "--mode", "local").returncode == 0
     assert attached.answered() == before
 
 
-def test_no_server_is_needed_unless_it_was_asked_for(make_user: MakeUser) -> None:
+def test_auto_mode_works_without_a_server(make_user: MakeUser) -> None:
     user = indexed(make_user, "unattached")
     assert user.run("search", "performance").returncode == 0
     found = user.run("search", "performance", "--mode", "server")
@@ -105,7 +105,7 @@ def test_no_server_is_needed_unless_it_was_asked_for(make_user: MakeUser) -> Non
     assert found.stderr == "Error: no server runs for this index\nHint: start one: qmd server --daemon\n"
 
 
-def test_a_server_that_has_ended_is_not_missed(make_user: MakeUser) -> None:
+def test_auto_mode_works_after_the_server_has_stopped(make_user: MakeUser) -> None:
     user = indexed(make_user, "detached")
     with server_of(user):
         assert user.run("search", "performance", "--mode", "server").returncode == 0
@@ -113,7 +113,7 @@ def test_a_server_that_has_ended_is_not_missed(make_user: MakeUser) -> None:
     assert user.run("search", "performance").returncode == 0
 
 
-def test_the_server_of_another_index_is_not_asked(attached: Attached) -> None:
+def test_server_of_another_index_is_not_used(attached: Attached) -> None:
     before = attached.answered()
     found = attached.user.run("search", "performance", "--index", "work", "--mode", "server")
     assert found.returncode == 1
@@ -134,7 +134,7 @@ def test_a_server_with_other_settings_does_not_answer(attached: Attached, variab
     assert attached.answered() == before
 
 
-def test_an_index_that_was_made_anew_is_not_answered_for(make_user: MakeUser) -> None:
+def test_server_refuses_searches_of_a_replaced_index(make_user: MakeUser) -> None:
     user = indexed(make_user, "renewed")
     with server_of(user):
         assert user.run("search", "performance", "--mode", "server").returncode == 0
@@ -148,7 +148,7 @@ def test_an_index_that_was_made_anew_is_not_answered_for(make_user: MakeUser) ->
         assert user.run("search", "zebras", "--mode", "server").returncode == 1
 
 
-def test_what_was_indexed_since_the_server_began_is_found(make_user: MakeUser) -> None:
+def test_documents_indexed_after_the_server_start_are_found(make_user: MakeUser) -> None:
     user = indexed(make_user, "growing")
     with server_of(user):
         assert "No results" in user.run("search", "zebras", "--mode", "server").stdout
@@ -167,7 +167,7 @@ def test_keys_do_not_concern_the_users_own_commands(make_user: MakeUser) -> None
         assert user.run("search", "performance", "--mode", "server").returncode == 0
 
 
-def test_nobody_else_is_answered_at_run(attached: Attached) -> None:
+def test_run_endpoint_refuses_other_clients(attached: Attached) -> None:
     for headers in ({}, {"authorization": "Bearer x"}):
         answer = attached.server.ask("POST", "/run", {"kind": "search"}, **headers)
         assert answer.status == 401

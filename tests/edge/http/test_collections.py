@@ -1,4 +1,4 @@
-"""`/collections`: added, listed, shown, renamed, removed; to the letter."""
+"""`/collections`: add, list, show, rename and remove, with exact answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.users import User
 pytestmark = pytest.mark.slow
 
 
-def test_a_collection_from_its_beginning_to_its_end(server: Server, owner: User) -> None:
+def test_collection_is_added_shown_renamed_and_removed(server: Server, owner: User) -> None:
     folder = str(owner.home / "folder")
     assert server.ok("GET", "/collections") == {"collections": [], "content": "Collections: 0"}
 
@@ -50,7 +50,7 @@ def test_a_collection_from_its_beginning_to_its_end(server: Server, owner: User)
     assert os.path.exists(f"{folder}/a.md")
 
 
-def test_one_document_is_no_documents(server: Server, owner: User) -> None:
+def test_content_has_singular_for_one_document(server: Server, owner: User) -> None:
     added = server.post(
         "/collections/add", name="n", path=str(owner.home / "folder"), glob_pattern="sub/*.md"
     )
@@ -59,7 +59,7 @@ def test_one_document_is_no_documents(server: Server, owner: User) -> None:
     assert server.ok("GET", "/collections/n")["pattern"] == "sub/*.md"
 
 
-def test_what_the_server_changes_the_command_line_sees(server: Server, owner: User) -> None:
+def test_command_line_sees_changes_of_the_server(server: Server, owner: User) -> None:
     server.post("/collections/add", name="n", path=str(owner.home / "folder"))
     assert "n" in owner.ok("collection", "list")
     owner.ok("collection", "rename", "n", "m")
@@ -67,14 +67,14 @@ def test_what_the_server_changes_the_command_line_sees(server: Server, owner: Us
 
 
 @pytest.mark.parametrize("name", ["with space", "数据库", "a%2Fb", "q?x=1", "#1", "add"])
-def test_a_name_may_need_encoding(server: Server, owner: User, name: str) -> None:
+def test_collection_name_may_need_encoding(server: Server, owner: User, name: str) -> None:
     path = f"/collections/{quote(name, safe='')}"
     server.post("/collections/add", name=name, path=str(owner.home / "folder"))
     assert server.ok("GET", path)["name"] == name
     assert server.ok("DELETE", path)["name"] == name
 
 
-def test_a_home_folder_may_be_written_short(server: Server, owner: User) -> None:
+def test_path_may_begin_with_a_tilde(server: Server, owner: User) -> None:
     assert server.post("/collections/add", name="n", path="~/folder")["path"] == str(owner.home / "folder")
 
 
@@ -96,12 +96,12 @@ def test_a_home_folder_may_be_written_short(server: Server, owner: User) -> None
         ({"name": "n", "path": "~/folder", "glob_pattern": ""}, "A collection needs a folder and a pattern"),
     ],
 )
-def test_what_cannot_be_added_changes_nothing(bare: Client, fields: dict[str, Any], detail: str) -> None:
+def test_failed_addition_changes_nothing(bare: Client, fields: dict[str, Any], detail: str) -> None:
     assert bare.refused(400, "/collections/add", **fields).startswith(detail)
     assert bare.ok("GET", "/collections")["collections"] == []
 
 
-def test_a_name_is_given_once(server: Server) -> None:
+def test_taken_name_is_refused(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     server.post("/collections/add", name="m", path="~/folder/sub")
     assert server.refused(400, "/collections/add", name="n", path="~/notes").startswith(
@@ -120,7 +120,7 @@ def test_what_there_is_not_is_not_found(bare: Client, method: str, fields: dict[
     assert told.startswith("Collection not found: nothing")
 
 
-def test_a_new_name_must_be_one(server: Server) -> None:
+def test_rename_refuses_an_invalid_name(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     for fields, detail in (
         ({}, "new_name is missing"),

@@ -1,4 +1,4 @@
-"""Connections to a real server: how long one may say nothing, and how many there may be."""
+"""Limits on the time and number of connections."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_ended(connection: socket.socket) -> bool:
     ],
     ids=["nothing", "line", "head", "body", "chunks"],
 )
-def test_half_a_request_is_ended_after_the_time_limit(owner: User, half: bytes, answer: bytes) -> None:
+def test_incomplete_request_times_out(owner: User, half: bytes, answer: bytes) -> None:
     with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server, connected(server, half) as connection:
         told = rest(connection)
         assert told.startswith(answer)
@@ -70,7 +70,7 @@ def test_half_a_request_is_ended_after_the_time_limit(owner: User, half: bytes, 
         assert server.ok("GET", "/health")["status"] == "healthy"
 
 
-def test_half_a_write_that_reads_like_a_whole_one_changes_nothing(owner: User) -> None:
+def test_incomplete_write_with_valid_json_changes_nothing(owner: User) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
     body = b'{"path": "qmd://notes", "text": "text"}'
     head = b"POST /contexts/add HTTP/1.1\r\nhost: localhost\r\n" + TYPE
@@ -80,7 +80,7 @@ def test_half_a_write_that_reads_like_a_whole_one_changes_nothing(owner: User) -
         assert server.ok("GET", "/contexts")["contexts"] == []
 
 
-def test_the_time_limit_is_for_requests_that_do_not_arrive_alone(owner: User) -> None:
+def test_time_limit_does_not_apply_to_slow_answers(owner: User) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
     begun, go = owner.home / "begun", owner.home / "go"
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
@@ -111,14 +111,14 @@ def test_the_time_limit_is_for_requests_that_do_not_arrive_alone(owner: User) ->
         assert statuses == ["updated"]
 
 
-def test_an_idle_connection_stays_for_longer_than_clients_leave_it(owner: User) -> None:
+def test_idle_connection_outlives_clients_keep_alive(owner: User) -> None:
     assert Limits().idle == 75
     health = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with server_of(owner, QMD_KEEP_ALIVE="1") as server, connected(server, health) as connection:
         assert rest(connection).startswith(b"HTTP/1.1 200")
 
 
-def test_a_client_that_takes_no_answer_is_let_go(owner: User) -> None:
+def test_client_that_does_not_read_its_answer_is_disconnected(owner: User) -> None:
     (owner.home / "folder" / "large.md").write_text("words\n" * 1_500_000, encoding="utf-8")
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
     body = b'{"file": "notes/large.md"}'
@@ -135,7 +135,7 @@ def test_a_client_that_takes_no_answer_is_let_go(owner: User) -> None:
         assert len(rest(connection)) < 9_000_000
 
 
-def test_half_open_connections_in_any_number_hold_nobody_up_and_fill_no_log(owner: User) -> None:
+def test_half_open_connections_block_no_request_and_do_not_fill_the_log(owner: User) -> None:
     with server_of(owner, files=256) as server, ExitStack() as stack:
         halves = [stack.enter_context(connected(server, HEAD)) for _ in range(400)]
         for _ in range(3):
@@ -165,7 +165,7 @@ def test_connections_beyond_the_limit_are_refused_until_others_end(owner: User) 
         go.write_bytes(b"")
 
 
-def test_whoever_sends_nonsense_fills_no_log(owner: User) -> None:
+def test_invalid_http_does_not_fill_the_log(owner: User) -> None:
     with server_of(owner) as server:
         for _ in range(50):
             with connected(server, b"nonsense\r\n\r\n") as connection:

@@ -1,4 +1,4 @@
-"""`/contexts`: added, listed, removed, under every way to write a path."""
+"""`/contexts`: add, list and remove, with every notation of a path."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_there_is_not_is_not_found(described: Server, path: str, detail: st
     assert len(listed(described)) == 1
 
 
-def test_no_path_names_nothing_and_not_everything(described: Server) -> None:
+def test_empty_path_is_refused(described: Server) -> None:
     described.post("/contexts/add", path="/", text="Everything")
     assert described.ask("DELETE", "/contexts/").detail(400).startswith("the path is empty")
     assert len(listed(described)) == 2
@@ -111,7 +111,7 @@ def test_no_path_names_nothing_and_not_everything(described: Server) -> None:
         (400, "", "x", "the path is empty"),
     ],
 )
-def test_what_cannot_be_described_changes_nothing(
+def test_failed_description_changes_nothing(
     described: Server, status: int, path: str, text: str, detail: str
 ) -> None:
     assert described.refused(status, "/contexts/add", path=path, text=text).startswith(detail)

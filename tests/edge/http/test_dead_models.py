@@ -1,4 +1,4 @@
-"""A search whose only retriever cannot run: an error on every face, never an empty list."""
+"""A search whose only retriever fails is an error over every interface, never an empty list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bereft(make_user: MakeUser) -> Iterator[tuple[User, str]]:
     yield user, f"The server of 'tiny@{short_lived.url}' cannot be reached"
 
 
-def test_a_search_that_nothing_could_run_is_an_error_on_every_face(bereft: tuple[User, str]) -> None:
+def test_search_without_a_working_retriever_is_an_error_on_every_interface(bereft: tuple[User, str]) -> None:
     user, told = bereft
     for command in (["vsearch", "rollback"], ["query", "vec: rollback"]):
         result = user.invoke(*command, "--json", "--mode", "local")

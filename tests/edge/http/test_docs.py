@@ -1,4 +1,4 @@
-"""docs/http.md says what the server does, and its examples work as they stand there."""
+"""docs/http.md describes the API, and its examples work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/get` and `/multi_get`, to the letter."""
+"""`/get` and `/multi_get`, with exact answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_address_is_encoded_segment_by_segment(client: Client) -> None:
     assert uri == "qmd://notes/odd%20%231%3F.md"
 
 
-def test_a_document_that_there_is_not_has_similar_ones(client: Client) -> None:
+def test_missing_document_suggests_similar_paths(client: Client) -> None:
     told = client.refused(404, "/get", file="plam.md")
     first, rest = told.split("\n\n")
     assert first == "Document not found: plam.md"
@@ -102,13 +102,13 @@ def test_nothing_matched_is_not_found(client: Client) -> None:
         ),
     ],
 )
-def test_what_means_nothing_is_refused_by_name(
+def test_wrong_fields_are_refused_by_name(
     client: Client, path: str, fields: dict[str, Any], detail: str
 ) -> None:
     assert client.refused(400, path, **fields) == detail
 
 
-def test_one_byte_more_is_too_large(client: Client) -> None:
+def test_document_one_byte_over_the_limit_is_skipped(client: Client) -> None:
     text = client.post("/multi_get", pattern="plan.md")["results"][0]["text"]
     size = len(text.removeprefix("<!-- Context: Notes of 2025 -->\n\n").encode())
     assert "text/markdown" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size))

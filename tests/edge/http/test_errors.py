@@ -1,4 +1,4 @@
-"""Every error, from whatever layer, has one form; and nothing that is sent makes the server fail."""
+"""Errors over HTTP have one form, and no input makes the server fail."""
 
 from __future__ import annotations
 
@@ -56,27 +56,27 @@ def raw(client: Client, sent: bytes) -> Answer:
     ],
     ids=lambda body: body[:20].decode("latin-1"),
 )
-def test_what_is_not_json_is_told_so(client: Client, path: str, body: bytes) -> None:
+def test_invalid_json_is_refused(client: Client, path: str, body: bytes) -> None:
     assert client.ask("POST", path, body=body).detail(400).startswith("the body is not JSON: ")
 
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("body", [b"null", b"[]", b"5", b'"query"', b"true", b'[{"query": "a"}]'])
-def test_a_body_is_an_object(client: Client, path: str, body: bytes) -> None:
+def test_body_must_be_an_object(client: Client, path: str, body: bytes) -> None:
     assert client.ask("POST", path, body=body).detail(400) == "the body must be a JSON object"
 
 
-def test_a_body_may_not_be_missing(client: Client) -> None:
+def test_missing_body_is_refused(client: Client) -> None:
     assert client.ask("POST", "/search").detail(400) == "the body is missing"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "json", "\xe9"])
-def test_a_body_says_that_it_is_json(client: Client, kind: str) -> None:
+def test_content_type_must_be_json(client: Client, kind: str) -> None:
     answer = client.ask("POST", "/search", {"query": "zebra"}, content_type=kind)
     assert answer.detail(400).startswith("the body must be JSON, and the header content-type")
 
 
-def test_a_content_type_may_name_its_charset(client: Client) -> None:
+def test_content_type_may_have_a_charset(client: Client) -> None:
     answer = client.ask("POST", "/search", {"query": "zebra"}, content_type="Application/JSON; charset=utf-8")
     assert answer.status == 200
 
@@ -92,13 +92,13 @@ def test_a_content_type_may_name_its_charset(client: Client) -> None:
     ],
     ids=["long number", "huge number", "long name", "odd name", "deep"],
 )
-def test_nothing_that_is_sent_makes_an_error_long_or_impossible(client: Client, body: bytes) -> None:
+def test_error_for_hostile_fields_is_one_short_line(client: Client, body: bytes) -> None:
     detail = client.ask("POST", "/search", body=body).detail(400)
     assert len(detail) < 400
     assert "\n" not in detail
 
 
-def test_several_faults_are_told_at_once(client: Client) -> None:
+def test_several_wrong_fields_are_reported_at_once(client: Client) -> None:
     told = client.refused(400, "/search", limit="x", a=1, b=2, c=3)
     assert told.startswith("query is missing; limit: ")
     assert told.endswith("; and 2 more")
@@ -107,7 +107,7 @@ def test_several_faults_are_told_at_once(client: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/nothing", "/search/", "/health/x", "/collections/", "/%00", "/%FF", "//"]
 )
-def test_there_is_nothing_elsewhere(client: Client, path: str) -> None:
+def test_unknown_path_is_not_found(client: Client, path: str) -> None:
     told = client.ask("GET", path).detail(404)
     assert told.startswith("There is nothing at /")
     assert told.endswith("; see /docs")
@@ -126,16 +126,14 @@ def test_there_is_nothing_elsewhere(client: Client, path: str) -> None:
         ("BREW", "/get", "POST"),
     ],
 )
-def test_a_method_that_there_is_not_names_those_that_there_are(
-    client: Client, method: str, path: str, allowed: str
-) -> None:
+def test_wrong_method_lists_the_allowed_methods(client: Client, method: str, path: str, allowed: str) -> None:
     answer = client.ask(method, path)
     assert answer.detail(405) == f"{method} is not allowed at {path}, only {allowed}"
     assert answer.headers["allow"] == allowed
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/status?all=1"), ("POST", "/index?x&force=1")])
-def test_parameters_are_refused_by_name(client: Client, method: str, path: str) -> None:
+def test_query_parameters_are_refused_by_name(client: Client, method: str, path: str) -> None:
     told = client.ask(method, path).detail(400)
     assert told.endswith(": unknown parameter (put fields into the body, as JSON)")
 
@@ -152,12 +150,12 @@ def test_parameters_are_refused_by_name(client: Client, method: str, path: str) 
     ],
     ids=["garbage", "version", "header", "length", "chunk", "tls"],
 )
-def test_what_is_not_http_is_refused_in_the_same_form(client: Client, sent: bytes) -> None:
+def test_invalid_http_is_refused_in_the_common_form(client: Client, sent: bytes) -> None:
     raw(client, sent).detail(400)
     client.ok("GET", "/health")
 
 
-def test_a_configuration_that_breaks_is_told_until_it_is_mended(owner: User) -> None:
+def test_invalid_configuration_is_reported_until_it_is_repaired(owner: User) -> None:
     with server_of(owner) as server:
         server.post("/collections/add", name="n", path="~/folder")
         config = owner.home / "config" / "qmd" / "index.yml"

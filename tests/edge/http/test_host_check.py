@@ -1,4 +1,4 @@
-"""Who is let in, and how much may be sent: before anything is read, at every path."""
+"""Host, Origin and the size of bodies are checked first, at every path."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_foreign_host_is_refused_everywhere(client: Client, host: str) -> None
 
 
 @pytest.mark.parametrize("host", OUR_HOSTS)
-def test_loopback_has_many_names(client: Client, host: str) -> None:
+def test_all_loopback_hosts_are_allowed(client: Client, host: str) -> None:
     assert client.ask("GET", "/status", host=host).status == 200
 
 
@@ -64,11 +64,11 @@ def test_a_foreign_origin_is_refused_everywhere(client: Client, origin: str) -> 
 
 
 @pytest.mark.parametrize("origin", OUR_ORIGINS)
-def test_pages_of_this_machine_may_ask(client: Client, origin: str) -> None:
+def test_loopback_origins_are_allowed(client: Client, origin: str) -> None:
     assert client.ask("GET", "/status", origin=origin).status == 200
 
 
-def test_hosts_and_origins_may_be_added(host_reader: User) -> None:
+def test_environment_allows_more_hosts_and_origins(host_reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.example"}
     with server_of(host_reader, **allowed) as server:
         assert server.ask("GET", "/status", host="box.lan:80").status == 200
@@ -84,7 +84,7 @@ def test_a_large_body_is_refused(client: Client, path: str) -> None:
     assert told.detail(413) == "The body is larger than 10,000,000 bytes"
 
 
-def test_ordinary_clients_can_read_why_a_large_body_is_refused(client: Client) -> None:
+def test_clients_can_read_the_error_for_a_large_body(client: Client) -> None:
     for size in (10_000_001, 60_000_000):
         request = urllib.request.Request(
             f"http://127.0.0.1:{client.port}/search",
@@ -98,19 +98,19 @@ def test_ordinary_clients_can_read_why_a_large_body_is_refused(client: Client) -
             assert json.load(answer)["detail"] == "The body is larger than 10,000,000 bytes"
 
 
-def test_a_client_that_asks_before_it_sends_a_large_body_is_refused_at_once(client: Client) -> None:
+def test_expect_continue_with_a_large_body_is_refused_at_once(client: Client) -> None:
     head = b"POST /search HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
     told = raw(client, head + b"content-length: 10000001\r\n\r\n")
     assert told.detail(413) == "The body is larger than 10,000,000 bytes"
 
 
-def test_a_body_may_be_as_large_as_is_said(client: Client) -> None:
+def test_body_of_the_maximum_size_is_accepted(client: Client) -> None:
     body = json.dumps({"query": "zebra"}).encode().ljust(10_000_000)
     assert client.ask("POST", "/search", body=body).status == 200
     assert client.ask("POST", "/search", body=body + b" ").status == 413
 
 
-def test_a_body_may_come_in_chunks_but_not_grow_beyond_all_measure(client: Client) -> None:
+def test_chunked_body_is_accepted_up_to_the_maximum_size(client: Client) -> None:
     head = (
         b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         b"transfer-encoding: chunked\r\n\r\n"
@@ -127,7 +127,7 @@ def test_a_body_may_come_in_chunks_but_not_grow_beyond_all_measure(client: Clien
         assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
-def test_five_hundred_halves_of_requests_hold_nobody_up(client: Client) -> None:
+def test_incomplete_requests_block_no_other_request(client: Client) -> None:
     halves = [
         b"",
         b"POST /search HT",
@@ -145,7 +145,7 @@ def test_five_hundred_halves_of_requests_hold_nobody_up(client: Client) -> None:
     assert client.ok("GET", "/health")["status"] == "healthy"
 
 
-def test_a_client_that_leaves_harms_nobody(client: Client) -> None:
+def test_disconnecting_clients_do_not_disturb_the_server(client: Client) -> None:
     body = json.dumps({"query": "why"}).encode()
     head = b"POST /query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     for sent in (body, body[:5]):

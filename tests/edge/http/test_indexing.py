@@ -1,4 +1,4 @@
-"""`/index`, `/update` and `/embed`, to the letter."""
+"""`/index`, `/update` and `/embed`, with exact answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report(collection: str, **fields: Any) -> dict[str, Any]:
     return {"collection": collection, **nothing, "error": None, **fields}
 
 
-def test_indexing_finds_what_is_new_changed_and_gone(filled: Server, owner: User) -> None:
+def test_index_finds_new_changed_and_deleted_files(filled: Server, owner: User) -> None:
     folder = owner.home / "folder"
     (folder / "new.md").write_text("# New\n", encoding="utf-8")
     (folder / "a.md").write_text("# Changed\n", encoding="utf-8")
@@ -50,7 +50,7 @@ def test_nouns_agree_with_their_numbers(filled: Server, owner: User) -> None:
     assert filled.post("/update")["content"] == "Updated 1 collection"
 
 
-def test_a_folder_that_is_gone_stops_no_other(filled: Server, owner: User) -> None:
+def test_missing_folder_does_not_stop_other_scans(filled: Server, owner: User) -> None:
     filled.post("/collections/add", name="m", path="~/notes")
     shutil.rmtree(owner.home / "folder")
     told = filled.post("/index")
@@ -116,7 +116,7 @@ def test_each_text_gets_a_vector_in_order(client: Client) -> None:
     assert client.ok("GET", "/health") == {"status": "healthy", "model_loaded": True}
 
 
-def test_how_many_texts_there_may_be(client: Client) -> None:
+def test_embed_limits_the_number_of_texts(client: Client) -> None:
     assert client.refused(400, "/embed", texts=[]) == "Empty texts list"
     assert client.refused(413, "/embed", texts=["a"] * 1001) == "Too many texts (1001 > 1000)"
     assert len(client.post("/embed", texts=["a"] * 1000)["embeddings"]) == 1000
@@ -131,11 +131,11 @@ def test_how_many_texts_there_may_be(client: Client) -> None:
         ({"texts": ["a"], "model": "x"}, "model: unknown field; known fields: texts"),
     ],
 )
-def test_what_are_no_texts_is_refused_by_name(client: Client, fields: dict[str, Any], detail: str) -> None:
+def test_embed_refuses_wrong_texts_by_name(client: Client, fields: dict[str, Any], detail: str) -> None:
     assert client.refused(400, "/embed", **fields) == detail
 
 
-def test_a_model_that_cannot_be_had_is_not_loaded(owner: User) -> None:
+def test_embed_without_a_model_is_not_ready(owner: User) -> None:
     with server_of(owner, QMD_EMBED_MODEL="no-such-model") as server:
         assert server.refused(503, "/embed", texts=["a"]) == "Model not loaded"
         assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False}

@@ -1,4 +1,4 @@
-"""Keys: who is let in, and that nobody sees or changes more than the key allows, at any endpoint or tool."""
+"""API keys limit what every endpoint and tool shows and changes."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_every_endpoint_and_tool_is_in_these_tests(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("request_", [*EVERYTHING, ("GET", "/docs", None), ("GET", "/none", None)], ids=named)
-def test_nothing_is_answered_without_a_key(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
+def test_request_without_a_key_is_refused(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
     method, path, body = request_
     for key in (None, "", "wrong", guarded.keys["all"][:-1], guarded.keys["all"] + "x", "ключ"):
         headers = {} if key is None else {"authorization": f"Bearer {key}".encode().decode("latin-1")}
@@ -148,7 +148,7 @@ def test_nothing_is_answered_without_a_key(guarded: Guarded, request_: tuple[str
         assert set(answer.json) == {"detail", "status_code"}
 
 
-def test_mcp_is_not_answered_without_a_key(guarded: Guarded) -> None:
+def test_mcp_request_without_a_key_is_refused(guarded: Guarded) -> None:
     assert guarded.server.mcp("ping").status == 401
     assert guarded.server.mcp("ping", key=guarded.keys["limited"]).json["result"] == {}
 
@@ -158,7 +158,7 @@ def test_health_needs_no_key(guarded: Guarded) -> None:
     assert guarded.server.ask("GET", "/health/").status == 401
 
 
-def test_the_key_counts_however_bearer_is_written(guarded: Guarded) -> None:
+def test_bearer_scheme_ignores_case_and_spaces(guarded: Guarded) -> None:
     key = guarded.keys["all"]
     assert guarded.server.ask("GET", "/status", authorization=f"bearer  {key} ").status == 200
     assert guarded.server.ask("GET", "/status", authorization=f"Basic {key}").status == 401
@@ -166,7 +166,7 @@ def test_the_key_counts_however_bearer_is_written(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("request_", READS, ids=named)
-def test_a_limited_key_sees_nothing_else(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
+def test_limited_key_sees_only_its_collections(guarded: Guarded, request_: tuple[str, str, Any]) -> None:
     method, path, body = request_
     for name in ("limited", "limited reader"):
         seen = guarded.server.ask(method, path, body, key=guarded.keys[name])
@@ -176,13 +176,13 @@ def test_a_limited_key_sees_nothing_else(guarded: Guarded, request_: tuple[str, 
     assert whole.status in (200, 400, 404)
 
 
-def test_a_whole_key_sees_what_a_limited_one_does_not(guarded: Guarded) -> None:
+def test_unlimited_key_sees_all_collections(guarded: Guarded) -> None:
     for method, path, body in READS[:3]:
         assert HIDDEN in guarded.server.ask(method, path, body, key=guarded.keys["reader"]).text
 
 
 @pytest.mark.parametrize("request_", INTO_THE_DARK, ids=named)
-def test_what_a_limited_key_may_not_see_does_not_exist(
+def test_hidden_collection_is_not_found_for_a_limited_key(
     guarded: Guarded, request_: tuple[str, str, Any]
 ) -> None:
     method, path, body = request_
@@ -197,7 +197,7 @@ def test_what_a_limited_key_may_not_see_does_not_exist(
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=str)
-def test_no_tool_shows_a_limited_key_anything_else(
+def test_tools_show_a_limited_key_only_its_collections(
     guarded: Guarded, tool: tuple[str, dict[str, Any]]
 ) -> None:
     name, arguments = tool
@@ -211,7 +211,7 @@ def test_no_tool_shows_a_limited_key_anything_else(
         assert HIDDEN in guarded.server.mcp("tools/call", key=guarded.keys["reader"], **call).text
 
 
-def test_resources_and_instructions_are_limited_too(guarded: Guarded) -> None:
+def test_resources_and_instructions_respect_a_limited_key(guarded: Guarded) -> None:
     greeting = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -231,7 +231,7 @@ def test_resources_and_instructions_are_limited_too(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("number", range(4), ids=["all", "reader", "limited", "limited reader"])
-def test_each_key_changes_what_it_may(guarded: Guarded, number: int) -> None:
+def test_writes_respect_the_permissions_of_a_key(guarded: Guarded, number: int) -> None:
     key = guarded.keys[["all", "reader", "limited", "limited reader"][number]]
     before = guarded.server.ask("GET", "/collections", key=guarded.keys["all"]).json
     answers = [
@@ -244,7 +244,7 @@ def test_each_key_changes_what_it_may(guarded: Guarded, number: int) -> None:
     assert guarded.server.ask("GET", "/collections", key=guarded.keys["all"]).json == before
 
 
-def test_keys_count_at_once_and_are_needed_from_then_on(make_user: MakeUser) -> None:
+def test_new_and_removed_keys_take_effect_at_once(make_user: MakeUser) -> None:
     user = make_user("keys-at-once")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     with server_of(user) as server:
@@ -258,7 +258,7 @@ def test_keys_count_at_once_and_are_needed_from_then_on(make_user: MakeUser) -> 
         assert server.ask("GET", "/status").status == 401
 
 
-def test_nobody_is_let_in_where_the_keys_cannot_be_read(make_user: MakeUser) -> None:
+def test_unreadable_keys_refuse_all_requests(make_user: MakeUser) -> None:
     user = make_user("broken-keys")
     key = user.ok("keys", "add", "one").strip()
     file = Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "keys.json"
@@ -270,7 +270,7 @@ def test_nobody_is_let_in_where_the_keys_cannot_be_read(make_user: MakeUser) -> 
         assert server.ask("GET", "/health").status in (200, 503)
 
 
-def test_a_key_is_for_the_index_that_it_was_made_for(make_user: MakeUser) -> None:
+def test_key_is_valid_only_for_its_index(make_user: MakeUser) -> None:
     user = make_user("other-index")
     elsewhere = user.ok("keys", "add", "one", "--index", "work").strip()
     user.ok("keys", "add", "two")
@@ -278,7 +278,7 @@ def test_a_key_is_for_the_index_that_it_was_made_for(make_user: MakeUser) -> Non
         assert server.ask("GET", "/status", key=elsewhere).status == 401
 
 
-def test_the_mcp_server_asks_for_keys_too(make_user: MakeUser) -> None:
+def test_mcp_server_requires_keys_too(make_user: MakeUser) -> None:
     user = make_user("mcp-keys")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     key = user.ok("keys", "add", "one", "-c", "notes").strip()
@@ -288,7 +288,7 @@ def test_the_mcp_server_asks_for_keys_too(make_user: MakeUser) -> None:
         assert site.request(body=ping, authorization=f"Bearer {key}")[0] == 200
 
 
-def test_nothing_is_read_of_who_shows_no_key(guarded: Guarded) -> None:
+def test_body_is_not_read_without_a_key(guarded: Guarded) -> None:
     head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n"
     with socket.create_connection(("127.0.0.1", guarded.server.port), PATIENCE) as connection:
         connection.sendall(head)

@@ -1,4 +1,4 @@
-"""`qmd server`: how it begins, what it speaks, and how it ends."""
+"""`qmd server`: start, transports and stop."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_gone(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("args", [[], ["--transport", "both"]], ids=str)
-def test_both_are_spoken_at_once_until_the_pipe_ends(host_reader: User, args: list[str]) -> None:
+def test_both_transports_serve_until_stdin_ends(host_reader: User, args: list[str]) -> None:
     with spawn(host_reader, "--port", "0", *args) as process:
         assert process.stdin
         assert process.stdout
@@ -72,7 +72,7 @@ def test_mcp_alone_opens_no_port(host_reader: User) -> None:
     assert (process.returncode, err) == (0, b"")
 
 
-def test_http_alone_leaves_a_pipe_alone(host_reader: User) -> None:
+def test_http_transport_ignores_stdin(host_reader: User) -> None:
     with spawn(host_reader, "--transport", "http", "--port", "0") as process:
         assert process.stdin
         assert process.stdout
@@ -86,7 +86,7 @@ def test_http_alone_leaves_a_pipe_alone(host_reader: User) -> None:
         assert process.stdout.read() == b""
 
 
-def test_the_end_of_a_terminal_ends_nothing(host_reader: User) -> None:
+def test_end_of_a_terminal_does_not_stop_the_server(host_reader: User) -> None:
     ours, theirs = pty.openpty()
     with spawn(host_reader, "--port", "0", stdin=theirs) as process:
         os.close(theirs)
@@ -101,7 +101,7 @@ def test_the_end_of_a_terminal_ends_nothing(host_reader: User) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_server_ends_when_it_is_told(host_reader: User, number: signal.Signals, code: int) -> None:
+def test_server_stops_on_a_signal(host_reader: User, number: signal.Signals, code: int) -> None:
     with server_of(host_reader) as server:
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == code
@@ -124,13 +124,13 @@ def test_a_server_ends_when_it_is_told(host_reader: User, number: signal.Signals
         ("stpo", 2, "no such command 'stpo'. Did you mean 'stop'?"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(owner: User, line: str, code: int, error: str) -> None:
+def test_invalid_options_are_refused(owner: User, line: str, code: int, error: str) -> None:
     found = owner.run("server", *line.split())
     assert (found.returncode, found.stdout) == (code, "")
     assert found.stderr.startswith(f"Error: {error}")
 
 
-def test_stop_without_a_server_is_no_error(owner: User) -> None:
+def test_stop_without_a_server_succeeds(owner: User) -> None:
     found = owner.run("server", "stop")
     assert (found.returncode, found.stdout, found.stderr) == (
         0,
@@ -139,7 +139,7 @@ def test_stop_without_a_server_is_no_error(owner: User) -> None:
     )
 
 
-def test_a_port_in_use_is_told(owner: User) -> None:
+def test_port_in_use_is_reported(owner: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         found = owner.run("server", "--port", port)
@@ -153,7 +153,7 @@ def in_background(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_searches_are_answered_and_writes_wait_while_one_is_in_progress(server: Server, owner: User) -> None:
+def test_searches_run_and_writes_wait_during_a_write(server: Server, owner: User) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     begun, go = owner.home / "begun", owner.home / "go"
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
@@ -191,9 +191,7 @@ def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
         assert server.end() == 0
 
 
-def test_a_write_in_progress_is_finished_or_rolled_back_when_the_server_ends(
-    server: Server, owner: User
-) -> None:
+def test_shutdown_finishes_or_rolls_back_a_write(server: Server, owner: User) -> None:
     folder = owner.home / "many"
     folder.mkdir()
     for number in range(3000):
@@ -233,7 +231,7 @@ def start(user: User, *args: str) -> tuple[Client, int]:
     return Client(int(told[1])), int(told[2])
 
 
-def test_a_server_in_the_background_is_found_and_ended(host: User) -> None:
+def test_background_server_is_found_and_stopped(host: User) -> None:
     client, pid = start(host)
     assert client.ok("GET", "/health")["status"] == "healthy"
     assert (host.home / "cache" / "qmd" / "server.pid").read_text() == f"{pid}\n"
@@ -255,11 +253,13 @@ def test_a_server_in_the_background_is_found_and_ended(host: User) -> None:
     assert json.loads(host.run("server", "status", "--json").stdout) == {"running": False}
 
 
-def test_a_server_in_the_foreground_is_found_too(server: Server, owner: User) -> None:
+def test_foreground_server_is_found_too(server: Server, owner: User) -> None:
     assert f":{server.port} (process {server.process.pid})" in owner.run("server", "status").stdout
 
 
-def test_a_second_server_of_an_index_does_not_start_and_names_the_first(server: Server, host: User) -> None:
+def test_second_server_of_an_index_is_refused_with_the_address_of_the_first(
+    server: Server, host: User
+) -> None:
     for more in ([], ["--daemon"]):
         found = host.run("server", "--port", "0", *more)
         assert (found.returncode, found.stdout) == (1, "")
@@ -271,7 +271,7 @@ def test_a_second_server_of_an_index_does_not_start_and_names_the_first(server: 
 
 
 @pytest.mark.parametrize("more", [[], ["--daemon"]], ids=str)
-def test_a_server_takes_the_place_of_another_when_told(host: User, more: list[str]) -> None:
+def test_replace_stops_the_other_server(host: User, more: list[str]) -> None:
     with server_of(host) as first:
         if more:
             client, pid = start(host, "--replace")
@@ -286,7 +286,7 @@ def test_a_server_takes_the_place_of_another_when_told(host: User, more: list[st
             assert f":{server.port} " in host.run("server", "status").stdout
 
 
-def test_every_index_and_every_project_has_a_server_of_its_own(host: User) -> None:
+def test_servers_of_indexes_and_projects_are_separate(host: User) -> None:
     project = host.home / "project"
     project.mkdir()
     assert host.run("init", cwd=project).returncode == 0
@@ -298,7 +298,7 @@ def test_every_index_and_every_project_has_a_server_of_its_own(host: User) -> No
     assert first.ok("GET", "/health")["status"] == "healthy"
 
 
-def test_what_a_dead_server_left_behind_is_not_in_the_way(host: User) -> None:
+def test_stale_files_of_a_killed_server_are_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
     # Its locks go when it does: until then it still counts as running.
@@ -307,7 +307,7 @@ def test_what_a_dead_server_left_behind_is_not_in_the_way(host: User) -> None:
     assert client.ok("GET", "/health")["status"] == "healthy"
 
 
-def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> None:
+def test_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
     cache = Path(host.home / "cache" / "qmd")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (cache / "server.pid").write_text(f"{stranger.pid}\n")
@@ -318,7 +318,7 @@ def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> No
         stranger.communicate(b"\n", timeout=PATIENCE)
 
 
-def test_the_doctor_looks_at_the_server_and_its_keys(make_user: MakeUser) -> None:
+def test_doctor_checks_the_server_and_its_keys(make_user: MakeUser) -> None:
     user = make_user("examined")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
 

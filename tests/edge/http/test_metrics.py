@@ -1,4 +1,4 @@
-"""Figures of a running server."""
+"""Metrics of a running server."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_requests_are_counted_by_route_and_status(server: Server) -> None:
     assert after[count] - before.get(count, 0) >= 2
 
 
-def test_the_index_the_models_and_the_queue_are_told(server: Server) -> None:
+def test_metrics_cover_the_index_the_models_and_the_queue(server: Server) -> None:
     found = figures(server)
     assert found['qmd_documents{collection="notes"}'] == 11
     assert found['qmd_document_bytes{collection="notes"}'] > 0
@@ -74,9 +74,7 @@ def test_the_index_the_models_and_the_queue_are_told(server: Server) -> None:
     assert found["qmd_requests_in_progress"] == 1
 
 
-def test_where_nothing_is_measured_it_is_said_what_to_install(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_metrics_without_the_package_say_what_to_install(tmp_path: Path, environ: dict[str, str]) -> None:
     sent: list[Any] = []
 
     async def ask() -> None:

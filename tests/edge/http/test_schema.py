@@ -1,4 +1,4 @@
-"""The API does what its description says, whatever is sent: asked by schemathesis, of every endpoint."""
+"""The API agrees with its OpenAPI description: schemathesis calls every endpoint."""
 
 from __future__ import annotations
 

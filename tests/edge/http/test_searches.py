@@ -1,4 +1,4 @@
-"""`/search`, `/vsearch` and `/query`, to the letter."""
+"""`/search`, `/vsearch` and `/query`, with exact answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.library import docid
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
 
-def test_a_search_tells_what_was_found_in_full_and_in_a_text(client: Client) -> None:
+def test_search_returns_hits_and_a_text(client: Client) -> None:
     found = client.post("/search", query="budget")
     assert set(found) == {"results", "content", "stages", "indexed_at"}
     assert found["stages"] == [{"stage": "lexical", "status": "ran"}]
@@ -37,17 +37,17 @@ def test_a_search_tells_what_was_found_in_full_and_in_a_text(client: Client) -> 
     assert travel["title"] == "Last year"
 
 
-def test_one_result_is_no_results(client: Client) -> None:
+def test_heading_has_singular_for_one_result(client: Client) -> None:
     content = client.post("/search", query="zebra")["content"]
     assert content.startswith('Found 1 result for "zebra"\n\n#')
 
 
-def test_nothing_found_is_no_error(client: Client) -> None:
+def test_search_without_results_succeeds(client: Client) -> None:
     found = client.post("/search", query="xylophone")
     assert (found["results"], found["content"]) == ([], 'No results found for "xylophone"')
 
 
-def test_a_collection_is_searched_before_the_cut(client: Client) -> None:
+def test_collection_filter_applies_before_the_limit(client: Client) -> None:
     found = client.post("/search", query="kestrel", collection="work", limit=1)
     assert [hit["file"] for hit in found["results"]] == ["work/report.md"]
 
@@ -79,29 +79,29 @@ def test_limit_and_min_score_cut(client: Client) -> None:
     assert client.post("/search", query="kestrel", min_score=1)["results"] == []
 
 
-def test_search_by_meaning_needs_vectors(client: Client) -> None:
+def test_vsearch_needs_vectors(client: Client) -> None:
     assert client.refused(503, "/vsearch", query="birds") == NO_VECTORS
 
 
-def test_search_by_meaning_leaves_out_what_is_far_unless_that_is_asked_for(seeing: Client) -> None:
+def test_vsearch_has_a_default_minimum_score(seeing: Client) -> None:
     found = seeing.post("/vsearch", query="a budget for birds of prey", limit=50)
     assert found["results"]
     assert all(hit["score"] >= 0.3 for hit in found["results"])
     assert {"stage": "vector", "status": "ran"} in found["stages"]
 
 
-def test_a_query_without_vectors_answers_from_words_and_says_so(client: Client) -> None:
+def test_query_without_vectors_uses_keywords_and_reports_it(client: Client) -> None:
     found = client.post("/query", query="kestrel budget")
     assert found["results"][0]["file"] == "notes/2025/plan.md"
     assert {"stage": "vector", "status": "skipped", "reason": NO_VECTORS} in found["stages"]
 
 
-def test_a_query_explains_itself_only_when_asked(seeing: Client) -> None:
+def test_query_has_explanations_only_on_request(seeing: Client) -> None:
     assert "explain" not in seeing.post("/query", query="kestrel")["results"][0]
     assert seeing.post("/query", query="kestrel", explain=True)["results"][0]["explain"]["fused"]
 
 
-def test_a_query_may_name_its_lists_its_collections_and_its_intent(seeing: Client) -> None:
+def test_query_takes_searches_collections_and_intent(seeing: Client) -> None:
     found = seeing.post(
         "/query",
         searches=[{"type": "lex", "query": "kestrel"}, {"type": "vec", "query": "how much money is there"}],
@@ -115,7 +115,7 @@ def test_a_query_may_name_its_lists_its_collections_and_its_intent(seeing: Clien
     assert stages["rerank"] == "skipped"
 
 
-def test_null_stands_for_what_is_left_out(client: Client) -> None:
+def test_null_counts_as_not_given(client: Client) -> None:
     fields: dict[str, Any] = {"query": "zebra", "collection": None}
     assert client.ok("POST", "/search", fields) == client.post("/search", query="zebra")
 
@@ -174,12 +174,12 @@ def test_null_stands_for_what_is_left_out(client: Client) -> None:
         ("/query", {"query": "a", "rerank": 1}, "rerank: input should be a valid boolean, not 1"),
     ],
 )
-def test_what_means_nothing_is_refused_by_name(
+def test_wrong_fields_are_refused_by_name(
     client: Client, path: str, fields: dict[str, Any], detail: str
 ) -> None:
     assert client.refused(400, path, **fields) == detail
 
 
-def test_a_number_without_a_fraction_is_whole(client: Client) -> None:
+def test_number_without_a_fraction_counts_as_integer(client: Client) -> None:
     answer = client.ask("POST", "/search", body=b'{"query": "kestrel", "limit": 2.0, "min_score": 0}')
     assert len(answer.json["results"]) == 2

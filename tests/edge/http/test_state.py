@@ -1,4 +1,4 @@
-"""`/status`, `/health`, and what the API says about itself."""
+"""`/status`, `/health` and the description of the API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDPOINTS = {
 }
 
 
-def test_the_status_is_told_in_numbers_and_in_a_text(client: Client) -> None:
+def test_status_has_numbers_and_a_text(client: Client) -> None:
     found = client.ok("GET", "/status")
     assert set(found) == {
         "total_documents",
@@ -55,7 +55,7 @@ def test_the_status_is_told_in_numbers_and_in_a_text(client: Client) -> None:
     )
 
 
-def test_an_index_that_is_not_there_yet_has_a_status(bare: Client) -> None:
+def test_status_of_a_missing_index_is_empty(bare: Client) -> None:
     found = bare.ok("GET", "/status")
     assert (found["total_documents"], found["collections"]) == (0, [])
 
@@ -68,7 +68,7 @@ def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["/health", "/status", "/docs", "/openapi.json"])
-def test_head_is_answered_like_get_without_a_body(client: Client, path: str) -> None:
+def test_head_is_answered_as_get_without_a_body(client: Client, path: str) -> None:
     got, head = client.ask("GET", path), client.ask("HEAD", path)
     assert (head.status, head.body) == (200, b"")
     names = ("content-type", "content-length")
@@ -84,7 +84,7 @@ def test_every_endpoint_is_described(client: Client) -> None:
     assert "/run" not in document["paths"]
 
 
-def test_the_description_knows_the_form_of_errors_and_no_other(client: Client) -> None:
+def test_description_has_only_the_common_form_of_errors(client: Client) -> None:
     answer = client.ask("GET", "/openapi.json")
     assert b"422" not in answer.body
     assert b"ValidationError" not in answer.body
@@ -98,7 +98,7 @@ def test_the_description_knows_the_form_of_errors_and_no_other(client: Client) -
             assert operation["description"]
 
 
-def test_the_documentation_is_one_page_that_needs_nothing_from_elsewhere(client: Client) -> None:
+def test_documentation_page_loads_nothing(client: Client) -> None:
     answer = client.ask("GET", "/docs")
     assert answer.status == 200
     page = answer.body.decode()
@@ -111,11 +111,11 @@ def test_the_documentation_is_one_page_that_needs_nothing_from_elsewhere(client:
 
 
 @pytest.mark.parametrize("path", ["/redoc", "/docs/oauth2-redirect"])
-def test_there_are_no_pages_that_would_need_others(client: Client, path: str) -> None:
+def test_default_pages_of_fastapi_are_absent(client: Client, path: str) -> None:
     client.ask("GET", path).detail(404)
 
 
-def test_agents_find_mcp_at_the_same_port(client: Client) -> None:
+def test_mcp_is_at_the_same_port(client: Client) -> None:
     told = client.ok(
         "POST",
         "/mcp",

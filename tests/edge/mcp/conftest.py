@@ -1,4 +1,4 @@
-"""Agents, connected to servers of the library."""
+"""MCP clients of servers of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no message, or asks for what there is not: the right error each time, and the server lives on."""
+"""Invalid messages and unknown methods get the right error, and the server goes on."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LINES: dict[bytes, tuple[int, int | str | None]] = {
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[:60].decode("latin-1"))
-def test_a_line_that_is_no_message_is_refused_and_the_next_one_answered(agent: Agent, line: bytes) -> None:
+def test_invalid_line_is_refused_and_the_next_one_answered(agent: Agent, line: bytes) -> None:
     agent.write(line + b"\n")
     answer = agent.receive()
     assert (answer["error"]["code"], answer["id"]) == LINES[line]
@@ -58,17 +58,17 @@ def test_a_line_that_is_no_message_is_refused_and_the_next_one_answered(agent: A
     assert agent.result("ping") == {}
 
 
-def test_blank_lines_are_nothing(agent: Agent) -> None:
+def test_blank_lines_are_ignored(agent: Agent) -> None:
     agent.write(b"\n  \n\r\n")
     assert agent.result("ping") == {}
 
 
-def test_a_line_may_end_as_on_windows(agent: Agent) -> None:
+def test_line_may_end_with_crlf(agent: Agent) -> None:
     agent.write(b'{"jsonrpc":"2.0","id":"crlf","method":"ping"}\r\n')
     assert agent.receive() == {"jsonrpc": "2.0", "id": "crlf", "result": {}}
 
 
-def test_answers_and_notifications_that_nobody_waits_for_are_nothing(agent: Agent) -> None:
+def test_unexpected_answers_and_notifications_are_ignored(agent: Agent) -> None:
     agent.send({"jsonrpc": "2.0", "id": 99, "result": {}})
     agent.send({"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": "no"}})
     agent.send({"jsonrpc": "2.0", "method": "notifications/nothing"})
@@ -112,7 +112,7 @@ def test_a_handshake_without_its_fields_is_refused(start: StartAgent, reader: Us
     ],
     ids=str,
 )  # fmt: skip
-def test_what_there_is_not_is_a_protocol_error(
+def test_unknown_method_tool_or_prompt_is_a_protocol_error(
     agent: Agent, method: str, params: dict[str, Any], code: int, message: str
 ) -> None:
     error = agent.error(method, **params)

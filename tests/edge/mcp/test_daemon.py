@@ -1,4 +1,4 @@
-"""The server in the background: started, found again, ended; and never another process in its place."""
+"""The MCP server in the background: start, status and stop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def listens(site: Site) -> bool:
         return False
 
 
-def test_a_server_is_started_and_ended(host: User) -> None:
+def test_server_starts_and_stops(host: User) -> None:
     site, pid = start(host)
     assert (cache(host) / "mcp.pid").read_text() == f"{pid}\n"
     assert listens(site)
@@ -60,7 +60,7 @@ def test_a_server_is_started_and_ended(host: User) -> None:
     assert not (cache(host) / "mcp.pid").exists()
 
 
-def test_a_second_start_leaves_the_first_alone(host: User) -> None:
+def test_second_start_is_refused(host: User) -> None:
     site, pid = start(host)
     found = host.run("mcp", "--http", "--daemon", "--port", "0")
     assert (found.returncode, found.stdout) == (1, "")
@@ -68,7 +68,7 @@ def test_a_second_start_leaves_the_first_alone(host: User) -> None:
     assert listens(site)
 
 
-def test_every_index_has_a_server_of_its_own(host: User) -> None:
+def test_servers_of_indexes_are_separate(host: User) -> None:
     site, _ = start(host)
     other, pid = start(host, "--index", "work")
     assert (cache(host) / "mcp-work.pid").read_text() == f"{pid}\n"
@@ -77,12 +77,12 @@ def test_every_index_has_a_server_of_its_own(host: User) -> None:
     assert listens(site)
 
 
-def test_there_may_be_nothing_to_stop(host: User) -> None:
+def test_stop_without_a_server_succeeds(host: User) -> None:
     found = host.run("mcp", "stop")
     assert (found.returncode, found.stdout, found.stderr) == (0, NOTHING_RUNS, "")
 
 
-def test_a_server_that_died_is_not_in_the_way(host: User) -> None:
+def test_pid_file_of_a_killed_server_is_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
     # Its lock goes when it does: until then it still counts as running.
@@ -91,7 +91,7 @@ def test_a_server_that_died_is_not_in_the_way(host: User) -> None:
     assert listens(site)
 
 
-def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> None:
+def test_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
     cache(host).mkdir(parents=True, exist_ok=True)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (cache(host) / "mcp.pid").write_text(f"{stranger.pid}\n")
@@ -105,14 +105,14 @@ def test_a_number_that_another_process_has_by_now_is_not_ended(host: User) -> No
 
 
 @pytest.mark.parametrize("left", ["", "garbage", "-1", "0", "99999999999999999999"])
-def test_a_pid_file_of_nonsense_is_not_in_the_way(host: User, left: str) -> None:
+def test_invalid_pid_file_is_ignored(host: User, left: str) -> None:
     cache(host).mkdir(parents=True, exist_ok=True)
     (cache(host) / "mcp.pid").write_text(left)
     assert host.run("mcp", "stop").stdout == NOTHING_RUNS
     start(host)
 
 
-def test_a_server_that_cannot_start_says_why(host: User) -> None:
+def test_failed_start_reports_its_error(host: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = host.run("mcp", "--http", "--daemon", "--port", str(port))
@@ -121,7 +121,7 @@ def test_a_server_that_cannot_start_says_why(host: User) -> None:
     assert host.run("mcp", "stop").stdout == NOTHING_RUNS
 
 
-def test_what_the_server_has_to_say_is_in_its_log(host: User) -> None:
+def test_stderr_of_the_server_is_in_its_log(host: User) -> None:
     site, _ = start(host)
     assert site.request(body=b"{}", host="evil.example")[0] == 403
     assert "refused a request with Host: 'evil.example'" in (cache(host) / "mcp.log").read_text()

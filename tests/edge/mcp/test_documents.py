@@ -1,4 +1,4 @@
-"""`get`, `multi_get` and the resource: documents, to the letter."""
+"""`get`, `multi_get` and the resource, with exact answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_fields_of_a_resource_come_in_order(agent: Agent) -> None:
         docid("notes", "meeting.md").upper(),
     ],
 )
-def test_a_document_has_many_names(agent: Agent, file: str) -> None:
+def test_get_accepts_every_kind_of_reference(agent: Agent, file: str) -> None:
     if ".." in file:
         # What climbs is never interpreted.
         agent.failure("get", file=file)
@@ -80,17 +80,17 @@ def test_get_finds_a_file_whose_name_begins_with_a_space(agent: Agent) -> None:
     assert shown(agent, file=" notes/meeting.md ") == MEETING
 
 
-def test_a_path_on_disk_is_a_name_too(agent: Agent, reader: User) -> None:
+def test_get_accepts_a_path_on_disk(agent: Agent, reader: User) -> None:
     assert shown(agent, file=str(reader.home / "library" / "notes" / "meeting.md")) == MEETING
 
 
-def test_a_context_stands_above_the_text(agent: Agent, seeing: Agent) -> None:
+def test_context_is_above_the_text(agent: Agent, seeing: Agent) -> None:
     assert shown(agent, file="plan.md") == f"<!-- Context: Notes of 2025 -->\n\n{PLAN}"
     joined = "Everything here\n\nPersonal notes\n\nNotes of 2025"
     assert shown(seeing, file="plan.md") == f"<!-- Context: {joined} -->\n\n{PLAN}"
 
 
-def test_the_address_is_encoded_by_segment(agent: Agent) -> None:
+def test_uri_is_encoded_by_segment(agent: Agent) -> None:
     (block,) = agent.call("get", file="notes/2025/ meeting.md")["content"]
     assert block["resource"]["uri"] == "qmd://notes/2025/%20meeting.md"
     assert block["resource"]["name"] == "notes/2025/ meeting.md"
@@ -127,7 +127,7 @@ def test_a_line_past_the_end_is_an_error(agent: Agent) -> None:
     assert agent.failure("get", file="notes/meeting.md:0").startswith("lines are counted from 1")
 
 
-def test_what_is_not_found_is_answered_with_what_is_similar(agent: Agent) -> None:
+def test_missing_document_suggests_similar_paths(agent: Agent) -> None:
     assert agent.failure("get", file="notes/meting.md") == (
         "Document not found: notes/meting.md\n\n"
         "Did you mean one of these?\n  - notes/meeting.md\n  - notes/2025/ meeting.md"
@@ -135,7 +135,7 @@ def test_what_is_not_found_is_answered_with_what_is_similar(agent: Agent) -> Non
     assert agent.failure("get", file="0123456789") == "Document not found: 0123456789"
 
 
-def test_an_ambiguous_end_is_answered_with_the_candidates(start: StartAgent, newcomer: User) -> None:
+def test_ambiguous_end_lists_the_candidates(start: StartAgent, newcomer: User) -> None:
     for folder in ("one", "two"):
         (newcomer.home / "docs" / folder).mkdir(parents=True)
         (newcomer.home / "docs" / folder / "same.md").write_text(f"# {folder}\n", encoding="utf-8")
@@ -151,7 +151,7 @@ def test_an_ambiguous_end_is_answered_with_the_candidates(start: StartAgent, new
     assert [each["resource"]["name"] for each in content[1:]] == ["docs/one/same.md"]
 
 
-def test_many_documents_come_in_order_after_what_went_wrong(agent: Agent) -> None:
+def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> None:
     result = agent.call(
         "multi_get", pattern="report.md, notes/gone.md, notes/big.md, notes/meeting.md", maxLines=2
     )
@@ -176,12 +176,12 @@ def test_many_documents_come_in_order_after_what_went_wrong(agent: Agent) -> Non
     }
 
 
-def test_the_mark_of_a_cut_has_no_number(agent: Agent) -> None:
+def test_truncation_note_has_no_line_number(agent: Agent) -> None:
     (block,) = agent.call("multi_get", pattern="meeting.md:139:1, ", lineNumbers=True)["content"]
     assert block["resource"]["text"] == "139: line 139\n\n[... truncated 1 more lines]"
 
 
-def test_nothing_is_said_of_errors_where_there_is_none(agent: Agent) -> None:
+def test_multi_get_without_errors_has_no_error_text(agent: Agent) -> None:
     content = agent.call("multi_get", pattern="notes/2025/*.md")["content"]
     assert [each["resource"]["name"] for each in content] == ["notes/2025/ meeting.md", "notes/2025/plan.md"]
 
@@ -203,7 +203,7 @@ def test_patterns_match_whole_paths_with_or_without_the_collection(
     assert len(agent.call("multi_get", pattern=pattern)["content"]) == count
 
 
-def test_a_size_is_counted_in_bytes(agent: Agent) -> None:
+def test_max_bytes_counts_bytes(agent: Agent) -> None:
     size = len(LIBRARY["notes", "数据库.md"].encode())
     (block,) = agent.call("multi_get", pattern="数据库.md", maxBytes=size)["content"]
     assert block["type"] == "resource"
@@ -212,7 +212,7 @@ def test_a_size_is_counted_in_bytes(agent: Agent) -> None:
     assert "(1KB)" in content[1]["text"]
 
 
-def test_nothing_matched_is_an_error(agent: Agent) -> None:
+def test_pattern_without_matches_is_an_error(agent: Agent) -> None:
     assert agent.failure("multi_get", pattern="nothing/*") == "No documents match: nothing/*"
     assert agent.failure("multi_get", pattern="0123456, 7654321") == (
         "Document not found: 0123456; Document not found: 7654321"
@@ -220,7 +220,7 @@ def test_nothing_matched_is_an_error(agent: Agent) -> None:
     assert agent.failure("multi_get", pattern=" ").startswith("the pattern is empty")
 
 
-def test_documents_are_text_for_clients_that_show_nothing_else(start: StartAgent, reader: User) -> None:
+def test_text_resources_setting_returns_documents_as_text(start: StartAgent, reader: User) -> None:
     agent = start(reader, QMD_MCP_TEXT_RESOURCES="1")
     agent.greet()
     assert agent.text("get", file="notes/meeting.md") == MEETING
@@ -257,18 +257,18 @@ def test_a_resource_has_line_numbers_and_its_context(agent: Agent, uri: str) -> 
 
 
 @pytest.mark.parametrize("uri", ["qmd://notes/2025/%20meeting.md", "qmd://notes/2025/ meeting.md"])
-def test_an_address_is_read_encoded_or_not(agent: Agent, uri: str) -> None:
+def test_resource_uri_may_be_encoded_or_not(agent: Agent, uri: str) -> None:
     (found,) = agent.result("resources/read", uri=uri)["contents"]
     assert (found["name"], found["uri"]) == ("notes/2025/ meeting.md", "qmd://notes/2025/%20meeting.md")
 
 
-def test_a_document_that_is_named_twice_comes_once(agent: Agent) -> None:
+def test_multi_get_returns_a_repeated_document_once(agent: Agent) -> None:
     content = agent.call("multi_get", pattern="plan.md, notes/2025/plan.md, report.md, **/plan.md")["content"]
     assert [block["resource"]["name"] for block in content] == ["notes/2025/plan.md", "work/report.md"]
     assert len(agent.call("multi_get", pattern="plan.md:1:1, plan.md:3:1")["content"]) == 2
 
 
-def test_documents_together_are_at_most_as_large_as_one_may_be(agent: Agent) -> None:
+def test_multi_get_limits_the_total_size(agent: Agent) -> None:
     content = agent.call("multi_get", pattern="crowd/*", maxBytes=300)["content"]
     *read, left_out = content
     assert 100 < sum(len(block["resource"]["text"]) for block in read) <= 300
@@ -279,14 +279,14 @@ def test_documents_together_are_at_most_as_large_as_one_may_be(agent: Agent) -> 
     ]
 
 
-def test_a_resource_that_there_is_not_is_the_protocols_error(agent: Agent) -> None:
+def test_missing_resource_is_a_protocol_error(agent: Agent) -> None:
     error = agent.error("resources/read", uri="qmd://notes/gone.md")
     assert error["code"] == -32002
     assert error["message"].startswith("Document not found: qmd://notes/gone.md")
     assert error["data"] == {"uri": "qmd://notes/gone.md"}
 
 
-def test_every_address_that_a_tool_gives_can_be_read(agent: Agent) -> None:
+def test_every_uri_from_a_tool_is_readable(agent: Agent) -> None:
     for block in agent.call("multi_get", pattern="**", maxBytes=100_000)["content"]:
         given = block["resource"]
         (found,) = agent.result("resources/read", uri=given["uri"])["contents"]

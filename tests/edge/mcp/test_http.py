@@ -1,4 +1,4 @@
-"""MCP over HTTP, on the raw wire: the same answers, and who is let in."""
+"""MCP over HTTP: the same answers as over stdio, and access control."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_client_is_told_what_is_indexed(site: Site) -> None:
     assert "37 documents in 3 collections" in told["instructions"]
 
 
-def test_the_newest_revision_is_spoken(site: Site) -> None:
+def test_newest_protocol_revision_is_supported(site: Site) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -93,7 +93,7 @@ def test_a_notification_is_accepted_without_an_answer(site: Site) -> None:
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
     ],
 )
-def test_what_is_no_message_is_a_bad_request(site: Site, body: bytes, code: int) -> None:
+def test_invalid_message_is_a_bad_request(site: Site, body: bytes, code: int) -> None:
     status, headers, answer = site.request(body=body)
     assert (status, headers["content-type"]) == (400, "application/json")
     assert json.loads(answer)["error"]["code"] == code
@@ -112,14 +112,14 @@ def test_content_type_may_have_parameters(site: Site) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
-def test_messages_are_posted(site: Site, method: str) -> None:
+def test_only_post_is_allowed(site: Site, method: str) -> None:
     status, headers, body = site.request(method)
     assert (status, headers["allow"]) == (405, "POST")
     detail(body, 405)
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp/", "/mcp/x", "/vsearch", "/docs", "/mcp%00"])
-def test_there_is_nothing_else(site: Site, path: str) -> None:
+def test_unknown_path_is_not_found(site: Site, path: str) -> None:
     status, _, body = site.request(path=path, body=PING)
     assert status == 404
     assert detail(body, 404).endswith("MCP is at /mcp")
@@ -153,7 +153,7 @@ def test_a_foreign_host_is_refused_before_anything_is_read(site: Site, host: str
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:8181"]
 )
-def test_loopback_has_many_names(site: Site, host: str) -> None:
+def test_all_loopback_hosts_are_allowed(site: Site, host: str) -> None:
     assert site.request(body=PING, host=host)[0] == 200
 
 
@@ -184,11 +184,11 @@ def test_a_foreign_origin_is_refused(site: Site, origin: str) -> None:
 
 
 @pytest.mark.parametrize("origin", ["http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000"])
-def test_pages_of_this_machine_may_ask(site: Site, origin: str) -> None:
+def test_loopback_origins_are_allowed(site: Site, origin: str) -> None:
     assert site.request(body=PING, origin=origin)[0] == 200
 
 
-def test_hosts_and_origins_may_be_added(reader: User) -> None:
+def test_environment_allows_more_hosts_and_origins(reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan, other:81", "QMD_ALLOWED_ORIGINS": "https://app.example/"}
     with site_of(reader, **allowed) as site:
         assert site.request(body=PING, host="box.lan:8181")[0] == 200
@@ -207,7 +207,7 @@ def test_a_large_body_is_refused(site: Site) -> None:
     assert detail(body, 413) == "The body is larger than 10,000,000 bytes"
 
 
-def test_a_large_body_is_refused_that_does_not_say_so(site: Site) -> None:
+def test_large_chunked_body_is_refused(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
         connection.sendall(
             b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -221,12 +221,12 @@ def test_a_large_body_is_refused_that_does_not_say_so(site: Site) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
-def test_what_is_not_json_is_told_so(site: Site) -> None:
+def test_other_content_than_json_is_refused(site: Site) -> None:
     assert site.request(body=PING, content_type="text/plain")[0] == 400
     assert site.request(body=PING, accept="text/html")[0] == 406
 
 
-def test_a_client_that_leaves_harms_nobody(site: Site) -> None:
+def test_disconnecting_clients_do_not_disturb_the_server(site: Site) -> None:
     params = {"name": "query", "arguments": {"query": "why"}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     for sent in (body, body[:20]):
@@ -250,27 +250,27 @@ def run(user: User, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_port_in_use_is_told(reader: User, site: Site) -> None:
+def test_port_in_use_is_reported(reader: User, site: Site) -> None:
     found = run(reader, "--http", "--port", str(site.port))
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.startswith(f"Error: port {site.port} is in use\nHint: choose another with --port")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_other_machines_are_let_in_only_when_that_is_meant(reader: User, host: str) -> None:
+def test_binding_beyond_loopback_needs_insecure(reader: User, host: str) -> None:
     found = run(reader, "--http", "--port", "0", "--host", host)
     assert (found.returncode, found.stdout) == (2, "")
     assert "without a key they could read all documents" in found.stderr
     assert "--insecure" in found.stderr
 
 
-def test_beyond_loopback_addresses_are_hosts_and_names_are_not(reader: User) -> None:
+def test_server_beyond_loopback_allows_ip_addresses_as_host(reader: User) -> None:
     with site_of(reader, "--host", "0.0.0.0", "--insecure") as site:
         assert site.request(body=PING, host="192.168.1.5:8181")[0] == 200
         assert site.request(body=PING, host="rebound.example")[0] == 403
 
 
-def test_a_host_that_there_is_not_is_told(reader: User) -> None:
+def test_unknown_host_is_reported(reader: User) -> None:
     found = run(reader, "--http", "--host", "no.such.host.invalid")
     assert (found.returncode, found.stderr.splitlines()[0]) == (
         2,
@@ -288,7 +288,7 @@ def test_a_host_that_there_is_not_is_told(reader: User) -> None:
         ("sotp", "no such command 'sotp'. Did you mean 'stop'?"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(reader: User, line: str, message: str) -> None:
+def test_invalid_options_are_refused(reader: User, line: str, message: str) -> None:
     found = run(reader, *line.split())
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith(f"Error: {message}\n")

@@ -1,4 +1,4 @@
-"""Beginning and end of a conversation over stdio, and that nothing else gets onto the wire."""
+"""Start and end of a session over stdio, and a stdout with protocol messages only."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def request(number: int, method: str, **params: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
 
 
-def test_the_server_says_who_it_is_in_the_revision_that_was_asked_for(
-    start: StartAgent, reader: User
-) -> None:
+def test_initialize_answers_in_the_requested_revision(start: StartAgent, reader: User) -> None:
     told = start(reader).greet()
     assert told["protocolVersion"] == "2025-06-18"
     assert (told["serverInfo"]["name"], told["serverInfo"]["version"]) == ("qmd", __version__)
@@ -47,15 +45,13 @@ def test_the_server_says_who_it_is_in_the_revision_that_was_asked_for(
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-11-25"])
-def test_other_revisions_with_a_handshake_are_spoken(start: StartAgent, reader: User, version: str) -> None:
+def test_older_revisions_are_supported(start: StartAgent, reader: User, version: str) -> None:
     agent = start(reader)
     assert agent.greet(protocolVersion=version)["protocolVersion"] == version
     assert agent.text("search", query="zebra").startswith("Found 1 result")
 
 
-def test_an_unknown_revision_is_answered_with_the_newest_that_has_a_handshake(
-    start: StartAgent, reader: User
-) -> None:
+def test_unknown_revision_gets_the_newest_revision_with_a_handshake(start: StartAgent, reader: User) -> None:
     assert start(reader).greet(protocolVersion="1999-01-01")["protocolVersion"] == "2025-11-25"
 
 
@@ -90,13 +86,13 @@ def test_requests_that_were_read_are_answered_after_the_end_of_stdin(start: Star
     assert all("result" in message for message in messages)
 
 
-def test_the_end_of_stdin_ends_the_process(start: StartAgent, reader: User) -> None:
+def test_end_of_stdin_ends_the_process(start: StartAgent, reader: User) -> None:
     agent = start(reader)
     agent.greet()
     assert agent.hang_up() == (0, [])
 
 
-def test_a_client_that_never_says_anything_ends_the_process_too(start: StartAgent, reader: User) -> None:
+def test_end_of_stdin_without_a_message_ends_the_process(start: StartAgent, reader: User) -> None:
     assert start(reader).hang_up() == (0, [])
 
 
@@ -106,7 +102,7 @@ def test_a_last_line_without_a_line_feed_is_a_request(start: StartAgent, reader:
     assert agent.hang_up() == (0, [{"jsonrpc": "2.0", "id": 1, "result": {}}])
 
 
-def test_the_server_ends_when_nobody_reads_its_answers(start: StartAgent, reader: User) -> None:
+def test_server_ends_when_stdout_is_closed(start: StartAgent, reader: User) -> None:
     agent = start(reader)
     agent.greet()
     agent.close_stdout()
@@ -135,7 +131,7 @@ def test_a_client_that_is_killed_leaves_no_orphan(reader: User) -> None:
         assert process.stderr.read() == b""
 
 
-def test_whatever_a_library_prints_the_wire_has_protocol_only(
+def test_stdout_has_only_protocol_if_a_library_prints(
     start: StartAgent, reader: User, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(NOISE, encoding="utf-8")
@@ -149,7 +145,7 @@ def test_whatever_a_library_prints_the_wire_has_protocol_only(
     assert b"noise" in agent.process.stderr.read()
 
 
-def test_a_closed_stderr_is_no_bug(reader: User) -> None:
+def test_closed_stderr_is_accepted(reader: User) -> None:
     found = subprocess.run(
         f"'{sys.executable}' -m qmd mcp 2>&-",
         shell=True,
@@ -227,9 +223,7 @@ def test_instructions_say_that_nothing_is_indexed(start: StartAgent, newcomer: U
     assert agent.text("search", query="anything") == 'No results found for "anything"'
 
 
-def test_a_broken_configuration_is_told_and_mended_without_a_restart(
-    start: StartAgent, newcomer: User
-) -> None:
+def test_invalid_configuration_is_reported_until_it_is_repaired(start: StartAgent, newcomer: User) -> None:
     config = newcomer.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     config.write_text("collections: [unclosed\n", encoding="utf-8")
@@ -245,9 +239,7 @@ def test_another_index_is_served_by_name(start: StartAgent, reader: User) -> Non
     assert "Nothing is indexed yet" in agent.greet()["instructions"]
 
 
-def test_collections_are_refreshed_at_the_start_where_that_is_wanted(
-    start: StartAgent, newcomer: User
-) -> None:
+def test_update_setting_scans_collections_at_the_start(start: StartAgent, newcomer: User) -> None:
     newcomer.ok("collection", "add", str(newcomer.notes), "--name", "notes")
     (newcomer.notes / "late.md").write_text("# Late\n\nquetzal\n", encoding="utf-8")
     plain = start(newcomer)
@@ -277,7 +269,7 @@ def test_at_a_terminal_it_says_that_it_waits_for_a_client(reader: User) -> None:
     assert (process.returncode, out) == (0, b"")
 
 
-def test_a_call_may_be_cancelled_by_its_number_as_text(start: StartAgent, seer: User) -> None:
+def test_call_may_be_cancelled_by_its_id_as_text(start: StartAgent, seer: User) -> None:
     agent = start(seer)
     agent.greet()
     agent.write(request(5, "tools/call", name="query", arguments={"query": "how do we travel"}))

@@ -1,4 +1,4 @@
-"""`/health`, `/search` and `/query` of `qmd mcp --http`, as tobi/qmd's server answers them."""
+"""`/health`, `/search` and `/query` of `qmd mcp --http`, for clients of tobi/qmd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ask(site: Site, path: str, status: int = 200, method: str = "POST", **fields
     return json.loads(answer)
 
 
-def test_health_tells_for_how_long_the_server_runs(site: Site) -> None:
+def test_health_has_the_uptime(site: Site) -> None:
     found = ask(site, "/health", method="GET")
     assert set(found) == {"status", "uptime"}
     assert found["status"] == "ok"
@@ -30,7 +30,7 @@ def test_health_tells_for_how_long_the_server_runs(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/search", "/query"])
-def test_searches_are_answered_with_encoded_addresses(site: Site, path: str) -> None:
+def test_searches_return_encoded_uris(site: Site, path: str) -> None:
     found = ask(site, path, searches=SEARCHES, collections=["notes"], limit=1, minScore=0.1, rerank=False)
     (hit,) = found["results"]
     assert hit.keys() == {"docid", "file", "title", "score", "context", "line", "snippet"}
@@ -51,7 +51,7 @@ def test_searches_are_answered_with_encoded_addresses(site: Site, path: str) -> 
     ],
     ids=str,
 )
-def test_faults_are_told_in_the_form_of_all_errors(site: Site, body: bytes, detail: str) -> None:
+def test_errors_have_the_common_form(site: Site, body: bytes, detail: str) -> None:
     status, _, answer = site.request("POST", "/query", body)
     told = json.loads(answer)
     assert status == told["status_code"]

@@ -1,4 +1,4 @@
-"""The SDK's own client, over both transports and in both ways to connect."""
+"""The SDK's own client over both transports and both ways to connect."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_sdks_client_can_use_everything(place: StdioServerParameters | str, 
     anyio.run(talk)
 
 
-def test_calls_beside_each_other_are_all_answered(place: StdioServerParameters | str) -> None:
+def test_concurrent_calls_are_all_answered(place: StdioServerParameters | str) -> None:
     async def talk() -> None:
         names = [f"crowd/bird{number:02}.md" for number in range(30)]
         read: dict[str, str] = {}

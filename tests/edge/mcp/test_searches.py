@@ -1,4 +1,4 @@
-"""`search`, `vsearch`, `query` and `status`: texts and structured content, to the letter."""
+"""`search`, `vsearch`, `query` and `status`: exact texts and structured content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stages(result: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     }
 
 
-def test_a_search_is_summed_up_in_a_line_a_result_and_told_in_full(agent: Agent) -> None:
+def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
     result = agent.call("search", query="travel", limit=2)
     plan, last = docid("notes", "2025/plan.md"), docid("notes", "2025/ meeting.md")
     found = result["structuredContent"]["results"]
@@ -84,7 +84,7 @@ def test_filters_are_arguments_and_can_be_typed(agent: Agent, tool: str) -> None
     assert refused == {"content": [{"type": "text", "text": told}], "isError": True}
 
 
-def test_one_result_is_no_results(agent: Agent) -> None:
+def test_heading_has_singular_for_one_result(agent: Agent) -> None:
     assert agent.text("search", query="zebra").startswith('Found 1 result for "zebra":\n\n#')
     assert agent.text("search", query="nowhere") == 'No results found for "nowhere"'
 
@@ -95,13 +95,13 @@ def test_a_document_without_a_context_has_none(agent: Agent) -> None:
     assert hit["file"] == "notes/odd #1?.md"
 
 
-def test_the_limit_is_ten_unless_said_and_scores_may_be_cut(agent: Agent) -> None:
+def test_default_limit_is_ten_and_min_score_filters(agent: Agent) -> None:
     assert len(agent.call("search", query="kestrel")["structuredContent"]["results"]) == 10
     assert len(agent.call("search", query="kestrel", limit=3)["structuredContent"]["results"]) == 3
     assert agent.text("search", query="kestrel", minScore=1) == 'No results found for "kestrel"'
 
 
-def test_a_small_collection_is_not_starved_by_a_large_one(agent: Agent) -> None:
+def test_collection_filter_applies_before_the_limit(agent: Agent) -> None:
     for tool in ("search", "query"):
         found = agent.call(tool, query="kestrel", collection="work", limit=1)["structuredContent"]["results"]
         assert [each["file"] for each in found] == ["work/report.md"]
@@ -114,7 +114,7 @@ def test_collections_are_searched_together(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_an_unknown_collection_is_answered_with_the_known_ones(agent: Agent, tool: str) -> None:
+def test_unknown_collection_lists_the_known_ones(agent: Agent, tool: str) -> None:
     text = agent.failure(tool, query="x", collection="nope")
     assert text.startswith("Collection not found: nope (")
     assert text.endswith("known collections: notes, work, crowd)")
@@ -124,7 +124,7 @@ def test_vsearch_without_vectors_says_what_to_do(agent: Agent) -> None:
     assert agent.failure("vsearch", query="how we travel") == NO_VECTORS
 
 
-def test_a_query_without_vectors_answers_from_keywords_and_says_so(agent: Agent) -> None:
+def test_query_without_vectors_uses_keywords_and_reports_it(agent: Agent) -> None:
     result = agent.call("query", query="zebra")
     assert result["structuredContent"]["results"][0]["file"] == "notes/odd #1?.md"
     told = stages(result)
@@ -139,13 +139,13 @@ def test_vsearch_finds_by_meaning(seeing: Agent) -> None:
     assert stages(result)["vector"] == ("ran", None)
 
 
-def test_vsearch_leaves_out_what_scores_little_unless_told(seeing: Agent) -> None:
+def test_vsearch_has_a_default_minimum_score(seeing: Agent) -> None:
     assert seeing.text("vsearch", query="travel", minScore=1).startswith("No results found")
     found = seeing.call("vsearch", query="travel")["structuredContent"]["results"]
     assert all(each["score"] >= 0.3 for each in found)
 
 
-def test_a_query_says_which_legs_ran(seeing: Agent) -> None:
+def test_query_reports_the_stages(seeing: Agent) -> None:
     told = stages(seeing.call("query", query="which budget is there for travel"))
     assert [told[stage][0] for stage in ("lexical", "vector", "fuse", "rerank")] == ["ran"] * 4
     assert stages(seeing.call("query", query="budget", rerank=False))["rerank"] == (
@@ -154,7 +154,7 @@ def test_a_query_says_which_legs_ran(seeing: Agent) -> None:
     )
 
 
-def test_searches_may_be_given_in_place_of_a_query(seeing: Agent) -> None:
+def test_query_takes_searches_in_place_of_a_query(seeing: Agent) -> None:
     result = seeing.call(
         "query",
         searches=[{"type": "lex", "query": "zebra"}, {"type": "vec", "query": "an animal with stripes"}],
@@ -168,11 +168,11 @@ def test_searches_may_be_given_in_place_of_a_query(seeing: Agent) -> None:
     assert stages(result)["expand"] == ("skipped", "searches were given")
 
 
-def test_a_query_document_that_cannot_be_read_is_an_error_that_names_the_line(agent: Agent) -> None:
+def test_invalid_query_document_is_an_error_with_the_line(agent: Agent) -> None:
     assert agent.failure("query", query="lex: a\nno type").startswith("line 2: ")
 
 
-def test_every_search_says_how_old_the_index_is(seeing: Agent) -> None:
+def test_every_search_has_indexed_at(seeing: Agent) -> None:
     for tool in ("search", "vsearch", "query"):
         moment = seeing.call(tool, query="kestrel", collection="work")["structuredContent"]["indexedAt"]
         assert MOMENT.fullmatch(moment)
@@ -180,7 +180,7 @@ def test_every_search_says_how_old_the_index_is(seeing: Agent) -> None:
         assert moment == {each["name"]: each["lastUpdated"] for each in status["collections"]}["work"]
 
 
-def test_the_status_is_told_in_lines_and_in_full(agent: Agent, reader: User) -> None:
+def test_status_returns_a_text_and_structured_content(agent: Agent, reader: User) -> None:
     result = agent.call("status")
     root = reader.home / "library"
     assert result["content"] == [
@@ -210,7 +210,7 @@ def test_the_status_is_told_in_lines_and_in_full(agent: Agent, reader: User) -> 
     }
 
 
-def test_the_status_knows_of_vectors(seeing: Agent) -> None:
+def test_status_reports_vectors(seeing: Agent) -> None:
     told = seeing.call("status")
     assert "\n  Needs embedding: 0\n  Vector index: yes\n" in told["content"][0]["text"]
     assert told["structuredContent"]["hasVectorIndex"] is True

@@ -1,4 +1,4 @@
-"""What agents are shown of the tools, and how wrong arguments are answered."""
+"""The list of tools, and errors for wrong arguments."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_tools_that_return_documents_have_no_output_schema(tools: dict[str, Any]
     ],
     ids=str,
 )
-def test_null_for_an_optional_argument_is_left_out(
+def test_null_counts_as_not_given(
     seeing: Agent, tools: dict[str, Any], name: str, arguments: dict[str, Any]
 ) -> None:
     optional = dict.fromkeys(tools[name]["inputSchema"]["properties"])
@@ -227,15 +227,15 @@ def test_wrong_arguments_are_refused_by_name_in_one_line(agent: Agent, call: str
     assert answer["result"] == {"content": [{"type": "text", "text": WRONG[call]}], "isError": True}
 
 
-def test_a_crowd_of_unknown_arguments_makes_no_long_error(agent: Agent) -> None:
+def test_error_for_many_unknown_arguments_is_short(agent: Agent) -> None:
     text = agent.failure("search", query="x", **{f"{'long' * 100}{number}": 1 for number in range(500)})
     assert text.endswith("; and 497 more")
     assert len(text) < 500
 
 
-def test_a_whole_number_may_be_written_with_a_point(agent: Agent) -> None:
+def test_number_without_a_fraction_counts_as_integer(agent: Agent) -> None:
     assert agent.text("search", query="kestrel", limit=1.0) == agent.text("search", query="kestrel", limit=1)
 
 
-def test_arguments_may_be_left_out_where_none_is_needed(agent: Agent) -> None:
+def test_call_without_arguments_is_accepted(agent: Agent) -> None:
     assert agent.result("tools/call", name="status")["content"] == agent.call("status")["content"]
