@@ -115,8 +115,7 @@ async def add(request: Request, body: NewCollection) -> Response:
             name=added.name,
             path=added.path,
             documents=added.documents,
-            content=f"Added collection '{added.name}' with "
-            f"{plural(added.documents, 'document', separator='')}",
+            content=f"Added collection '{added.name}' with {documents}",
         )
 
     return await service(request).write(work)

@@ -98,7 +98,7 @@ async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa
         reports = index.update(commands=False, on_progress=stop_if(cancelled))
         total = index.status().total_documents
         collections = plural(len(reports), "collection", separator="")
-        summary = f"Indexed {collections}: {plural(total, 'document', separator='')}"
+        documents = plural(total, "document", separator="")
         return Indexed(
             status="indexed",
             collections=len(reports),
