@@ -211,9 +211,8 @@ class Index(CollectionMethods, MaintenanceMethods):
     ) -> SearchResponse:
         """Search by words and meaning together and rerank, which gives the best results.
 
-        `query` is a question, or a query document of typed lines; or give `searches`. The `stages` of the
-        response say what could not run. Raises `QueryError` for a query document that cannot be read, else
-        as `search`.
+        `query` is a question or a query document; or give `searches`. The `stages` of the response say what
+        could not run. Raises `QueryError` for a query document that cannot be read, else as `search`.
         """
         return self.run("query", make_request("query", query, options))
 
