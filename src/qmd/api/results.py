@@ -12,6 +12,7 @@ from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
+from qmd.text.wording import plural
 from qmd.types import StageStatus
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def heading(response: types.SearchResponse) -> str:
     """Return the line above the results of a search."""
     if not response.hits:
         return f'No results found for "{response.query}"'
-    return f'Found {counted(len(response.hits), "result")} for "{response.query}"'
+    return f'Found {plural(len(response.hits), "result", separator="")} for "{response.query}"'
 
 
 def hit_line(hit: types.Hit) -> str:
@@ -194,8 +195,3 @@ def error_text(error: QmdError) -> str:
         return error.message
     similar = "".join(f"\n  - {visible(path)}" for path in error.suggestions)
     return f"{error.message}\n\nDid you mean one of these?{similar}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 collection` or `2 collections`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -125,6 +125,6 @@ def test_rename_refuses_an_invalid_name(server: Server) -> None:
     for fields, detail in (
         ({}, "new_name is missing"),
         ({"new_name": "x", "name": "y"}, "name: unknown field; known fields: new_name"),
-        ({"new_name": "a/b"}, "Not a collection name: 'a/b' holds a slash"),
+        ({"new_name": "a/b"}, "Not a collection name: 'a/b' contains a slash"),
     ):
         assert server.ask("PUT", "/collections/n", fields).detail(400).startswith(detail)

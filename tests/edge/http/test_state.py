@@ -93,7 +93,7 @@ def test_description_has_only_the_common_form_of_errors(client: Client) -> None:
             for status, told in operation["responses"].items():
                 if status != "200" and "content" in told:
                     (content,) = told["content"].values()
-                    assert content["schema"]["$ref"].endswith(("/Error", "/Illness"))
+                    assert content["schema"]["$ref"].endswith(("/Error", "/Unhealthy"))
             assert {"400", "401", "403", "500", "503"} <= operation["responses"].keys()
             assert operation["description"]
 
