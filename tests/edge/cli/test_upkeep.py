@@ -82,7 +82,12 @@ def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) ->
     *lines, empty, verdict = text.splitlines()
     assert (empty, verdict) == ("", "No problems found.")
     assert all(line.startswith("ok       ") for line in lines)
-    for part in ("SQLite 3.", "index.yml can be read", f"whole: {len(FILES)} documents", "are as before"):
+    for part in (
+        "SQLite 3.",
+        "index.yml can be read",
+        f"intact: {len(FILES)} documents",
+        "recomputed vectors equal the stored ones",
+    ):
         assert part in text
     for model in ("embed: multilingual-e5-small works", "rerank: late-interaction works"):
         assert model in text
