@@ -187,7 +187,7 @@ def _opened(path: str) -> Iterator[apsw.Connection]:
     if not os.path.isfile(path):
         raise StoreError(f"{path} is not there, or is no file", "name a file that 'qmd backup' made")
     if not os.path.getsize(path) or not is_database(path):
-        raise StoreError(f"{path} is no index, or is damaged", "name a file that 'qmd backup' made")
+        raise StoreError(f"{path} is not an index, or is damaged", "name a file that 'qmd backup' made")
     if not belongs_to_us(path):
         raise ForeignIndexError(f"{path} was made by another program", "name a file that 'qmd backup' made")
     try:
