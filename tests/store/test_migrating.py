@@ -57,12 +57,8 @@ def former_file(path: Path) -> None:
             continue
         held = "SELECT name FROM pragma_table_info(?, ?)"
         columns = connection.execute(f"{held} INTERSECT {held}", (table, "main", table, "new")).fetchall()
-        if not columns:
-            continue  # a table that a later migration drops
-        names = values = ", ".join(name for (name,) in columns)
-        if table == "collections":
-            names, values = f"{names}, include_by_default", f"{values}, 1"
-        connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {values} FROM new.{table}")
+        names = ", ".join(name for (name,) in columns)
+        connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM new.{table}")
     rows = connection.execute(
         "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
     )

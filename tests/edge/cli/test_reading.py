@@ -125,7 +125,7 @@ def test_writing_to_a_folder_that_cannot_be_written_is_a_line(locked: User) -> N
     assert found.returncode == 1
     error, hint = found.stderr.splitlines()
     assert error.startswith(f"Error: cannot use {locked.environ['QMD_INDEX_PATH']}")
-    assert hint == "Hint: check the folder's permissions and free space"
+    assert hint == "Hint: check the permissions and the free space of the folder"
     assert "notes/deploy.md" in run_without_privilege(locked, "search", "rollback").stdout
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import apsw
 
+from qmd.config.contexts import list_contexts
 from qmd.errors import ConflictError
 from qmd.store.base import CollectionStats
 from qmd.store.records import (
@@ -48,10 +49,14 @@ class Collections:
                     db.execute("DELETE FROM collections WHERE id = ?", (identity,))
             for collection in config.collections.values():
                 db.execute(
-                    "INSERT INTO collections (name, path, pattern) VALUES (?, ?, ?) "
-                    "ON CONFLICT (name) DO UPDATE SET path = excluded.path, pattern = excluded.pattern",
-                    (collection.name, collection.path, collection.pattern),
+                    "INSERT INTO collections (name, path, pattern, include_by_default) VALUES (?, ?, ?, ?) "
+                    "ON CONFLICT (name) DO UPDATE SET path = excluded.path, pattern = excluded.pattern, "
+                    "include_by_default = excluded.include_by_default",
+                    (collection.name, collection.path, collection.pattern, collection.include_by_default),
                 )
+            # Not read here: for those who look into the file with other programs.
+            db.execute("DELETE FROM path_contexts")
+            db.executemany("INSERT OR REPLACE INTO path_contexts VALUES (?, ?)", list_contexts(config))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (config.digest,))
             db.execute("INSERT OR REPLACE INTO meta VALUES ('config copy', ?)", (pack(config),))
 

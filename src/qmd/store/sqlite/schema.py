@@ -245,11 +245,6 @@ def _sizes(db: apsw.Connection) -> None:
     db.execute("CREATE INDEX contents_bytes ON contents(bytes)")
 
 
-def _drop_unused(db: apsw.Connection) -> None:
-    # Both were only written: contexts and defaults come from the configuration.
-    db.execute("DROP TABLE path_contexts; ALTER TABLE collections DROP COLUMN include_by_default")
-
-
 #: Step n brings a file from version n to n + 1. Released steps are never edited.
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _initial,
@@ -260,6 +255,5 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     _symbols,
     _chunk_tokens,
     _sizes,
-    _drop_unused,
 )
 VERSION = len(MIGRATIONS)
