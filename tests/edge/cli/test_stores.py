@@ -117,7 +117,7 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
         line = f"The heron number {number} stands in the water of lake {number % 7}. "
         (folder / f"{number:03}.md").write_text(f"# Note {number}\n\n{line * 12}", encoding="utf-8")
     for user in machines:
-        user.environ |= {"QMD_STORE": served, "QMD_EMBED_LEASE": "10"}
+        user.environ |= {"QMD_STORE": served, "QMD_EMBED_LEASE": "30"}
         file = Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
         editing.add_collection(str(file), Collection("many", str(folder)))
     machines[0].ok("update")
