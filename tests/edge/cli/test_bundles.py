@@ -254,7 +254,7 @@ def test_models_takes_formats_but_its_subcommands_do_not(sender: User) -> None:
     assert [row["role"] for row in json.loads(sender.ok("models", "--json"))] == ["embed", "rerank", "expand"]
     result = sender.invoke("models", "--json", "export", "x.tar")
     assert result.exit_code == 2
-    assert "stands for 'qmd models' alone" in result.stderr
+    assert "are for 'qmd models' itself" in result.stderr
 
 
 def test_index_exports_and_imports_models(sender: User, receiver: User, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 #: About half a minute.
 _EXAMPLES = "25"
 #: Some requests are refused for what there is, not for what they say: a folder that is no folder, a name
-#: that is taken, a line past the end. The description cannot know; nor that a query of several lines has a
+#: that is taken, a line past the end, a collection without vectors. The description cannot know; nor that a query of several lines has a
 #: grammar.
 _CONFIG = """
 [[operations]]
@@ -38,6 +38,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 [[operations]]
 include-name = "POST /query"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+
+[[operations]]
+include-name = "POST /vsearch"
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
 
 [[operations]]
 include-name = "POST /embed"
