@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 #: About half a minute.
 _EXAMPLES = "25"
 #: Some requests are refused for what there is, not for what they say: a folder that is no folder, a name
-#: that is taken, a line past the end, a collection without vectors. The description cannot know; nor that a query of several lines has a
-#: grammar.
+#: that is taken, a line past the end, a collection without vectors. The description cannot know; nor that a
+#: query of several lines has a grammar.
 _CONFIG = """
 [[operations]]
 include-name = "POST /collections/add"
