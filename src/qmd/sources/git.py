@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from qmd.errors import SourceError
 from qmd.types import Collection
-
-if TYPE_CHECKING:
-    import subprocess
 
 #: The time limit of a `git pull`, in seconds.
 PULL_TIMEOUT = 300
@@ -53,15 +49,17 @@ def pull(collection: Collection) -> str | None:
     top = work_tree(collection.path)
     if top is None:
         return None
-    done = _git(top, "pull", "--ff-only")
-    if done is None or done.returncode != 0:
-        output = (done.stderr.strip() or done.stdout.strip()) if done else "it took too long"
-        reason = output.splitlines()[-1] if output else "no reason given"
+    try:
+        return _git(top, "pull", "--ff-only")
+    except _PullError as error:
         raise SourceError(
-            f"collection '{collection.name}': git pull failed: {reason}",
+            f"collection '{collection.name}': git pull failed: {error}",
             f"run 'git pull' in {top} to see why; the folder was indexed without the pull",
-        )
-    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "up to date"
+        ) from error
+
+
+class _PullError(Exception):
+    """git did not run, or failed; the message is the reason."""
 
 
 def _is_repository(path: str) -> bool:
@@ -72,8 +70,8 @@ def _is_repository(path: str) -> bool:
     return os.path.isfile(path) or os.path.lexists(os.path.join(path, "HEAD"))
 
 
-def _git(top: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Run git in a clone without prompts. Return None if git is missing or takes too long."""
+def _git(top: str, *arguments: str) -> str:
+    """Run git in a clone without prompts and return the last line of its output. Raises `_PullError`."""
     # Imported on use, because it would cost every command in a project some milliseconds.
     import subprocess
 
@@ -81,7 +79,7 @@ def _git(top: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
     settings = [part for setting in _SAFE for part in ("-c", setting)]
     try:
-        return subprocess.run(
+        done = subprocess.run(
             ["git", *settings, "-C", top, *arguments],
             capture_output=True,
             text=True,
@@ -91,5 +89,11 @@ def _git(top: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
             check=False,
             env=environ,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    except OSError as error:
+        raise _PullError(f"git cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise _PullError(f"it took more than {PULL_TIMEOUT} seconds") from error
+    output, errors = done.stdout.strip(), done.stderr.strip()
+    if done.returncode != 0:
+        raise _PullError((errors or output or "git gave no reason").splitlines()[-1])
+    return output.splitlines()[-1] if output else "up to date"

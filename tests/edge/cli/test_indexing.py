@@ -99,6 +99,9 @@ def test_pull_brings_what_others_have_committed(user: User) -> None:
     assert failed.exit_code == 1
     assert "git pull failed" in failed.stderr
     assert failed.stdout == "clone: 2 unchanged\n"
+    without_git = user.run("update", "--pull", PATH=str(user.home))
+    assert without_git.returncode == 1
+    assert "git pull failed: git cannot be run" in without_git.stderr
 
 
 def test_a_second_embed_says_so_and_leaves(owner: User) -> None:
