@@ -68,7 +68,7 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
             if os.path.lexists(temporary):
                 os.unlink(temporary)
             raise
-        _sync_folder(os.path.dirname(path))
+        sync_to_disk(os.path.dirname(path))
     except OSError as error:
         raise _cannot_write(path, error) from error
 
@@ -107,8 +107,8 @@ def _mode_of(path: str) -> int | None:
         return None
 
 
-def _sync_folder(path: str) -> None:
-    # Not an error: the file is already replaced, and some file systems cannot sync a folder.
+def sync_to_disk(path: str) -> None:
+    """Flush a file, or the names in a folder, to the disk, if the file system can."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -15,6 +15,7 @@ from qmd.sources.read import read_source
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import Changed, Store
 from qmd.text import authorship
+from qmd.text.wording import plural
 from qmd.types import Collection, SourceFile
 
 #: The largest number of files in a transaction.
@@ -129,8 +130,9 @@ def scan(
         on_progress(collection.name, len(files), len(files))
     store.finish_scan(collection.name, root)
     if with_nul:
-        count = f"{len(with_nul):,} file{'s' if len(with_nul) > 1 else ''}"
-        report.notices.append(f"{count} with NUL bytes, indexed as spaces: {with_nul[0]}")
+        report.notices.append(
+            f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
+        )
     return report
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import apsw
 
+from qmd.config.atomic import sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 from qmd.store.base import OnPages
 from qmd.store.sqlite.database import REMAKE, Database
@@ -52,7 +53,7 @@ def make(database: Database, path: str, notes: Mapping[str, bytes], on_pages: On
             said = [str(row[0]) for row in copy.execute("PRAGMA quick_check(1)")]
             if said != ["ok"] or _counts(copy) != wanted:
                 raise StoreError(f"{database.path} is damaged, and no backup was made ({said[0]})", REMAKE)
-        _sync(path)
+        sync_to_disk(path)
     return read(path, thorough=False)
 
 
@@ -120,7 +121,7 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
             new.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
             _pour(source, new, on_pages)
             _forget_notes(new)
-        _sync(temporary)
+        sync_to_disk(temporary)
         there = os.path.exists(path)
         if there:
             os.link(path, kept)
@@ -129,7 +130,7 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
             with suppress(FileNotFoundError):
                 os.replace(path + ending, kept + ending)
         os.replace(temporary, path)
-        _sync(os.path.dirname(path))
+        sync_to_disk(os.path.dirname(path))
     return there
 
 
@@ -156,7 +157,7 @@ def _keep(path: str, kept: str) -> None:
         ):
             copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
             _pour(before, copy, lambda done, total: None)
-        _sync(temporary)
+        sync_to_disk(temporary)
         os.replace(temporary, kept)
 
 
@@ -218,13 +219,3 @@ def _translated(path: str) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _sync(path: str) -> None:
-    """Have a file, or the names in a folder, on the disk; a file system that cannot is no failure."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
