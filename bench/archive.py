@@ -71,7 +71,7 @@ def peak() -> float:
 def measure(data: Path) -> dict[str, float]:
     """The figures, in milliseconds and MB."""
     # Everything that the server of an archive imports counts into its memory.
-    import qmd.mcp.archive.server
+    import qmd.mcp.archive
     import qmd.mcp.http
     import qmd.mcp.stdio  # noqa: F401
     from qmd.engine.archive.archive import Archive

@@ -184,7 +184,7 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
 
 @contextmanager
 def _server(archive: Archive) -> Iterator[Server[Any]]:
-    from qmd.mcp.archive.server import build
+    from qmd.mcp.archive import build
 
     yield build(archive)
 

@@ -10,21 +10,12 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
-from qmd.http import (
-    api_docs,
-    collections,
-    contexts,
-    documents,
-    errors,
-    indexing,
-    metrics,
-    run,
-    searches,
-    status,
-)
+from qmd.http import api_docs, collections, contexts, documents, indexing, status
+from qmd.http.errors import not_allowed
 from qmd.mcp.http import Endpoint
 from qmd.mcp.server import build
 from qmd.server.access import Gate
+from qmd.server.errors import handlers
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.server.jobs import Jobs
@@ -75,13 +66,14 @@ def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
         openapi_url=None,  # `api_docs` adds a more exact one
         redirect_slashes=False,
         lifespan=lifespan,
+        exception_handlers={**handlers("see /docs"), 405: not_allowed},
     )
     application.state.index_host = index_host
     application.state.jobs = jobs
     application.state.run_handler = RunHandler()
-    for module in (searches, documents, status, indexing, collections, contexts, metrics, run):
-        application.router.routes.extend(module.routes.routes)
+    modules = (documents, status, indexing, collections, contexts)
+    for router in (*(module.routes for module in modules), status.metrics_routes):
+        application.router.routes.extend(router.routes)
     application.router.routes.append(mcp.route)
     api_docs.install(application)
-    errors.install(application)
     return application

@@ -6,19 +6,15 @@ from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, Field
-from starlette.requests import Request
-from starlette.responses import Response
 
 from qmd.api.arguments import NOT_BLANK, Arguments, Name
 from qmd.engine.index import Index
 from qmd.errors import UsageError
-from qmd.http.dependencies import service
-from qmd.http.errors import errors
-from qmd.http.routing import example, router
+from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.text.uris import SCHEME, is_uri
 
-routes = router()
+routes = Router()
 
 
 class NewContext(Arguments):
@@ -28,6 +24,9 @@ class NewContext(Arguments):
 
     path: Annotated[Name, Field(json_schema_extra={"minLength": 1})]
     text: Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
+
+
+ContextPath = Annotated[str, Path(description="As it was added, or as it is listed.")]
 
 
 class Context(BaseModel):
@@ -58,46 +57,28 @@ class ContextRemoved(BaseModel):
     path: str
 
 
-@routes.post("/contexts/add", response_model=ContextAdded, responses=errors(404, 413))
-async def add(request: Request, body: NewContext) -> Response:
+@routes.endpoint("POST", "/contexts/add", 404, 413, write=True)
+def add(index: Index, cancelled: Cancelled, body: NewContext) -> ContextAdded:
     """Describe a path. The description is shown with every document below the path."""
-
-    def work(index: Index, cancelled: Cancelled) -> ContextAdded:
-        index.add_context(_location(body.path), body.text)
-        return ContextAdded(status="added", path=body.path, content=f"Added context for {body.path}")
-
-    return await service(request).write(work)
+    index.add_context(_location(body.path), body.text)
+    return ContextAdded(status="added", path=body.path, content=f"Added context for {body.path}")
 
 
-@routes.get("/contexts", response_model=Contexts)
-async def contexts(request: Request) -> Response:
+@routes.endpoint("GET", "/contexts")
+def contexts(index: Index, cancelled: Cancelled) -> Contexts:
     """List the contexts."""
-
-    def work(index: Index, cancelled: Cancelled) -> Contexts:
-        return Contexts(contexts=[Context(path=path, text=text) for path, text in index.contexts()])
-
-    return await service(request).read(work)
+    return Contexts(contexts=[Context(path=path, text=text) for path, text in index.contexts()])
 
 
-@routes.delete("/contexts/{path:path}", response_model=ContextRemoved, responses=errors(404))
-async def remove(
-    request: Request, path: Annotated[str, Path(description="As it was added, or as it is listed.")]
-) -> Response:
+@routes.endpoint("DELETE", "/contexts/{path:path}", 404, write=True)
+def remove(index: Index, cancelled: Cancelled, path: ContextPath) -> ContextRemoved:
     """Remove a context."""
-
-    def work(index: Index, cancelled: Cancelled) -> ContextRemoved:
-        index.remove_context(_location(path))
-        return ContextRemoved(status="removed", path=path)
-
-    return await service(request).write(work)
+    index.remove_context(_location(path))
+    return ContextRemoved(status="removed", path=path)
 
 
 def _location(path: str) -> str:
-    """Return a path as the engine takes it. A relative path begins with a collection.
-
-    Raises:
-        UsageError: If the path is empty, because to the engine that would mean everything.
-    """
-    if not path:
+    """Return a path as the engine takes it. A relative path begins with a collection."""
+    if not path:  # to the engine that would mean everything
         raise UsageError("the path is empty", "use / for everything")
     return path if path.startswith(("/", "~")) or is_uri(path) else SCHEME + path

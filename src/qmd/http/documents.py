@@ -1,24 +1,65 @@
-"""`/get` and `/multi_get`."""
+"""Documents, found and read: `/search`, `/vsearch`, `/query`, `/get` and `/multi_get`."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.api import operations
-from qmd.api.arguments import GetArguments, MultiGetArguments
+from qmd.api import operations, results
+from qmd.api.arguments import (
+    GetArguments,
+    MultiGetArguments,
+    QueryArguments,
+    SearchArguments,
+    VectorSearchArguments,
+)
 from qmd.api.results import Document, skipped_text
 from qmd.engine.documents.library import Page, Skipped
 from qmd.engine.index import Index
-from qmd.http.dependencies import service
-from qmd.http.errors import errors
-from qmd.http.routing import example, router
+from qmd.engine.requests import SearchRequest
+from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
+from qmd.server import run_handler
+from qmd.server.index_host import IndexHost
 
-routes = router()
+routes = Router()
+
+
+class SearchBody(SearchArguments):
+    """A search by keywords."""
+
+    model_config = example(query="deploy", limit=5)
+
+
+class VectorSearchBody(VectorSearchArguments):
+    """A search by meaning."""
+
+    model_config = example(query="how do I ship a release")
+
+
+class QueryBody(QueryArguments):
+    """A hybrid search; `searches` in place of `query` gives the subqueries one by one."""
+
+    # The arguments check that exactly one of the two is given.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "how do I ship a release", "collection": "notes"}],
+            "oneOf": [
+                {"properties": {"query": {"type": "string"}}, "required": ["query"]},
+                {"properties": {"searches": {"type": "array"}}, "required": ["searches"]},
+            ],
+        }
+    )
+
+    explain: bool = False
+
+    def request(self) -> SearchRequest:
+        return replace(super().request(), explain=self.explain)
 
 
 class GetBody(GetArguments):
@@ -31,6 +72,19 @@ class MultiGetBody(MultiGetArguments):
     """Documents: a glob over paths, or a comma-separated list of references as for `/get`."""
 
     model_config = example(pattern="notes/**/*.md")
+
+
+class Hit(results.Hit):
+    """One document, best first. `explain` has the scores of each step if the request asks for them."""
+
+    explain: dict[str, Any] = Field({})
+
+
+class SearchResults(results.SearchResults):
+    """The results of a search. `indexed_at` is the time of the index: later changes on disk are not in it."""
+
+    results: Sequence[Hit]
+    content: str
 
 
 class Note(BaseModel):
@@ -55,21 +109,32 @@ class MultiGetResult(BaseModel):
     content: None
 
 
-_ERRORS = errors(404, 413)
+@routes.endpoint("POST", "/search", 404, 413)
+def search(index: Index, cancelled: Cancelled, body: SearchBody) -> SearchResults:
+    """Search by keywords (BM25); fast."""
+    return _search(index, "search", body, cancelled)
 
 
-@routes.post("/get", response_model=GetResult, responses=_ERRORS)
-async def get(request: Request, body: GetBody) -> Response:
+@routes.endpoint("POST", "/vsearch", 404, 413, models=True)
+def vsearch(index: Index, cancelled: Cancelled, body: VectorSearchBody) -> SearchResults:
+    """Search by meaning; needs vectors."""
+    return _search(index, "vsearch", body, cancelled)
+
+
+@routes.endpoint("POST", "/query", 404, 413, models=True)
+def query(index: Index, cancelled: Cancelled, body: QueryBody) -> SearchResults:
+    """Search by keywords and meaning, and rerank; the best results. `stages` says which steps did not run."""
+    return _search(index, "query", body, cancelled)
+
+
+@routes.endpoint("POST", "/get", 404, 413)
+def get(index: Index, cancelled: Cancelled, body: GetBody) -> GetResult:
     """Read a document, or some of its lines."""
-
-    def work(index: Index, cancelled: Cancelled) -> GetResult:
-        return GetResult(document=operations.get(index, body), content=None)
-
-    return await service(request).read(work)
+    return GetResult(document=operations.get(index, body), content=None)
 
 
-@routes.post("/multi_get", response_model=MultiGetResult, responses=_ERRORS)
-async def multi_get(request: Request, body: MultiGetBody) -> Response:
+@routes.endpoint("POST", "/multi_get", 404, 413)
+def multi_get(index: Index, cancelled: Cancelled, body: MultiGetBody) -> MultiGetResult:
     """Read several documents. Documents larger than `max_bytes` are named, not read."""
 
     def item(page: Page | Skipped) -> Document | Note:
@@ -77,8 +142,38 @@ async def multi_get(request: Request, body: MultiGetBody) -> Response:
             return Note(type="text", text=skipped_text(page, "qmd get"))
         return Document.of(page, line_numbers=body.line_numbers, truncated="[...truncated {} more lines]")
 
-    def work(index: Index, cancelled: Cancelled) -> MultiGetResult:
-        pages = operations.multi_get(index, body, cancelled)
-        return MultiGetResult(results=[*map(item, pages.items)], errors=list(pages.errors), content=None)
+    pages = operations.multi_get(index, body, cancelled)
+    return MultiGetResult(results=[*map(item, pages.items)], errors=list(pages.errors), content=None)
 
-    return await service(request).read(work)
+
+@routes.post(run_handler.PATH, include_in_schema=False)
+async def run(request: Request) -> Response:
+    """Answer a search of the user's own command line. `Access` refuses other clients."""
+    index_host: IndexHost = request.app.state.index_host
+    handler: run_handler.RunHandler = request.app.state.run_handler
+    body = await request.body()
+    answer = await index_host.call(
+        lambda index, cancelled: handler.answer(index, body, cancelled), models=True
+    )
+    return Response(answer, media_type="application/json")
+
+
+def _search(
+    index: Index,
+    kind: operations.SearchKind,
+    body: SearchBody | VectorSearchBody | QueryBody,
+    cancelled: Cancelled,
+) -> SearchResults:
+    response, indexed_at = operations.search(index, kind, body, cancelled)
+    hits = [Hit.of(hit) for hit in response.hits]
+    if isinstance(body, QueryBody) and body.explain:
+        hits = [
+            hit.model_copy(update={"explain": source.explain})
+            for hit, source in zip(hits, response.hits, strict=True)
+        ]
+    return SearchResults(
+        results=hits,
+        content="\n\n".join([results.heading(response), *map(results.hit_line, response.hits)]),
+        stages=[results.Stage.of(stage) for stage in response.stages],
+        indexed_at=indexed_at,
+    )

@@ -1,19 +1,15 @@
-"""Errors over HTTP. Every error has the form `{"detail": ..., "status_code": ...}`."""
+"""Errors of the API, and their documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from fastapi import FastAPI
 from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match
 
-from qmd.api.results import error_text
-from qmd.errors import QmdError
+from qmd.server.errors import answer
 
 _REASONS = {
     400: "The request is wrong; the detail says why",
@@ -43,42 +39,10 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 ALWAYS = errors(400, 401, 403, 500, 503)
 
 
-def install(app: FastAPI) -> None:
-    """Give all errors of an application the common form."""
-    app.add_exception_handler(QmdError, _qmd_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _internal_error)
-
-
-async def _qmd_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, QmdError)
-    return answer(error.http_status, error_text(error))
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    match error.status_code:
-        case 404:
-            return answer(404, f"There is nothing at {request.url.path}; see /docs")
-        case 405:
-            allowed = ", ".join(_methods(request))
-            detail = f"{request.method} is not allowed at {request.url.path}, only {allowed}"
-            return answer(405, detail, {"allow": allowed})
-    return answer(error.status_code, error.detail, error.headers)
-
-
-async def _internal_error(request: Request, error: Exception) -> Response:
-    """Answer an unexpected exception. Its traceback is in the server's log."""
-    return answer(500, "Internal error")
-
-
-def answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response for an error."""
-    return JSONResponse({"detail": detail, "status_code": status}, status, headers)
-
-
-def _methods(request: Request) -> list[str]:
-    """Return the allowed methods of the first route that matches a request's path."""
+async def not_allowed(request: Request, error: Exception) -> Response:
+    """Answer a request whose method is not allowed, with the methods of the first route of its path."""
     routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
     methods = {method for route in routes if route.path == routes[0].path for method in route.methods}
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+    allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+    detail = f"{request.method} is not allowed at {request.url.path}, only {allowed}"
+    return answer(405, detail, {"allow": allowed})

@@ -6,22 +6,18 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
-from starlette.requests import Request
-from starlette.responses import Response
 
 from qmd.api.arguments import Arguments
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import ScanReport
 from qmd.errors import ModelError
-from qmd.http.dependencies import service
-from qmd.http.errors import errors
-from qmd.http.routing import example, router
+from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled, CancelledError
 from qmd.server.jobs import stop_if
 from qmd.text.wording import plural
 
-routes = router()
+routes = Router()
 
 
 class Nothing(Arguments):
@@ -90,61 +86,44 @@ class Embeddings(BaseModel):
     embeddings: list[list[float]]
 
 
-@routes.post("/index", response_model=Indexed, responses=errors(413))
-async def scan(request: Request, body: Nothing = Nothing()) -> Response:  # noqa: B008 - it is frozen
+@routes.endpoint("POST", "/index", 413, write=True)
+def scan(index: Index, cancelled: Cancelled, body: Nothing = Nothing()) -> Indexed:  # noqa: B008 - it is frozen
     """Scan all collections for new, changed and deleted files."""
-
-    def work(index: Index, cancelled: Cancelled) -> Indexed:
-        reports = index.update(commands=False, on_progress=stop_if(cancelled))
-        total = index.status().total_documents
-        collections = plural(len(reports), "collection", separator="")
-        documents = plural(total, "document", separator="")
-        return Indexed(
-            status="indexed",
-            collections=len(reports),
-            total_documents=total,
-            reports=_reports(reports),
-            content=f"Indexed {collections}: {documents}" + _failures(reports),
-        )
-
-    return await service(request).write(work)
+    reports = index.update(commands=False, on_progress=stop_if(cancelled))
+    total = index.status().total_documents
+    collections = plural(len(reports), "collection", separator="")
+    documents = plural(total, "document", separator="")
+    return Indexed(
+        status="indexed",
+        collections=len(reports),
+        total_documents=total,
+        reports=_reports(reports),
+        content=f"Indexed {collections}: {documents}" + _failures(reports),
+    )
 
 
-@routes.post("/update", response_model=Updated, responses=errors(413))
-async def update(request: Request, body: UpdateBody = UpdateBody()) -> Response:  # noqa: B008 - it is frozen
+@routes.endpoint("POST", "/update", 413, write=True)
+def update(index: Index, cancelled: Cancelled, body: UpdateBody = UpdateBody()) -> Updated:  # noqa: B008
     """Run the collections' update commands, then scan for new, changed and deleted files."""
-
-    def work(index: Index, cancelled: Cancelled) -> Updated:
-        reports = index.update(pull=body.pull, on_progress=stop_if(cancelled))
-        return Updated(
-            status="updated",
-            collections=len(reports),
-            reports=_reports(reports),
-            content=f"Updated {plural(len(reports), 'collection', separator='')}" + _failures(reports),
-        )
-
-    return await service(request).write(work)
+    reports = index.update(pull=body.pull, on_progress=stop_if(cancelled))
+    return Updated(
+        status="updated",
+        collections=len(reports),
+        reports=_reports(reports),
+        content=f"Updated {plural(len(reports), 'collection', separator='')}" + _failures(reports),
+    )
 
 
-@routes.post("/embed", response_model=Embeddings, responses=errors(413))
-async def embed(request: Request, body: Texts) -> Response:
+@routes.endpoint("POST", "/embed", 413, write=True, models=True)
+def embed(index: Index, cancelled: Cancelled, body: Texts) -> Embeddings:
     """Embed texts with the index's model. Nothing is written."""
-
-    def work(index: Index, cancelled: Cancelled) -> Embeddings:
-        try:
-            vectors = index.embed_texts(body.texts, cancelled=cancelled)
-        except CancelledError:
-            raise
-        except ModelError as error:
-            raise _NotLoadedError from error
-        return Embeddings.model_construct(_fields_set=None, embeddings=vectors.tolist())
-
-    return await service(request).write(work, models=True)
-
-
-class _NotLoadedError(ModelError):
-    def __init__(self) -> None:
-        super().__init__("Model not loaded")
+    try:
+        vectors = index.embed_texts(body.texts, cancelled=cancelled)
+    except CancelledError:
+        raise
+    except ModelError as error:
+        raise ModelError("Model not loaded") from error
+    return Embeddings.model_construct(embeddings=vectors.tolist())
 
 
 def _reports(reports: Sequence[ScanReport]) -> list[Report]:

@@ -1,22 +1,32 @@
-"""Strict parsing of requests: exact JSON, no unknown fields, errors in one line."""
+"""Endpoints: strict parsing of requests, and calls of the index in threads."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from fastapi import APIRouter
 from fastapi.exceptions import HTTPException, RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from qmd.api.arguments import Arguments
+from qmd.engine.index import Index
 from qmd.errors import UsageError
-from qmd.http.errors import ALWAYS
+from qmd.http.errors import ALWAYS, errors
+from qmd.models.base import Cancelled
+from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
+
+#: Takes an index, a function that returns true after the client has left, and the parameters of the request.
+#: Returns the body of the answer. Runs in a thread.
+Work = Callable[..., BaseModel]
+
+_REQUEST = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
 
 
 def example(**fields: Any) -> ConfigDict:
@@ -24,7 +34,52 @@ def example(**fields: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
-class Route(APIRoute):
+class Router(APIRouter):
+    """The endpoints of a module."""
+
+    def __init__(self) -> None:
+        super().__init__(route_class=_Route, responses=ALWAYS)
+
+    def endpoint(
+        self, method: str, path: str, *statuses: int, write: bool = False, models: bool = False
+    ) -> Callable[[Work], Work]:
+        """Add an endpoint that answers with the result of the decorated function.
+
+        `statuses` are its errors besides those of all endpoints. With `write` the function waits in the queue
+        of writes. `models` is whether it may use models.
+        """
+
+        def add(work: Work) -> Work:
+            signature = inspect.signature(work, eval_str=True)
+            fields = [*signature.parameters.values()][2:]
+
+            async def answer(request: Request, **arguments: Any) -> Response:
+                def run(index: Index, cancelled: Cancelled) -> bytes:
+                    result = work(index_of(request.scope, index), cancelled, **arguments)
+                    # Leave out optional fields that are not set, such as the explanation of a hit.
+                    return result.model_dump_json(exclude_unset=True).encode()
+
+                state = request.app.state
+                call = (state.jobs if write else state.index_host).call
+                return Response(await call(run, models=models), media_type="application/json")
+
+            # FastAPI parses the parameters of the function, but the index comes from the application.
+            answer.__signature__ = signature.replace(parameters=[_REQUEST, *fields])  # type: ignore[attr-defined]
+            self.add_api_route(
+                path,
+                answer,
+                methods=[method],
+                name=work.__name__,
+                description=inspect.getdoc(work),
+                response_model=signature.return_annotation,
+                responses=errors(*statuses),
+            )
+            return work
+
+        return add
+
+
+class _Route(APIRoute):
     """An endpoint that refuses an invalid request with a `UsageError`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -35,8 +90,8 @@ class Route(APIRoute):
             if request.query_params:
                 names = ", ".join(sorted(request.query_params))
                 raise UsageError(f"{names}: unknown parameter", "put fields into the body, as JSON")
-            if self.body_field is not None and await request.body():
-                _check_type(request)
+            if self.body_field is not None and await request.body() and not is_json(request.headers):
+                raise UsageError(NOT_JSON)
             try:
                 return await handle(request)
             except RequestValidationError as error:
@@ -64,13 +119,3 @@ class _StrictRequest(Request):
             return from_json(await self.body(), allow_inf_nan=False)
         except ValueError as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
-
-
-def _check_type(request: Request) -> None:
-    if not is_json(request.headers):
-        raise UsageError(NOT_JSON)
-
-
-def router() -> APIRouter:
-    """Return the router for the endpoints of a module."""
-    return APIRouter(route_class=Route, responses=ALWAYS)

@@ -1,9 +1,9 @@
-"""`/status` and `/health`."""
+"""The state of the index and of the server: `/status`, `/health` and `/metrics`."""
 
 from __future__ import annotations
 
 import logging
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 from pydantic import BaseModel
@@ -14,13 +14,22 @@ from qmd.api import operations
 from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
-from qmd.http.dependencies import service
-from qmd.http.routing import router
+from qmd.http.errors import errors
+from qmd.http.routing import Router
 from qmd.models.base import Cancelled
+from qmd.server.access import index_of
+from qmd.server.errors import answer
 from qmd.server.index_host import IndexHost
+from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
 
-routes = router()
+routes = Router()
+#: Apart, because it is the last endpoint in the documentation.
+metrics_routes = Router()
 logger = logging.getLogger(__name__)
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The metrics"}
+}
 
 
 class State(IndexState):
@@ -43,23 +52,34 @@ class Unhealthy(Health):
     status_code: int
 
 
-@routes.get("/status", response_model=State)
-async def status(request: Request) -> Response:
+@routes.endpoint("GET", "/status")
+def status(index: Index, cancelled: Cancelled) -> State:
     """Return the state of the index."""
-
-    def work(index: Index, cancelled: Cancelled) -> State:
-        state = operations.status(index)
-        return State(**dict(state), content=state.text())
-
-    return await service(request).read(work)
+    state = operations.status(index)
+    return State(**dict(state), content=state.text())
 
 
 @routes.get("/health", response_model=Health, responses={503: {"model": Unhealthy}})
 async def health(request: Request) -> Response:
     """Return whether the server is ready. Needs no key."""
-    index_host: IndexHost = request.app.state.index_host
     # Not in a thread of the index, so that it also answers if all of them are busy.
-    return await anyio.to_thread.run_sync(_check, index_host)
+    return await anyio.to_thread.run_sync(_check, request.app.state.index_host)
+
+
+@metrics_routes.get("/metrics", response_class=Response, responses=_TEXT | errors(501))
+async def metrics(request: Request) -> Response:
+    """Return metrics of requests, their times, the index, the models and the queue of writes."""
+    server_metrics = metrics_of(request.scope)
+    if server_metrics is None:
+        return answer(501, MISSING)
+    index_host: IndexHost = request.app.state.index_host
+    waiting: int = request.app.state.jobs.waiting
+    page = await index_host.call(
+        lambda index, cancelled: server_metrics.page(
+            index_of(request.scope, index).status(), models_loaded=index.model_loaded, waiting=waiting
+        )
+    )
+    return Response(page, media_type=MEDIA_TYPE)
 
 
 def _check(index_host: IndexHost) -> Response:
@@ -68,8 +88,8 @@ def _check(index_host: IndexHost) -> Response:
         _ = index.config  # raises an error if the file has become invalid
     except QmdError as error:
         logger.warning("not ready: %s", error.in_one_line())
-        answer = Unhealthy(
+        unhealthy = Unhealthy(
             status="unhealthy", model_loaded=False, detail="The index is not ready", status_code=503
         )
-        return JSONResponse(answer.model_dump(), 503)
+        return JSONResponse(unhealthy.model_dump(), 503)
     return JSONResponse(Health(status="healthy", model_loaded=index.model_loaded).model_dump())

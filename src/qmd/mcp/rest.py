@@ -14,8 +14,8 @@ from qmd.api import operations
 from qmd.api.arguments import QueryArguments
 from qmd.api.results import SearchResults
 from qmd.errors import UsageError
-from qmd.mcp.handlers import structured
 from qmd.mcp.tool import camel_case
+from qmd.mcp.tools import structured
 from qmd.server.access import HEALTH, index_of
 from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -12,7 +13,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from qmd.mcp.tool import Result
+from qmd.api.results import error_text
+from qmd.errors import QmdError
+from qmd.mcp.tool import Result, Subject, Tool, as_text, failure
 
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams
@@ -33,10 +36,37 @@ def set_raw_field(field: str, content: list[Any]) -> None:
     _raw_fields.get()[field] = content
 
 
-def tool_result(result: Result) -> dict[str, Any]:
-    """Return the result of a tool call, with its content sent by `send_as_is`."""
-    set_raw_field("content", result["content"])
-    return COMPLETE | result | {"content": []}
+class ToolMethods(Generic[Subject]):
+    """The methods `tools/list` and `tools/call`. `call` runs a tool with validated arguments."""
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool[Subject]],
+        call: Callable[[Context, Tool[Subject], Any], Awaitable[Result]],
+        *,
+        text_resources: bool = False,
+    ) -> None:
+        self._tools = tools
+        self._call = call
+        self._text_resources = text_resources
+
+    async def list(self, ctx: Context, params: Page | None) -> Any:
+        refuse_cursor(params)
+        return COMPLETE | {"tools": [tool.listed() for tool in self._tools.values()]}
+
+    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        """Run a tool. An error that the agent can act on is a result; an unknown tool is a protocol error."""
+        tool = self._tools.get(params.name)
+        if tool is None:
+            refuse(f"Unknown tool: {params.name}")
+        try:
+            result = await self._call(ctx, tool, tool.arguments.read(params.arguments))
+        except QmdError as error:
+            result = failure(error_text(error))
+        if self._text_resources:
+            result = as_text(result)
+        set_raw_field("content", result["content"])
+        return COMPLETE | result | {"content": []}
 
 
 async def send_as_is(ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -20,19 +20,18 @@ from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError,
 from qmd.mcp import prompt
 from qmd.mcp.instructions import instructions, unavailable
 from qmd.mcp.sdk_compat import (
-    COMPLETE,
     UNCHANGING,
     Context,
     Page,
+    ToolMethods,
     hide_internal_errors,
     printable,
     refuse,
     refuse_cursor,
     send_as_is,
     set_raw_field,
-    tool_result,
 )
-from qmd.mcp.tool import as_text, failure
+from qmd.mcp.tool import Result, Tool
 from qmd.mcp.tools import TOOLS
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
@@ -48,17 +47,16 @@ RESOURCE_NOT_FOUND = -32002
 def build(
     host: IndexHost, environ: Mapping[str, str] | None = None, jobs: Jobs | None = None
 ) -> Server[None]:
-    """Return a server for an index.
+    """Return a server for an index. `jobs` is the queue of writes, if something else writes too.
 
-    Args:
-        host: The open index.
-        environ: The environment; None is the environment of this process. With `QMD_MCP_TEXT_RESOURCES=1`
-            documents are returned as text. With `QMD_MCP_UPDATE=1` the collections are scanned at the start
-            and whenever their files change.
-        jobs: The queue of writes, if something else writes too.
+    With `QMD_MCP_TEXT_RESOURCES=1` in the environment documents are returned as text. With
+    `QMD_MCP_UPDATE=1` the collections are scanned at the start and whenever their files change.
     """
     variables = os.environ if environ is None else environ
-    methods = Methods(host, text_resources=variables.get("QMD_MCP_TEXT_RESOURCES") == "1")
+    methods = Methods(host)
+    tools = ToolMethods(
+        TOOLS, methods.call_tool, text_resources=variables.get("QMD_MCP_TEXT_RESOURCES") == "1"
+    )
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
@@ -74,13 +72,9 @@ def build(
         title="QMD",
         description="Local search for folders of Markdown.",
         lifespan=lifespan,
-        cache_hints={
-            "tools/list": UNCHANGING,
-            "prompts/list": UNCHANGING,
-            "resources/templates/list": UNCHANGING,
-        },
-        on_list_tools=methods.list_tools,
-        on_call_tool=methods.call_tool,
+        cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), UNCHANGING),
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
         on_list_resources=methods.list_resources,
         on_list_resource_templates=methods.list_templates,
         on_read_resource=methods.read_resource,
@@ -95,33 +89,14 @@ def build(
 class Methods:
     """The methods of the protocol."""
 
-    def __init__(self, host: IndexHost, *, text_resources: bool = False) -> None:
+    def __init__(self, host: IndexHost) -> None:
         self._host = host
-        self._text_resources = text_resources
 
-    async def list_tools(self, ctx: Context, params: Page | None) -> Any:
-        refuse_cursor(params)
-        return COMPLETE | {"tools": [tool.listed() for tool in TOOLS.values()]}
-
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        """Run a tool.
-
-        An error that the agent can act on is a result with `isError`. An unknown tool is a protocol error.
-        """
-        tool = TOOLS.get(params.name)
-        if tool is None:
-            refuse(f"Unknown tool: {params.name}")
-        try:
-            arguments = tool.arguments.read(params.arguments)
-            result = await self._host.call(
-                lambda index, cancelled: tool.run(index_for(ctx, index), arguments, cancelled),
-                models=tool.models,
-            )
-        except QmdError as error:
-            result = failure(error_text(error))
-        if self._text_resources:
-            result = as_text(result)
-        return tool_result(result)
+    async def call_tool(self, ctx: Context, tool: Tool[Index], arguments: Any) -> Result:
+        return await self._host.call(
+            lambda index, cancelled: tool.run(index_for(ctx, index), arguments, cancelled),
+            models=tool.models,
+        )
 
     async def list_resources(self, ctx: Context, params: Page | None) -> types.ListResourcesResult:
         """Return an empty list, because documents are found by searching."""

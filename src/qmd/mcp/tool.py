@@ -18,6 +18,8 @@ Schema = dict[str, Any]
 Result = dict[str, Any]
 Subject = TypeVar("Subject")
 Model = TypeVar("Model", bound=Arguments)
+#: Runs a call of a tool over a subject, which is an index or an archive.
+Handler = Callable[[Subject, Any, Cancelled], Result]
 
 #: Keywords that help no agent. Every word of a schema costs tokens in every session.
 _INPUT_OMITS = frozenset({"title", "maxLength", "pattern"})
@@ -39,21 +41,15 @@ def camel_case(arguments: type[Model]) -> type[Model]:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[Subject]):
-    """A tool over a subject, which is an index or an archive.
-
-    Attributes:
-        run: The handler of a call.
-        output: The model of the structured content, if the tool returns any.
-        models: Whether the tool may use embedding and reranking models.
-    """
+    """A tool over a subject. `output` is the model of its structured content, if it returns any."""
 
     name: str
     title: str
     description: str
     arguments: type[Arguments]
-    run: Callable[[Subject, Any, Cancelled], Result]
+    run: Handler[Subject]
     output: type[BaseModel] | None = None
-    models: bool = False
+    models: bool = False  # whether it may use models
 
     def listed(self) -> dict[str, Any]:
         """Return the entry of the tool in `tools/list`."""
@@ -65,6 +61,10 @@ class Tool(Generic[Subject]):
             "annotations": {"readOnlyHint": True},
         }
         return entry if self.output is None else entry | {"outputSchema": output_schema(self.output)}
+
+
+def by_name(*tools: Tool[Subject]) -> dict[str, Tool[Subject]]:
+    return {tool.name: tool for tool in tools}
 
 
 def failure(message: str) -> Result:
@@ -103,13 +103,9 @@ def output_schema(result: type[BaseModel]) -> Schema:
 
 
 def _brief(schema: Schema, inner: Schema, omits: Collection[str], *, nullable: bool = False) -> Schema:
-    """Return a schema with its references resolved and without some keywords.
+    """Return a schema without the keywords `omits`, and with its references to `inner` schemas resolved.
 
-    Args:
-        schema: The schema.
-        inner: The schemas that its references name.
-        omits: The keywords to leave out.
-        nullable: Whether to keep null as an alternative. Agents leave an argument out instead.
+    Null is kept as an alternative only if `nullable` is set: agents leave an argument out instead.
     """
     match schema:
         case {"$ref": str(reference)}:

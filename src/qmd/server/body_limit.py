@@ -63,14 +63,6 @@ class BodyLimit:
 
     async def _while_connected(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the application; cancel it if the client disconnects first."""
-        sent = False
-
-        async def replay() -> Message:
-            nonlocal sent
-            if not sent:
-                sent = True
-                return {"type": "http.request", "body": body, "more_body": False}
-            return await receive()
 
         async def watch() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -79,8 +71,18 @@ class BodyLimit:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            await self._app(scope, replay, send)
+            await self._app(scope, replay(body, receive), send)
             tasks.cancel_scope.cancel()
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Receive a body again that was already read."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive_again() -> Message:
+        return next(messages, None) or await receive()
+
+    return receive_again
 
 
 class _TooLargeError(Exception):

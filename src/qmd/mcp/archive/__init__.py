@@ -1,1 +1,0 @@
-"""A second MCP server: four tools over an archive of authors' posts."""
