@@ -12,7 +12,6 @@ import pytest
 
 import qmd
 from qmd.server.index_host import IndexHost
-from qmd.server.jobs import Jobs
 from qmd.server.watcher import Watch, Watcher, watch_folders
 from tests.conftest import Notes
 
@@ -34,7 +33,7 @@ def follow(index: qmd.Index, watch: Watch) -> None:
                 tasks.cancel_scope.cancel()
                 await anyio.sleep_forever()
 
-            tasks.start_soon(Watcher(Jobs(host), watched).run)
+            tasks.start_soon(Watcher(host, watched).run)
         host.close()
 
     anyio.run(run)

@@ -18,7 +18,6 @@ from qmd.server.access import Gate
 from qmd.server.errors import handlers
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
-from qmd.server.jobs import Jobs
 from qmd.server.run_handler import RunHandler
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
@@ -49,8 +48,7 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
 
 def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
     """Return the application without access control."""
-    jobs = Jobs(index_host)
-    mcp = Endpoint(build(index_host, environ, jobs))
+    mcp = Endpoint(build(index_host, environ))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -69,7 +67,6 @@ def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
         exception_handlers={**handlers("see /docs"), 405: not_allowed},
     )
     application.state.index_host = index_host
-    application.state.jobs = jobs
     application.state.run_handler = RunHandler()
     modules = (documents, status, indexing, collections, contexts)
     for router in (*(module.routes for module in modules), status.metrics_routes):

@@ -15,7 +15,7 @@ from qmd.engine.upkeep.status import CollectionStatus
 from qmd.errors import UsageError
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
-from qmd.server.jobs import stop_if
+from qmd.server.index_host import stop_if
 from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 

@@ -14,7 +14,7 @@ from qmd.engine.indexing.scan import ScanReport
 from qmd.errors import ModelError
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled, CancelledError
-from qmd.server.jobs import stop_if
+from qmd.server.index_host import stop_if
 from qmd.text.wording import plural
 
 routes = Router()

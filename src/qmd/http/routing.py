@@ -21,6 +21,7 @@ from qmd.http.errors import ALWAYS, errors
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
+from qmd.server.index_host import IndexHost
 
 #: Takes an index, a function that returns true after the client has left, and the parameters of the request.
 #: Returns the body of the answer. Runs in a thread.
@@ -59,8 +60,8 @@ class Router(APIRouter):
                     # Leave out optional fields that are not set, such as the explanation of a hit.
                     return result.model_dump_json(exclude_unset=True).encode()
 
-                state = request.app.state
-                call = (state.jobs if write else state.index_host).call
+                index_host: IndexHost = request.app.state.index_host
+                call = index_host.write if write else index_host.call
                 return Response(await call(run, models=models), media_type="application/json")
 
             # FastAPI parses the parameters of the function, but the index comes from the application.

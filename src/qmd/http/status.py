@@ -73,7 +73,7 @@ async def metrics(request: Request) -> Response:
     if server_metrics is None:
         return answer(501, MISSING)
     index_host: IndexHost = request.app.state.index_host
-    waiting: int = request.app.state.jobs.waiting
+    waiting = index_host.writes
     page = await index_host.call(
         lambda index, cancelled: server_metrics.page(
             index_of(request.scope, index).status(), models_loaded=index.model_loaded, waiting=waiting

@@ -35,7 +35,6 @@ from qmd.mcp.tool import Result, Tool
 from qmd.mcp.tools import TOOLS
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
-from qmd.server.jobs import Jobs
 from qmd.server.watcher import Watcher
 from qmd.text.uris import is_uri
 
@@ -44,10 +43,8 @@ _TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools 
 RESOURCE_NOT_FOUND = -32002
 
 
-def build(
-    host: IndexHost, environ: Mapping[str, str] | None = None, jobs: Jobs | None = None
-) -> Server[None]:
-    """Return a server for an index. `jobs` is the queue of writes, if something else writes too.
+def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[None]:
+    """Return a server for an index.
 
     With `QMD_MCP_TEXT_RESOURCES=1` in the environment documents are returned as text. With
     `QMD_MCP_UPDATE=1` the collections are scanned at the start and whenever their files change.
@@ -62,7 +59,7 @@ def build(
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         async with host.releasing_models(), anyio.create_task_group() as tasks:
             if variables.get("QMD_MCP_UPDATE") == "1":
-                tasks.start_soon(Watcher(jobs or Jobs(host)).run)
+                tasks.start_soon(Watcher(host).run)
             yield
             tasks.cancel_scope.cancel()
 

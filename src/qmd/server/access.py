@@ -15,12 +15,10 @@ from qmd.server.body_limit import BodyLimit
 from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.metrics import Metrics
+from qmd.server.run_handler import PATH as RUN
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
-#: Only for the user's own command line (`qmd.server.run_handler`).
-RUN = "/run"
-
 #: The key of a request with the secret of the advertisement, which only the user can read.
 OWNER = Key("(command line)", "")
 _CHALLENGE = (b"www-authenticate", b"Bearer")
@@ -30,14 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The checks before each request, besides those of `HostCheck`.
-
-    Attributes:
-        keys: The keys of the index.
-        secret: The secret of the advertisement.
-        audit: The log of changes and refused requests.
-        metrics: The metrics of the server.
-    """
+    """The checks before each request, besides those of `HostCheck`. `secret` is that of the advertisement."""
 
     keys: Keys | None = None
     secret: str | None = None

@@ -20,7 +20,6 @@ from qmd.server.keys import key_of
 #: Maximum size of a log in bytes, and the number of older logs that are kept.
 MAX_SIZE = 5_000_000
 BACKUPS = 5
-
 #: Statuses of refused requests.
 _REFUSED = (401, 403, 413)
 #: Maximum number of bytes of a body that are read for the log.
@@ -32,6 +31,8 @@ _MAX_REFUSED_TEXT = 100
 _MAX_SOURCES = 100
 _MINUTE = 60.0
 
+Clock = Callable[[], float]
+
 
 class Audit:
     """Writes lines to rotating files that only the user can read.
@@ -42,18 +43,10 @@ class Audit:
     Refused requests go to a separate file, with `refused` in place of `audit` in its name. Anyone can cause
     them, so they must not push changes out of the log. The first request of a source, key and status in a
     minute is written at once. If more follow, a second line has their `count`.
-
-    Raises:
-        StoreError: If the folder of the file cannot be created.
     """
 
     def __init__(
-        self,
-        path: str,
-        *,
-        log_queries: bool = False,
-        size: int = MAX_SIZE,
-        clock: Callable[[], float] = time.monotonic,
+        self, path: str, *, log_queries: bool = False, size: int = MAX_SIZE, clock: Clock = time.monotonic
     ) -> None:
         folder, name = os.path.split(path)
         try:
@@ -66,19 +59,35 @@ class Audit:
         self._refusals = _Refusals(_open_log(refused, size), clock)
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
-        """Return an application whose requests are logged."""
+        """Return an application whose requests are logged when their answers begin."""
 
         async def logged(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
             self._refusals.flush_if_due()
-            request = _Request(scope, receive, send, self._log)
+            request = _Request(scope)
+            answered = False
+
+            async def receive_and_keep() -> Message:
+                message = await receive()
+                if message["type"] == "http.request" and len(request.body) < _MAX_BODY:
+                    request.body += message.get("body", b"")[:_MAX_BODY]
+                return message
+
+            async def log_and_send(message: Message) -> None:
+                nonlocal answered
+                if message["type"] == "http.response.start":
+                    answered = True
+                    # Log a change before its client can know of it.
+                    self._log(request, message["status"])
+                await send(message)
+
             try:
-                await app(scope, request.receive, request.send)
+                await app(scope, receive_and_keep, log_and_send)
             finally:
-                if request.status is None:
-                    self._log(request)
+                if not answered:
+                    self._log(request, None)  # the client left or the server ended before
 
         return logged
 
@@ -87,33 +96,31 @@ class Audit:
         self._refusals.close()
         self._file.close()
 
-    def _log(self, request: _Request) -> None:
+    def _log(self, request: _Request, status: int | None) -> None:
         target = request.target()
         query = request.query() if self._log_queries else None
-        refused = request.status in _REFUSED
+        refused = status in _REFUSED
         if target is None and query is None and not refused:
             return
-        key = key_of(request.scope)
+        key, client = key_of(request.scope), request.scope.get("client")
         line = {
             "time": _now(),
             "key": None if key is None else key.name,
-            "action": request.action,
+            "action": f"{request.method} {request.path}"[:_MAX_TEXT],
             "target": target,
-            "outcome": request.outcome(),
-            "status": request.status,
+            "outcome": _outcome(status),
+            "status": status,
         }
         if refused:
-            self._refusals.add(request.source, line)
-            return
-        if query is not None:
-            line["query"] = query
-        _write(self._file, line)
+            self._refusals.add(client[0] if client else None, line)
+        else:
+            _write(self._file, line if query is None else {**line, "query": query})
 
 
 class _Refusals:
     """Refused requests, counted for each source, key and status in each minute."""
 
-    def __init__(self, file: RotatingFileHandler, clock: Callable[[], float]) -> None:
+    def __init__(self, file: RotatingFileHandler, clock: Clock) -> None:
         self._file = file
         self._clock = clock
         self._minute_began = clock()
@@ -121,7 +128,6 @@ class _Refusals:
         self._counts: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
 
     def add(self, source: str | None, line: dict[str, Any]) -> None:
-        """Count a refused request."""
         self.flush_if_due()
         group = (source, line["key"], line["status"])
         if group not in self._counts and len(self._counts) >= _MAX_SOURCES:
@@ -141,7 +147,6 @@ class _Refusals:
             self._flush()
 
     def close(self) -> None:
-        """Write the counts and close the file."""
         self._flush()
         self._file.close()
 
@@ -154,53 +159,17 @@ class _Refusals:
 
 
 class _Request:
-    """A request in progress. It is logged when its answer begins."""
+    """A request in progress, with the part of its body that has arrived."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, log: Callable[[_Request], None]) -> None:
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self._log = log
-        #: The status of the answer. None if the client left or the server ended before.
-        self.status: int | None = None
-        self._receive = receive
-        self._send = send
-        self._body = b""
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request" and len(self._body) < _MAX_BODY:
-            self._body += message.get("body", b"")[:_MAX_BODY]
-        return message
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            # Log a change before its client can know of it.
-            self._log(self)
-        await self._send(message)
-
-    @property
-    def source(self) -> str | None:
-        """The address of the client."""
-        client = self.scope.get("client")
-        return client[0] if client else None
-
-    @property
-    def action(self) -> str:
-        return f"{self.scope['method']} {self.scope['path']}"[:_MAX_TEXT]
-
-    def outcome(self) -> str:
-        match self.status:
-            case None:
-                return "unanswered"
-            case status if status < 400:
-                return "done"
-            case status if status in _REFUSED:
-                return "refused"
-        return "failed"
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.body = b""
 
     def target(self) -> str | None:
         """Return what the request would change; None for a request that only reads."""
-        match self.scope["method"], self.scope["path"].strip("/").split("/"):
+        match self.method, self.path.strip("/").split("/"):
             case "POST", ["collections", "add"]:
                 return _text(self._field("name"))
             case "POST", ["contexts", "add"]:
@@ -215,9 +184,9 @@ class _Request:
 
     def query(self) -> str | None:
         """Return the text of a search, also of one over MCP; None for other requests."""
-        if self.scope["method"] == "POST" and self.scope["path"] in ("/search", "/vsearch", "/query"):
+        if self.method == "POST" and self.path in ("/search", "/vsearch", "/query"):
             return _text(self._field("query") or self._field("searches"))
-        if self.scope["path"] == "/mcp" and self._field("method") == "tools/call":
+        if self.path == "/mcp" and self._field("method") == "tools/call":
             match self._field("params"):
                 case {"arguments": {"query": query}} | {"arguments": {"searches": query}}:
                     return _text(query)
@@ -225,7 +194,7 @@ class _Request:
 
     def _field(self, name: str) -> Any:
         try:
-            body = json.loads(self._body)
+            body = json.loads(self.body)
         except (ValueError, RecursionError):
             return None
         return body.get(name) if isinstance(body, dict) else None
@@ -245,6 +214,14 @@ def _open_log(path: str, size: int) -> RotatingFileHandler:
 
 def _write(file: RotatingFileHandler, line: dict[str, Any]) -> None:
     file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))
+
+
+def _outcome(status: int | None) -> str:
+    if status is None:
+        return "unanswered"
+    if status < 400:
+        return "done"
+    return "refused" if status in _REFUSED else "failed"
 
 
 def _now() -> str:

@@ -35,25 +35,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on connections.
+    """Limits on connections."""
 
-    Attributes:
-        progress: Seconds that a request or answer may take without progress.
-        idle: Seconds that a connection stays open between two requests.
-        count: Maximum number of open connections.
-    """
-
+    #: Seconds that a request or answer may take without progress.
     progress: float = DEFAULT_REQUEST_TIMEOUT
+    #: Seconds that a connection stays open between two requests.
     idle: int = DEFAULT_KEEP_ALIVE
     count: int = MAX_CONNECTIONS
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        """Return the limits, and raise the limit of open files of this process if necessary.
-
-        Raises:
-            ConfigError: If an environment variable has an invalid value.
-        """
+        """Return the limits, and raise the limit of open files of this process if necessary."""
         files = _raise_file_limit()
         count = min(MAX_CONNECTIONS, max(files // 2, files - _RESERVED_FILES))
         return cls(request_timeout(environ), keep_alive(environ), count)
@@ -76,7 +68,6 @@ class Connection(H11Protocol):
 
     @property
     def phase(self) -> _Phase:
-        """The current phase."""
         client_state = self.conn.their_state
         if client_state is h11.SEND_BODY:
             return "body"
@@ -93,7 +84,6 @@ class Connection(H11Protocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Pass data on and record progress."""
         before = self.phase
         super().data_received(data)
         self._arrived += len(data)
@@ -101,7 +91,6 @@ class Connection(H11Protocol):
             self._record_progress()
 
     def on_response_complete(self) -> None:
-        """Start to wait for the next request."""
         super().on_response_complete()
         self._record_progress()
 

@@ -33,9 +33,7 @@ class Daemon:
     def start(self, command: Sequence[str]) -> str:
         """Run a command in the background. Return its first line, which it prints when it is ready.
 
-        Raises:
-            BusyError: If the server is already running.
-            QmdError: If the command ends before it is ready. The message is the command's own error.
+        If the command ends before it is ready, its own error is raised.
         """
         with self._locked() as (file, acquired):
             if not acquired:

@@ -24,25 +24,18 @@ _FOLDER = "servers"
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A running server: its process, its address (`http://host:port`), and the secret of its user."""
+    """A running server, and the secret of its user."""
 
     pid: int
-    url: str
+    url: str  # http://host:port
     secret: str
 
 
 @contextmanager
 def exclusive(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[None]:
-    """Be the only server of an index inside the context.
+    """Be the only server of an index inside the context. `replace` stops another server that is running.
 
-    Args:
-        cache_dir: The cache directory.
-        index: The path of the index.
-        replace: Whether to stop another server that is running.
-
-    Raises:
-        BusyError: If another server is running and `replace` is false, or is being started.
-        StoreError: If the lock file cannot be written.
+    Without it, and if another server is being started, `BusyError` is raised.
     """
     from qmd.server.daemon import lock, stop_holder
 
@@ -70,11 +63,7 @@ def exclusive(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[
 
 @contextmanager
 def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
-    """Advertise the server of an index at `url` inside the context, which must be inside `exclusive`.
-
-    Raises:
-        StoreError: If the file cannot be written.
-    """
+    """Advertise the server of an index at `url` inside the context, which must be inside `exclusive`."""
     import secrets
 
     advertisement = Advertisement(os.getpid(), url, secrets.token_urlsafe(32))

@@ -22,17 +22,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The allowed values of the headers Host and Origin. Loopback is always allowed.
+    """The allowed values of the headers Host and Origin. Loopback is always allowed."""
 
-    Attributes:
-        hosts: Allowed hosts: `name` with any port, or `name:port`.
-        origins: Allowed origins of web pages.
-        any_address: Whether every IP address is allowed as host. That is safe, because a web page that
-            rebinds a name to this server sends the name.
-    """
-
+    #: `name` with any port, or `name:port`.
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
+    #: Every IP address is safe as host, because a web page that rebinds a name to this server sends the name.
     any_address: bool = False
 
     @classmethod

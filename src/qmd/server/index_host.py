@@ -13,36 +13,34 @@ from typing import TypeVar
 import anyio
 
 from qmd.engine.index import Index
-from qmd.models.base import Cancelled
+from qmd.engine.indexing.scan import OnProgress
+from qmd.models.base import Cancelled, CancelledError
 
 Answer = TypeVar("Answer")
+#: Takes the index, and a function that returns true after the caller was cancelled.
+Work = Callable[[Index, Cancelled], Answer]
 
 #: Maximum number of calls at the same time. Each thread has its own connection to the index.
-WORKERS = 8
+_WORKERS = 8
 #: Models that are unused for this many seconds are freed.
-IDLE_SECONDS = 300.0
+_IDLE_SECONDS = 300.0
 
 
 class IndexHost:
-    """Opens an index at the first call and keeps it open. Calls run in threads.
+    """Opens an index at the first call and keeps it open. Calls run in threads; writes wait in a queue.
 
-    Args:
-        open_index: Opens the index.
-        workers: Maximum number of calls at the same time.
-        idle: Seconds after which unused models are freed.
-        clock: Returns seconds from any start.
+    Models that are unused for `idle` seconds are freed. `clock` returns seconds from any start.
     """
 
     def __init__(
         self,
         open_index: Callable[[], Index],
         *,
-        workers: int = WORKERS,
-        idle: float = IDLE_SECONDS,
+        idle: float = _IDLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_index = open_index
-        self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="qmd-call")
+        self._threads = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="qmd-call")
         self._idle = idle
         self._clock = clock
         self._lock = threading.Lock()
@@ -50,25 +48,25 @@ class IndexHost:
         self._calls = 0
         self._model_calls = 0
         self._models_used_at: float | None = None
+        # The lock is fair: it goes to the task that has waited longest.
+        self._writing = anyio.Lock()
 
     @property
     def index(self) -> Index:
-        """The index.
-
-        Raises the errors of `qmd.open_index`. The next call then tries to open it again.
-        """
+        """The index. If `qmd.open_index` raises an error, the next call tries to open it again."""
         with self._lock:
             if self._index is None:
                 self._index = self._open_index()
             return self._index
 
-    async def call(self, work: Callable[[Index, Cancelled], Answer], *, models: bool = False) -> Answer:
-        """Run `work` in a thread and return its result.
+    @property
+    def writes(self) -> int:
+        """The number of writes that wait, including the running one."""
+        statistics = self._writing.statistics()
+        return statistics.tasks_waiting + statistics.locked
 
-        Args:
-            work: Gets the index, and a function that returns true after the caller was cancelled.
-            models: Whether `work` may use models.
-        """
+    async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
+        """Run `work` in a thread and return its result. `models` is whether it may use models."""
         cancelled = threading.Event()
 
         def run() -> Answer:
@@ -79,6 +77,33 @@ class IndexHost:
             return await asyncio.get_running_loop().run_in_executor(self._threads, run)
         finally:
             cancelled.set()
+
+    async def write(self, work: Work[Answer], *, models: bool = False, finish: bool = True) -> Answer:
+        """Run `work` as `call` does, after all earlier writes. Reads go on at the same time.
+
+        If the caller is cancelled, a waiting write is dropped, and a running one is finished. If the server
+        shuts down first, the write is told to stop, and uncommitted changes are rolled back. Without `finish`
+        it is told to stop as soon as its caller is cancelled. That may happen only when the server shuts
+        down, because the next write could start before this one has stopped.
+        """
+        async with self._writing:
+            # If the client leaves, the write goes on and keeps the lock.
+            with anyio.CancelScope(shield=finish):
+                answer = await self.call(work, models=models)
+            return answer  # noqa: RET504 - mypy assumes that a scope may suppress exceptions
+
+    @asynccontextmanager
+    async def releasing_models(self) -> AsyncIterator[None]:
+        """Free unused models inside the context."""
+
+        async def release() -> None:
+            while True:
+                await anyio.sleep(self.release_idle_models())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(release)
+            yield
+            tasks.cancel_scope.cancel()
 
     def release_idle_models(self) -> float:
         """Free the models if they were unused for `idle` seconds. Return the seconds until the next check."""
@@ -93,19 +118,6 @@ class IndexHost:
         if index is not None:
             index.release_models()
         return self._idle
-
-    @asynccontextmanager
-    async def releasing_models(self) -> AsyncIterator[None]:
-        """Free unused models inside the context."""
-
-        async def release() -> None:
-            while True:
-                await anyio.sleep(self.release_idle_models())
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(release)
-            yield
-            tasks.cancel_scope.cancel()
 
     def finish(self) -> None:
         """Refuse new calls, and wait until all calls have ended."""
@@ -130,3 +142,13 @@ class IndexHost:
                 self._model_calls -= models
                 if models:
                     self._models_used_at = self._clock()
+
+
+def stop_if(cancelled: Cancelled) -> OnProgress:
+    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
+
+    def on_progress(collection: str, done: int, total: int) -> None:
+        if cancelled():
+            raise CancelledError
+
+    return on_progress

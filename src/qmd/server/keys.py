@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
@@ -19,7 +21,6 @@ from qmd.errors import ConfigError, ConflictError, NotFoundError, UsageError
 
 #: The prefix of every key, by which scanners for leaked secrets can recognize it.
 PREFIX = "qmd_"
-
 #: The entry of a request's ASGI scope for its key.
 SCOPE_KEY = "qmd.key"
 
@@ -34,20 +35,15 @@ _Stamp = tuple[int, int, int]
 class Key:
     """An API key, without its secret.
 
-    Attributes:
-        name: The name of the key.
-        digest: The SHA-256 of the secret. A salt or a slow hash is not necessary, because the secret has 256
-            random bits.
-        collections: The collections that the key may see; None for all, including future ones.
-        read_only: Whether the key may not change the index.
-        created: The time of creation, ISO 8601 in UTC.
+    The digest is the SHA-256 of the secret. It needs no salt and no slow hash, because the secret has 256
+    random bits. If `collections` is None, the key may see all collections, including future ones.
     """
 
     name: str
     digest: str
     collections: tuple[str, ...] | None = None
     read_only: bool = False
-    created: str = ""
+    created: str = ""  # ISO 8601 in UTC
 
 
 class Keys:
@@ -71,7 +67,6 @@ class Keys:
         return self._cached
 
     def any(self) -> bool:
-        """Return whether there are keys, so that requests need one."""
         return bool(self.all())
 
     def find(self, token: str) -> Key | None:
@@ -87,14 +82,7 @@ class Keys:
     def add(self, name: str, collections: Sequence[str] = (), *, read_only: bool = False) -> str:
         """Create a key and return its secret. Only the digest is stored, so the secret cannot be shown again.
 
-        Args:
-            name: The name of the new key.
-            collections: The collections that the key may see; empty for all.
-            read_only: Whether the key may not change the index.
-
-        Raises:
-            UsageError: If the name is not valid.
-            ConflictError: If the name is taken.
+        Without `collections` the key may see all.
         """
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -105,44 +93,36 @@ class Keys:
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         key = Key(name, _digest(token), tuple(dict.fromkeys(collections)) or None, read_only, created)
 
-        def change(keys: list[Key]) -> list[Key]:
+        with self._changing() as keys:
             if any(existing.name == name for existing in keys):
                 raise ConflictError(f"a key named '{name}' exists", "remove it first, or choose another name")
-            return [*keys, key]
-
-        self._change(change)
+            keys.append(key)
         return token
 
     def remove(self, name: str) -> None:
-        """Remove a key, which takes effect at once.
+        """Remove a key, which takes effect at once."""
 
-        Raises:
-            NotFoundError: If there is no key with this name.
-        """
+        with self._changing() as keys:
+            names = [key.name for key in keys]
+            if name not in names:
+                raise NotFoundError(
+                    f"no key is named '{name}'", f"keys of this index: {', '.join(names) or 'none'}"
+                )
+            del keys[names.index(name)]
 
-        def change(keys: list[Key]) -> list[Key]:
-            others = [key for key in keys if key.name != name]
-            if len(others) == len(keys):
-                names = ", ".join(key.name for key in keys) or "none"
-                raise NotFoundError(f"no key is named '{name}'", f"keys of this index: {names}")
-            return others
-
-        self._change(change)
-
-    def _change(self, change: Callable[[list[Key]], list[Key]]) -> None:
-        import json
-
+    @contextmanager
+    def _changing(self) -> Iterator[list[Key]]:
+        """Yield the keys to change, and write them back."""
         with locked(self._path) as target:
             content = self._content()
-            entries = {key.name: _entry(key) for key in change(list(self._read(content)))}
-            indexes = {**content.get("indexes", {}), self._index: entries}
+            keys = self._read(content)
+            yield keys
+            indexes = {**content.get("indexes", {}), self._index: {key.name: _entry(key) for key in keys}}
             # Other entries of the file are kept, because a later version may need them.
             data = json.dumps({**content, "indexes": indexes}, indent=2).encode() + b"\n"
             replace_file(target, data, private=True)
 
     def _content(self) -> dict[str, Any]:
-        import json
-
         data = read_bytes(self._path)
         try:
             content = json.loads(data) if data.strip() else {}
@@ -176,16 +156,11 @@ class Keys:
 
 def key_of(scope: Mapping[str, Any]) -> Key | None:
     """Return the key of a request, which `Access` has put into its ASGI scope."""
-    key: Key | None = scope.get(SCOPE_KEY)
-    return key
+    return cast("Key | None", scope.get(SCOPE_KEY))
 
 
 def keys_path(environ: Mapping[str, str]) -> str:
-    """Return the path of the user's keys.
-
-    Raises:
-        ConfigError: If the home folder is unknown.
-    """
+    """Return the path of the user's keys."""
     return os.path.join(config_dir(environ), "keys.json")
 
 

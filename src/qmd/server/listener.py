@@ -35,17 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
-    """Return a listening socket.
+    """Return a listening socket. Port 0 is any free port.
 
-    Args:
-        host: A host name or address of this machine.
-        port: The port; 0 takes any free port.
-        insecure: Whether other machines may reach the server.
-
-    Raises:
-        UsageError: If the host is unknown, or other machines can reach it and `insecure` is false.
-        ConflictError: If the port needs more privileges.
-        BusyError: If the port is in use.
+    If other machines can reach the host, `insecure` must be set.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -81,17 +73,13 @@ def serve(
     listener: socket.socket,
     *,
     ready: Callable[[], None],
-    limits: Limits = Limits(),  # noqa: B008 - it is frozen
+    limits: Limits,
     beside: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Answer requests until the process gets SIGINT or SIGTERM. Errors are logged to stderr.
 
-    Args:
-        app: The application.
-        listener: The listening socket.
-        ready: Called when the server accepts requests and handles signals.
-        limits: Limits on connections.
-        beside: Work to run at the same time. When it ends, the server shuts down.
+    `ready` is called when the server accepts requests and handles signals. `beside` runs at the same time;
+    when it ends, the server shuts down.
     """
     configure()
     settings: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}

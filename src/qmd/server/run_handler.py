@@ -27,7 +27,6 @@ PATH = "/run"
 
 #: Device and inode of a file.
 _File = tuple[int, int]
-
 #: Seconds to connect. The server is on this machine.
 _CONNECT_TIMEOUT = 0.5
 #: Seconds for an answer in addition to the search's own timeout.
@@ -47,12 +46,7 @@ class RunHandler:
         self._file: _File | None = None
 
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
-        """Return the answer to a request body of `ask`.
-
-        Raises:
-            UsageError: If the body is not from `ask` of this version.
-            ConflictError: If the client's index, configuration or version is different.
-        """
+        """Return the answer to a request body of `ask`."""
         try:
             fields = json.loads(body)
             kind, request, identity = fields["kind"], _request(fields["request"]), fields["identity"]
@@ -71,11 +65,9 @@ class RunHandler:
 
 
 def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) -> SearchResponse:
-    """Let a running server answer a search.
+    """Let a running server answer a search. An error of the search itself is raised as it is there.
 
-    Raises:
-        NoAnswerError: If the server refuses the search or does not answer.
-        QmdError: The error of the search itself.
+    If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
     body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": asdict(request)}
     answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)

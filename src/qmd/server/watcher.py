@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 import anyio
 
 from qmd.errors import QmdError
-from qmd.server.jobs import Jobs, stop_if
+from qmd.server.index_host import IndexHost, stop_if
 
 #: Seconds between checks for new or removed collections. The server needs up to this long to shut down.
 CHECK_SECONDS = 0.5
@@ -28,8 +28,8 @@ class Watcher:
     Each scan goes through the queue of writes.
     """
 
-    def __init__(self, jobs: Jobs, watch: Watch | None = None) -> None:
-        self._jobs = jobs
+    def __init__(self, host: IndexHost, watch: Watch | None = None) -> None:
+        self._host = host
         self._watch = watch or watch_folders
 
     async def run(self) -> None:
@@ -58,14 +58,14 @@ class Watcher:
     async def _folders(self) -> dict[str, str]:
         """Return the folders by collection; empty if the configuration cannot be read."""
         try:
-            collections = await self._jobs.host.call(lambda index, _: index.config.collections)
+            collections = await self._host.call(lambda index, _: index.config.collections)
         except QmdError:
             return {}
         return {name: os.path.realpath(collection.path) for name, collection in collections.items()}
 
     async def _update(self, names: Sequence[str]) -> None:
         try:
-            reports = await self._jobs.call(
+            reports = await self._host.write(
                 lambda index, cancelled: index.update(names, commands=False, on_progress=stop_if(cancelled)),
                 finish=False,
             )
@@ -80,8 +80,7 @@ class Watcher:
 async def watch_folders(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
     """Yield the paths that the operating system reports, and an empty list every `CHECK_SECONDS`.
 
-    Raises:
-        OSError: If there are more folders than the system can watch.
+    If there are more folders than the system can watch, `OSError` is raised.
     """
     from watchfiles import awatch
 

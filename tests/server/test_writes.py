@@ -11,7 +11,6 @@ import pytest
 import qmd
 from qmd.models.base import Cancelled
 from qmd.server.index_host import IndexHost
-from qmd.server.jobs import Jobs
 
 
 @pytest.fixture
@@ -32,11 +31,10 @@ def test_jobs_run_one_at_a_time_in_order(host: IndexHost) -> None:
         return number
 
     async def talk() -> None:
-        jobs = Jobs(host)
         async with anyio.create_task_group() as tasks:
             for number in range(50):
-                tasks.start_soon(jobs.call, lambda index, cancelled, number=number: job(number))
-        assert jobs.waiting == 0
+                tasks.start_soon(host.write, lambda index, cancelled, number=number: job(number))
+        assert host.writes == 0
 
     anyio.run(talk)
     assert done == [*range(50)]
@@ -44,13 +42,12 @@ def test_jobs_run_one_at_a_time_in_order(host: IndexHost) -> None:
 
 def test_reads_run_during_a_job(host: IndexHost) -> None:
     async def talk() -> None:
-        jobs = Jobs(host)
         may_end = threading.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(jobs.call, lambda index, cancelled: may_end.wait(60))
-            tasks.start_soon(jobs.call, lambda index, cancelled: None)
+            tasks.start_soon(host.write, lambda index, cancelled: may_end.wait(60))
+            tasks.start_soon(host.write, lambda index, cancelled: None)
             await anyio.wait_all_tasks_blocked()
-            assert jobs.waiting == 2
+            assert host.writes == 2
             assert await host.call(lambda index, cancelled: index.status().total_documents) == 0
             may_end.set()
 
@@ -67,16 +64,15 @@ def test_running_job_of_a_cancelled_caller_finishes_first(host: IndexHost) -> No
         told.append(("first", cancelled()))
 
     async def talk() -> None:
-        jobs = Jobs(host)
         async with anyio.create_task_group() as tasks:
             with anyio.CancelScope() as client:
 
                 async def ask() -> None:
                     with client:
-                        await jobs.call(first)
+                        await host.write(first)
 
                 tasks.start_soon(ask)
-            tasks.start_soon(jobs.call, lambda index, cancelled: told.append(("second", cancelled())))
+            tasks.start_soon(host.write, lambda index, cancelled: told.append(("second", cancelled())))
             await anyio.to_thread.run_sync(begun.wait, 60)
             client.cancel()
             await anyio.wait_all_tasks_blocked()
@@ -91,16 +87,15 @@ def test_waiting_job_of_a_cancelled_caller_is_dropped(host: IndexHost) -> None:
     told = []
 
     async def talk() -> None:
-        jobs = Jobs(host)
         may_end = threading.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(jobs.call, lambda index, cancelled: may_end.wait(60))
+            tasks.start_soon(host.write, lambda index, cancelled: may_end.wait(60))
             await anyio.wait_all_tasks_blocked()
             async with anyio.create_task_group() as client:
-                client.start_soon(jobs.call, lambda index, cancelled: told.append("never"))
+                client.start_soon(host.write, lambda index, cancelled: told.append("never"))
                 await anyio.wait_all_tasks_blocked()
                 client.cancel_scope.cancel()
-            assert jobs.waiting == 1
+            assert host.writes == 1
             may_end.set()
 
     anyio.run(talk)
