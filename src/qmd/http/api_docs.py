@@ -115,7 +115,6 @@ def _table(title: str, fields: Schema, required: Sequence[str] = ()) -> Iterator
 
 
 def _type(field: Schema) -> str:
-    """Return the type of a field in words."""
     match field:
         case {"$ref": str(name)}:
             return name.rsplit("/", 1)[-1]

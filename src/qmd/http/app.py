@@ -11,11 +11,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
 from qmd.http import api_docs, collections, contexts, documents, indexing, status
-from qmd.http.errors import not_allowed
 from qmd.mcp.http import Endpoint
 from qmd.mcp.server import build
 from qmd.server.access import Gate
-from qmd.server.errors import handlers
+from qmd.server.errors import handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.server.run_handler import RunHandler
@@ -39,7 +38,7 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
     """Answer HEAD as GET. The server leaves out the body when it sends the answer."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
+        if scope.get("method") == "HEAD":
             scope = {**scope, "method": "GET"}
         await app(scope, receive, send)
 

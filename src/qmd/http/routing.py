@@ -17,10 +17,10 @@ from starlette.responses import Response
 from qmd.api.arguments import Arguments
 from qmd.engine.index import Index
 from qmd.errors import UsageError
-from qmd.http.errors import ALWAYS, errors
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
+from qmd.server.errors import ALWAYS, errors
 from qmd.server.index_host import IndexHost
 
 #: Takes an index, a function that returns true after the client has left, and the parameters of the request.
@@ -31,7 +31,6 @@ _REQUEST = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD,
 
 
 def example(**fields: Any) -> ConfigDict:
-    """Return the configuration of a model with an example for the documentation."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 

@@ -14,11 +14,10 @@ from qmd.api import operations
 from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
-from qmd.http.errors import errors
 from qmd.http.routing import Router
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
-from qmd.server.errors import answer
+from qmd.server.errors import answer, errors
 from qmd.server.index_host import IndexHost
 from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
 

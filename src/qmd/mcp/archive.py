@@ -75,8 +75,6 @@ TOOLS: dict[str, Tool[Archive]] = by_name(
 
 
 def build(archive: Archive) -> Server[Any]:
-    """Return a server for an archive."""
-
     async def call(ctx: Context, tool: Tool[Archive], arguments: Any) -> Result:
         # If the call is cancelled, the tool is told to stop.
         cancelled = threading.Event()

@@ -33,16 +33,13 @@ class MessageError(Exception):
 
 
 def read_message(data: bytes) -> JSONRPCMessage:
-    """Parse one message.
-
-    Raises:
-        MessageError: If the bytes are not a message. The error has the id of the request if it can be read.
-    """
+    """Parse one message. A `MessageError` has the id of the request if it can be read."""
     try:
         value = from_json(data)
     except ValueError as error:
-        reason = str(error) if _is_utf8(data) else "not UTF-8"
-        raise MessageError(PARSE_ERROR, f"Parse error: {reason}", _id(_parse_leniently(data))) from None
+        text = data.decode("utf-8", "replace")
+        reason = str(error) if text.encode() == data else "not UTF-8"
+        raise MessageError(PARSE_ERROR, f"Parse error: {reason}", _id(_parse_leniently(text))) from None
     if isinstance(value, list):
         raise MessageError(INVALID_REQUEST, "Invalid request: batches are not supported")
     try:
@@ -56,7 +53,6 @@ def read_message(data: bytes) -> JSONRPCMessage:
 
 
 def too_large() -> MessageError:
-    """Return the error for a message larger than `MAX_MESSAGE`."""
     return MessageError(INVALID_REQUEST, f"Invalid request: larger than {MAX_MESSAGE:,} bytes")
 
 
@@ -65,28 +61,15 @@ def _invalid(value: Any) -> MessageError:
 
 
 def _id(value: Any) -> RequestId | None:
-    """Return the id of an invalid request if it is a valid id."""
-    match value.get("id") if isinstance(value, dict) else None:
-        case bool():
-            return None
-        case int(request_id):
-            return request_id
-        case str(request_id) if request_id == request_id.encode("utf-8", "replace").decode():
-            return request_id
-    return None
+    request_id = value.get("id") if isinstance(value, dict) else None
+    if isinstance(request_id, str) and request_id == request_id.encode("utf-8", "replace").decode():
+        return request_id
+    return request_id if isinstance(request_id, int) and not isinstance(request_id, bool) else None
 
 
-def _parse_leniently(data: bytes) -> Any:
-    """Parse JSON that may have lone surrogates or invalid UTF-8; None if that fails too."""
+def _parse_leniently(text: str) -> Any:
+    """Parse JSON that may have lone surrogates; None if that fails too."""
     try:
-        return json.loads(data.decode("utf-8", "replace"))
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -99,7 +99,6 @@ def refuse_cursor(params: Page | None) -> None:
 
 
 def refuse(message: str, code: int = types.INVALID_PARAMS, data: Any = None) -> NoReturn:
-    """Raise a protocol error."""
     raise MCPError(code, printable(message), data)
 
 

@@ -84,8 +84,6 @@ def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[N
 
 
 class Methods:
-    """The methods of the protocol."""
-
     def __init__(self, host: IndexHost) -> None:
         self._host = host
 

@@ -50,43 +50,41 @@ async def serve(server: Server[Any], source: BinaryIO, sink: BinaryIO) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(call, *args)
 
-        outbox = Outbox(sink, lambda: in_loop(conversation.cancel))
-        session = StdioSession(inbox, outbox)
+        session = _Session(inbox)
+        writer = _in_thread(_write, session.answers, sink, lambda: in_loop(conversation.cancel))
         _in_thread(_read, source, lambda line: in_loop(session.receive, line))
         _in_thread(_wait_until_closed, sink, lambda: in_loop(conversation.cancel))
         await server.run(requests, session, server.create_initialization_options())
     if not conversation.cancelled_caught:
-        await asyncio.to_thread(outbox.finish)
+        session.answers.put(None)
+        await asyncio.to_thread(writer.join)
 
 
-class StdioSession:
+class _Session:
     """The stream that the SDK writes to. It passes requests in and answers out, and counts open requests."""
 
-    def __init__(self, inbox: MemoryObjectSendStream[SessionMessage | Exception], outbox: Outbox) -> None:
+    def __init__(self, inbox: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        #: Written by a thread, so that a slow reader does not block the event loop. None is the end.
+        self.answers: SimpleQueue[JSONRPCMessage | None] = SimpleQueue()
         self._inbox = inbox
-        self._outbox = outbox
         self._open_requests: Counter[RequestId] = Counter()
         self._ended = False
 
     def receive(self, line: bytes | MessageError | None) -> None:
         """Handle a line of input, an error in place of a line, or None at the end of input."""
-        match line:
-            case None:
-                self._ended = True
-                self._close_if_done()
-            case MessageError():
-                self._outbox.put(line.answer)
-            case bytes():
-                try:
-                    message = read_message(line)
-                except MessageError as error:
-                    self._outbox.put(error.answer)
-                else:
-                    self._forward(message)
+        if line is None:
+            self._ended = True
+            self._close_if_done()
+            return
+        try:
+            if isinstance(line, MessageError):
+                raise line
+            self._forward(read_message(line))
+        except MessageError as error:
+            self.answers.put(error.answer)
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write an answer or a notification."""
-        self._outbox.put(item.message)
+        self.answers.put(item.message)
         if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
             self._complete(item.message.id)
 
@@ -113,7 +111,7 @@ class StdioSession:
             self._inbox.close()
 
     async def aclose(self) -> None:
-        """Do nothing: messages in the outbox are still written."""
+        """Do nothing: the answers in the queue are still written."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -122,32 +120,16 @@ class StdioSession:
         await self.aclose()
 
 
-class Outbox:
-    """Writes messages, one per line, in a thread, so that a slow reader does not block the event loop."""
-
-    def __init__(self, sink: BinaryIO, on_failure: Callable[[], None]) -> None:
-        self._sink = sink
-        self._on_failure = on_failure
-        self._messages: SimpleQueue[JSONRPCMessage | None] = SimpleQueue()
-        self._thread = _in_thread(self._write)
-
-    def put(self, message: JSONRPCMessage) -> None:
-        """Queue a message."""
-        self._messages.put(message)
-
-    def finish(self) -> None:
-        """Wait until all messages are written."""
-        self._messages.put(None)
-        self._thread.join()
-
-    def _write(self) -> None:
-        try:
-            while (message := self._messages.get()) is not None:
-                unwritten = memoryview(_line(message))
-                while unwritten:
-                    unwritten = unwritten[self._sink.write(unwritten) :]
-        except OSError:
-            self._on_failure()
+def _write(
+    answers: SimpleQueue[JSONRPCMessage | None], sink: BinaryIO, on_failure: Callable[[], None]
+) -> None:
+    try:
+        while (message := answers.get()) is not None:
+            unwritten = memoryview(_line(message))
+            while unwritten:
+                unwritten = unwritten[sink.write(unwritten) :]
+    except OSError:
+        on_failure()
 
 
 def _line(message: JSONRPCMessage) -> bytes:

@@ -52,7 +52,6 @@ class Tool(Generic[Subject]):
     models: bool = False  # whether it may use models
 
     def listed(self) -> dict[str, Any]:
-        """Return the entry of the tool in `tools/list`."""
         entry = {
             "name": self.name,
             "title": self.title,
@@ -73,7 +72,6 @@ def failure(message: str) -> Result:
 
 
 def text(content: str) -> dict[str, Any]:
-    """Return a text content block."""
     return {"type": "text", "text": content}
 
 
@@ -88,7 +86,6 @@ def as_text(result: Result) -> Result:
 
 @cache
 def input_schema(arguments: type[Arguments]) -> Schema:
-    """Return the JSON schema of a tool's arguments."""
     full = arguments.model_json_schema()
     schema = _brief(full, full.pop("$defs", {}), _INPUT_OMITS)
     return {"type": schema.pop("type"), "properties": schema.pop("properties"), "required": [], **schema}

@@ -38,10 +38,17 @@ class Gate:
     def wrap(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
         """Return an application behind all checks. Refused requests are also counted and logged."""
         # Check the key before reading the request body.
-        app = HostCheck(Access(BodyLimit(app), self.keys, self.secret), allowed)
+        checked: ASGIApp = HostCheck(Access(BodyLimit(app), self.keys, self.secret), allowed)
         if self.metrics is not None:
-            app = self.metrics.wrap(app)
-        return app if self.audit is None else self.audit.wrap(app)
+            checked = self.metrics.wrap(checked)
+        if self.audit is not None:
+            checked = self.audit.wrap(checked)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            # The only other scope is the lifespan of the application.
+            await (checked if scope["type"] == "http" else app)(scope, receive, send)
+
+        return answer
 
 
 def index_of(scope: Scope | None, index: Index) -> Index:
@@ -69,7 +76,7 @@ class Access:
         self._required = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] != HEALTH:
+        if scope["path"] != HEALTH:
             token = _bearer(scope)
             try:
                 key = self._key(token)

@@ -62,9 +62,6 @@ class Audit:
         """Return an application whose requests are logged when their answers begin."""
 
         async def logged(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await app(scope, receive, send)
-                return
             self._refusals.flush_if_due()
             request = _Request(scope)
             answered = False
@@ -92,7 +89,6 @@ class Audit:
         return logged
 
     def close(self) -> None:
-        """Write the remaining counts and close the files."""
         self._refusals.close()
         self._file.close()
 
@@ -159,8 +155,6 @@ class _Refusals:
 
 
 class _Request:
-    """A request in progress, with the part of its body that has arrived."""
-
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.method: str = scope["method"]

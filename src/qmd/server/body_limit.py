@@ -25,9 +25,6 @@ class BodyLimit:
         self._max_size = max_size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         declared = headers_of(scope).get("content-length", "0")
         try:
             if declared.isdigit() and int(declared[:20]) > self._max_size:
@@ -94,7 +91,6 @@ class _TooLargeError(Exception):
 
 
 async def _disconnect() -> Message:
-    """Receive the end of a request whose whole body has arrived."""
     return {"type": "http.disconnect"}
 
 

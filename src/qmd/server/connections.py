@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on connections."""
-
     #: Seconds that a request or answer may take without progress.
     progress: float = DEFAULT_REQUEST_TIMEOUT
     #: Seconds that a connection stays open between two requests.
@@ -143,7 +141,6 @@ class Connection(H11Protocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections are open")
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """Answer with an error and close the connection."""
         body = json.dumps({"detail": detail, "status_code": status}).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
         answer = h11.Response(

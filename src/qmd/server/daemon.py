@@ -65,7 +65,6 @@ class Daemon:
             return first_line
 
     def running(self) -> int | None:
-        """Return the PID of the server, or None if it is not running."""
         if not os.path.exists(self.pid_file):
             return None
         with self._locked() as (file, acquired):
@@ -87,13 +86,13 @@ class Daemon:
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, bool]]:
         """Yield the open PID file, and whether its lock could be acquired."""
-        file = self._open()
+        file = open_private(self.pid_file, "use")
         try:
             acquired = lock(file)
             while acquired and not self._is_current(file):
                 # Another process removed the file before it was locked.
                 os.close(file)
-                file = self._open()
+                file = open_private(self.pid_file, "use")
                 acquired = lock(file)
             yield file, acquired
         finally:
@@ -104,13 +103,6 @@ class Daemon:
             return os.path.samestat(os.fstat(file), os.stat(self.pid_file))
         except FileNotFoundError:
             return False
-
-    def _open(self) -> int:
-        try:
-            os.makedirs(os.path.dirname(self.pid_file), mode=0o700, exist_ok=True)
-            return os.open(self.pid_file, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StoreError(f"cannot use {self.pid_file}: {error.strerror}") from error
 
     def _rotate_log(self) -> None:
         with suppress(FileNotFoundError):
@@ -124,6 +116,15 @@ class Daemon:
         errors = [line for line in lines if line.startswith("Error: ")]
         messages = [*lines[-1:], *errors[:1]] or ["the server ended immediately"]
         return QmdError(messages[-1].removeprefix("Error: "), f"see {self.log}")
+
+
+def open_private(path: str, purpose: str) -> int:
+    """Open a file that only the user can read, to lock it."""
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot {purpose} {path}: {error.strerror}") from error
 
 
 def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:

@@ -37,14 +37,9 @@ def exclusive(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[
 
     Without it, and if another server is being started, `BusyError` is raised.
     """
-    from qmd.server.daemon import lock, stop_holder
+    from qmd.server.daemon import lock, open_private, stop_holder
 
-    path = f"{_path(cache_dir, index)}.lock"
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+    file = open_private(f"{_path(cache_dir, index)}.lock", "write")
     try:
         if not lock(file):
             other = find(cache_dir, index)
@@ -82,7 +77,6 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
 
 
 def find(cache_dir: str, index: str) -> Advertisement | None:
-    """Return the running server of an index, or None."""
     try:
         file = os.open(_path(cache_dir, index), os.O_RDONLY)
     except OSError:

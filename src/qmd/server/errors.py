@@ -5,18 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from qmd.api.results import error_text
 from qmd.errors import QmdError
 
+_REASONS = {
+    400: "The request is wrong; the detail says why",
+    401: "The server needs a key, and the request has none that is valid",
+    403: "The host, the origin or the key is not allowed to do this",
+    404: "Not found",
+    413: "The request is too large",
+    500: "An internal error of the server",
+    501: "A required package is not installed",
+    503: "The index, its vectors or a model are not ready",
+}
+
 Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
+class Error(BaseModel):
+    """The body of every error."""
+
+    detail: str = Field(description="The error message.")
+    status_code: int = Field(description="The HTTP status.")
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors of an endpoint for its documentation."""
+    return {status: {"model": Error, "description": _REASONS[status]} for status in statuses}
+
+
+#: Errors of all endpoints.
+ALWAYS = errors(400, 401, 403, 500, 503)
+
+
 def answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the response for an error."""
     return JSONResponse({"detail": detail, "status_code": status}, status, headers)
 
 
@@ -34,3 +62,12 @@ def handlers(elsewhere: str) -> dict[int | type[Exception], Handler]:
         return answer(500, "Internal error")  # the traceback is in the log
 
     return {QmdError: qmd_error, HTTPException: http_error, Exception: internal_error}
+
+
+async def not_allowed(request: Request, error: Exception) -> Response:
+    """Answer a request whose method is not allowed, with the methods of the first route of its path."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = {method for route in routes if route.path == routes[0].path for method in route.methods}
+    allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+    detail = f"{request.method} is not allowed at {request.url.path}, only {allowed}"
+    return answer(405, detail, {"allow": allowed})

@@ -94,8 +94,6 @@ class IndexHost:
 
     @asynccontextmanager
     async def releasing_models(self) -> AsyncIterator[None]:
-        """Free unused models inside the context."""
-
         async def release() -> None:
             while True:
                 await anyio.sleep(self.release_idle_models())

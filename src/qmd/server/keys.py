@@ -70,7 +70,6 @@ class Keys:
         return bool(self.all())
 
     def find(self, token: str) -> Key | None:
-        """Return the key with a secret, or None."""
         digest = _digest(token)
         match = None
         # Compare all keys in constant time, so that the duration reveals nothing about them.
@@ -100,8 +99,6 @@ class Keys:
         return token
 
     def remove(self, name: str) -> None:
-        """Remove a key, which takes effect at once."""
-
         with self._changing() as keys:
             names = [key.name for key in keys]
             if name not in names:
@@ -160,7 +157,6 @@ def key_of(scope: Mapping[str, Any]) -> Key | None:
 
 
 def keys_path(environ: Mapping[str, str]) -> str:
-    """Return the path of the user's keys."""
     return os.path.join(config_dir(environ), "keys.json")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,16 +43,12 @@ class Metrics:
 
     @staticmethod
     def available() -> bool:
-        """Return whether the package is installed."""
         return find_spec("prometheus_client") is not None
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
         """Return an application whose requests are counted and timed."""
 
         async def measured(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await app(scope, receive, send)
-                return
             status = "none"
 
             async def send_and_record(message: Message) -> None:
@@ -96,8 +92,7 @@ class Metrics:
 
 def metrics_of(scope: Scope) -> Metrics | None:
     """Return the metrics of the server of a request, or None if it has none."""
-    metrics: Metrics | None = scope.get(_SCOPE_KEY)
-    return metrics
+    return cast("Metrics | None", scope.get(_SCOPE_KEY))
 
 
 def _method(scope: Scope) -> str:

@@ -106,7 +106,6 @@ def _identity(index: Index, file: _File | None) -> str:
 
 
 def _file_of(index: Index) -> _File | None:
-    """Return the device and inode of the index file, or None if it does not exist yet."""
     try:
         state = os.stat(index.locations.index)
     except OSError:
