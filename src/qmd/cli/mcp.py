@@ -57,13 +57,13 @@ def mcp(ctx: click.Context, session: Session, /, http: bool, **options: Any) -> 
         arguments = ["--http", "--host", host, "--port", str(port)]
         start_daemon(session, "mcp", [*arguments, *(["--insecure"] if options["insecure"] else [])])
     else:
-        from qmd.mcp.rest import routes
+        from qmd.mcp.http import rest_routes
         from qmd.server.index_host import IndexHost
         from qmd.server.keys import Keys, keys_path
 
         index_host = IndexHost(lambda: session.index)
         keys = Keys(keys_path(os.environ), session.index_file())
-        over_http(session, options, index_server(session, index_host), keys, routes(index_host))
+        over_http(session, options, index_server(session, index_host), keys, rest_routes(index_host))
 
 
 @mcp.command("stop", cls=Command)

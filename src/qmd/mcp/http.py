@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,19 +10,30 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from qmd.api import operations
+from qmd.api.arguments import QueryArguments
+from qmd.api.results import SearchResults
+from qmd.errors import UsageError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
-from qmd.server.access import Gate
+from qmd.mcp.tool import camel_case
+from qmd.mcp.tools import structured
+from qmd.server.access import HEALTH, Gate, index_of
 from qmd.server.body_limit import NOT_JSON, is_json, replay
 from qmd.server.errors import answer, handlers
 from qmd.server.host_check import Allowed
+from qmd.server.index_host import IndexHost
+from qmd.text.uris import to_uri
 
 PATH = "/mcp"
+
+_QueryArguments = camel_case(QueryArguments)
 
 
 class Endpoint:
@@ -79,6 +91,41 @@ def app(
     )
     application.router.redirect_slashes = False
     return gate.wrap(application, Allowed.from_environ(environ, host))
+
+
+def rest_routes(host: IndexHost) -> list[Route]:
+    """Return `/health`, `/search` and `/query`, for clients of tobi/qmd's server."""
+    started = time.monotonic()
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "uptime": int(time.monotonic() - started)})
+
+    async def query(request: Request) -> Response:
+        arguments = _query_arguments(await request.body())
+        response, indexed_at = await host.call(
+            lambda index, cancelled: operations.search(
+                index_of(request.scope, index), "query", arguments, cancelled
+            ),
+            models=True,
+        )
+        content = structured(SearchResults.of(response, indexed_at))
+        hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
+        return JSONResponse({"results": hits, "stages": content["stages"]})
+
+    return [
+        Route(HEALTH, health, methods=["GET"]),
+        *(Route(path, query, methods=["POST"]) for path in ("/search", "/query")),
+    ]
+
+
+def _query_arguments(body: bytes) -> QueryArguments:
+    try:
+        fields = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise UsageError(f"the body is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise UsageError("the body must be a JSON object")
+    return _QueryArguments.read(fields)
 
 
 def _with_json_type(scope: Scope) -> Scope:

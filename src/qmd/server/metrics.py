@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,19 +27,15 @@ class Metrics:
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-        self._registry = CollectorRegistry()
-        options: dict[str, Any] = {"registry": self._registry}
-        self._requests = Counter(
-            "qmd_requests", "Requests answered.", ["method", "route", "status"], **options
-        )
+        registry = self._registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self._requests = Counter("qmd_requests", "Requests answered.", labels, registry=registry)
+        about = "Time from a request to its answer."
         self._seconds = Histogram(
-            "qmd_request_seconds",
-            "Time from a request to its answer.",
-            ["route"],
-            buckets=_BUCKETS,
-            **options,
+            "qmd_request_seconds", about, ("route",), buckets=_BUCKETS, registry=registry
         )
-        self._open = Gauge("qmd_requests_in_progress", "Requests that wait for their answer.", **options)
+        about = "Requests that wait for their answer."
+        self._open = Gauge("qmd_requests_in_progress", about, registry=registry)
 
     @staticmethod
     def available() -> bool:
