@@ -20,7 +20,7 @@ def host(index: qmd.Index) -> Iterator[IndexHost]:
     host.finish()
 
 
-def test_jobs_run_one_at_a_time_in_order(host: IndexHost) -> None:
+def test_writes_run_one_at_a_time_in_order(host: IndexHost) -> None:
     done: list[int] = []
     at_work = threading.Semaphore(1)
 
