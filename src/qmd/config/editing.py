@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
@@ -28,6 +28,8 @@ from qmd.types import Collection, Config
 
 # Takes the current configuration and text; returns the new text and the configuration it must parse to.
 _Change: TypeAlias = Callable[[Config, YamlText], tuple[str, Config]]
+# The same for one collection and its keys in the file; None removes the collection.
+_CollectionChange: TypeAlias = Callable[[YamlText, KeyPath, Collection], tuple[str, Collection | None]]
 
 _NEW_PROJECT = """\
 # What qmd indexes in this project. Paths begin at the project's folder.
@@ -41,12 +43,7 @@ _NEW_PROJECT = """\
 
 
 def create_project(path: str, collection: Collection) -> Config:
-    """Create the configuration file of a project, with one collection.
-
-    Raises:
-        UsageError: as in `add_collection`.
-        ConflictError: if the file already exists.
-    """
+    """Create the configuration file of a project, with one collection. Raises as `add_collection` does."""
     added, entry = _prepare(collection, path)
 
     def change(config: Config, file: YamlText) -> tuple[str, Config]:
@@ -61,9 +58,8 @@ def create_project(path: str, collection: Collection) -> Config:
 def add_collection(path: str, collection: Collection) -> Config:
     """Append a collection to the configuration file at `path`.
 
-    Raises:
-        UsageError: if the name, path, pattern or encoding is invalid.
-        ConflictError: if the name exists, or another collection has the same folder and pattern.
+    Raises `UsageError` if the name, path, pattern or encoding is invalid, and `ConflictError` if the name
+    exists, or another collection has the same folder and pattern.
     """
     added, entry = _prepare(collection, path)
 
@@ -80,34 +76,20 @@ def add_collection(path: str, collection: Collection) -> Config:
                     f"Rename collection {other.name!r}, or choose another pattern.",
                 )
         edited = file.put(("collections", added.name), entry)
-        return edited, _with_collection(config, added)
+        return edited, replace(config, collections={**config.collections, added.name: added})
 
     return _edit(path, change)
 
 
 def remove_collection(path: str, name: str) -> Config:
-    """Remove a collection.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        edited = file.delete(_key_path_of(file, collection.name))
-        others = {key: value for key, value in config.collections.items() if key != collection.name}
-        return edited, replace(config, collections=others)
-
-    return _edit(path, change)
+    """Remove a collection."""
+    return _edit_collection(path, name, lambda file, key_path, collection: (file.delete(key_path), None))
 
 
 def rename_collection(path: str, old: str, new: str) -> Config:
     """Rename a collection in place, with its comments.
 
-    Raises:
-        UsageError: if the new name is invalid.
-        CollectionNotFoundError: if there is no collection named `old`.
-        ConflictError: if the new name exists.
+    Raises `UsageError` if the new name is invalid, and `ConflictError` if it exists.
     """
     new = nfc(new)
     validate_collection_name(new)
@@ -117,37 +99,27 @@ def rename_collection(path: str, old: str, new: str) -> Config:
         if new in config.collections:
             raise ConflictError(f"Collection {new!r} already exists.", "Choose another name.")
         edited = file.rename(_key_path_of(file, collection.name), new)
-        renamed = [
-            replace(other, name=new) if other is collection else other
-            for other in config.collections.values()
-        ]
-        return edited, replace(config, collections={item.name: item for item in renamed})
+        renamed = replace(collection, name=new)
+        others = [renamed if item is collection else item for item in config.collections.values()]
+        return edited, replace(config, collections={item.name: item for item in others})
 
     return _edit(path, change)
 
 
 def set_context(path: str, collection: str | None, prefix: str, text: str) -> Config:
-    """Set the context of a folder in a collection.
+    """Set the context of the folder `prefix` in a collection; "" is the whole collection.
 
-    Args:
-        path: the configuration file.
-        collection: the name of the collection; None sets the global context.
-        prefix: the folder inside the collection; "" for the whole collection.
-        text: a description of the documents.
-
-    Raises:
-        UsageError: if the text is blank.
-        CollectionNotFoundError: if there is no collection of this name.
+    If `collection` is None, set the global context. Raises `UsageError` if the text is blank.
     """
     if not text.strip():
         raise UsageError("The context is empty.", "Describe the documents in one sentence.")
     prefix = normalise_prefix(prefix)
 
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        if collection is None:
-            return file.put(("global_context",), text), replace(config, global_context=text)
-        existing = _existing(config, collection)
-        key_path = (*_key_path_of(file, existing.name), "context")
+    def change_global(config: Config, file: YamlText) -> tuple[str, Config]:
+        return file.put(("global_context",), text), replace(config, global_context=text)
+
+    def change(file: YamlText, key_path: KeyPath, existing: Collection) -> tuple[str, Collection]:
+        key_path = (*key_path, "context")
         keys = {normalise_prefix(key): key for key in file.keys(key_path)}
         context = {**existing.context, prefix: text}
         if keys:
@@ -155,78 +127,56 @@ def set_context(path: str, collection: str | None, prefix: str, text: str) -> Co
         else:
             # The collection has no context yet, or a single text, which becomes an entry of a mapping.
             edited = file.put(key_path, {"/" + key: value for key, value in context.items()})
-        return edited, _with_collection(config, replace(existing, context=context))
+        return edited, replace(existing, context=context)
 
-    return _edit(path, change)
+    return _edit(path, change_global) if collection is None else _edit_collection(path, collection, change)
 
 
 def remove_context(path: str, collection: str | None, prefix: str) -> Config:
-    """Remove a context. Arguments as in `set_context`.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-        NotFoundError: if the folder has no context.
-    """
+    """Remove a context. Arguments as in `set_context`. Raises `NotFoundError` if the folder has none."""
     prefix = normalise_prefix(prefix)
 
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        if collection is None:
-            if config.global_context is None:
-                raise _no_context(None, "")
-            return file.delete(("global_context",)), replace(config, global_context=None)
-        existing = _existing(config, collection)
-        if prefix not in existing.context:
+    def change_global(config: Config, file: YamlText) -> tuple[str, Config]:
+        if config.global_context is None:
+            raise _no_context(None, "")
+        return file.delete(("global_context",)), replace(config, global_context=None)
+
+    def change(file: YamlText, key_path: KeyPath, existing: Collection) -> tuple[str, Collection]:
+        context = dict(existing.context)
+        if context.pop(prefix, None) is None:
             raise _no_context(existing.name, prefix)
-        key_path = (*_key_path_of(file, existing.name), "context")
+        key_path = (*key_path, "context")
         keys = {normalise_prefix(key): key for key in file.keys(key_path)}
         edited = file.delete((*key_path, keys[prefix]) if len(keys) > 1 else key_path)
-        context = {key: value for key, value in existing.context.items() if key != prefix}
-        return edited, _with_collection(config, replace(existing, context=context))
+        return edited, replace(existing, context=context)
 
-    return _edit(path, change)
+    return _edit(path, change_global) if collection is None else _edit_collection(path, collection, change)
 
 
 def set_include(path: str, name: str, include: bool) -> Config:
-    """Include a collection in searches that name no collection, or exclude it.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        if collection.include_by_default == include:
-            return str(file), config
-        edited = file.put((*_key_path_of(file, collection.name), "includeByDefault"), include)
-        return edited, _with_collection(config, replace(collection, include_by_default=include))
-
-    return _edit(path, change)
+    """Include a collection in searches that name no collection, or exclude it."""
+    return _set_field(path, name, "include_by_default", "includeByDefault", include)
 
 
 def set_update_command(path: str, name: str, command: str | None) -> Config:
-    """Set the shell command that runs before a collection is scanned; None or "" removes it.
+    """Set the shell command that runs before a collection is scanned; None or "" removes it."""
+    return _set_field(path, name, "update", "update", command if command and command.strip() else None)
 
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-    command = command if command and command.strip() else None
 
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        if collection.update == command:
-            return str(file), config
-        key_path = (*_key_path_of(file, collection.name), "update")
-        edited = file.delete(key_path) if command is None else file.put(key_path, command)
-        return edited, _with_collection(config, replace(collection, update=command))
+def _set_field(path: str, name: str, field: str, key: str, value: str | bool | None) -> Config:
+    def change(file: YamlText, key_path: KeyPath, existing: Collection) -> tuple[str, Collection]:
+        if getattr(existing, field) == value:
+            return str(file), existing
+        key_path = (*key_path, key)
+        edited = file.delete(key_path) if value is None else file.put(key_path, value)
+        changed: dict[str, Any] = {field: value}
+        return edited, replace(existing, **changed)
 
-    return _edit(path, change)
+    return _edit_collection(path, name, change)
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
-    """Return the collection as it will be parsed from the file at `path`, and its YAML entry.
-
-    Raises `UsageError` if a value is invalid.
-    """
+    """Check a collection and return it as it will be parsed from the file at `path`, with its YAML entry."""
     name = nfc(collection.name)
     validate_collection_name(name)
     if collection.encoding is not None:
@@ -241,14 +191,29 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
     return added, _entry_of(added, written)
 
 
+def _edit_collection(path: str, name: str, change: _CollectionChange) -> Config:
+    """Change one collection. Raises `CollectionNotFoundError` if there is no collection of this name."""
+
+    def change_file(config: Config, file: YamlText) -> tuple[str, Config]:
+        collection = _existing(config, name)
+        edited, changed = change(file, _key_path_of(file, collection.name), collection)
+        collections = {**config.collections}
+        if changed is None:
+            del collections[collection.name]
+        else:
+            collections[collection.name] = changed
+        return edited, replace(config, collections=collections)
+
+    return _edit(path, change_file)
+
+
 def _edit(path: str, change: _Change) -> Config:
     settings = os.path.dirname(os.path.abspath(path))
     if os.path.basename(settings) == PROJECT_FOLDER:
         check_project(os.path.dirname(settings))
     with locked(path) as target:
         data = read_bytes(path)
-        before = parse(data, path)
-        text, expected = change(before, YamlText(decode(data, path), path))
+        text, expected = change(parse(data, path), YamlText(decode(data, path), path))
         try:
             edited = text.encode()
         except UnicodeEncodeError as error:
@@ -263,19 +228,18 @@ def _read_back(data: bytes, path: str, expected: Config) -> Config:
     """Parse the edited file and fail unless it equals the expected configuration."""
     try:
         after = parse(data, path)
-    except ConfigError as error:
-        raise _cannot_edit(path) from error
-    same = replace(after, digest=expected.digest) == expected
-    if not same or list(after.collections) != list(expected.collections):
-        raise _cannot_edit(path)
+    except ConfigError:
+        after = None
+    if (
+        after is None
+        or replace(after, digest=expected.digest) != expected
+        or list(after.collections) != list(expected.collections)
+    ):
+        raise ConfigError(
+            f"{path}: qmd cannot make this change because of the layout of the file.",
+            "The file was not changed. Edit it by hand.",
+        )
     return after
-
-
-def _cannot_edit(path: str) -> ConfigError:
-    return ConfigError(
-        f"{path}: qmd cannot make this change because of the layout of the file.",
-        "The file was not changed. Edit it by hand.",
-    )
 
 
 def _existing(config: Config, name: str) -> Collection:
@@ -293,13 +257,10 @@ def _key_path_of(text: YamlText, name: str) -> KeyPath:
     return ("collections", next(key for key in text.keys(("collections",)) if nfc(key) == name))
 
 
-def _with_collection(config: Config, collection: Collection) -> Config:
-    return replace(config, collections={**config.collections, collection.name: collection})
-
-
 def _no_context(collection: str | None, prefix: str) -> NotFoundError:
-    uri = context_uri(collection, prefix)
-    return NotFoundError(f"No context for {uri}", "List the contexts with: qmd context list")
+    return NotFoundError(
+        f"No context for {context_uri(collection, prefix)}", "List the contexts with: qmd context list"
+    )
 
 
 def _folder_and_pattern(collection: Collection) -> tuple[str, str]:
