@@ -46,21 +46,11 @@ _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """Read and decode a file.
+    """Read and decode a file, and return its text with the fingerprint at the time of reading.
 
     A byte-order mark decides the encoding. Without one, try UTF-8, then `encoding`, then detect the charset.
-
-    Args:
-        file: the file.
-        encoding: the charset in the collection's settings.
-        max_bytes: the maximum size of the file, in bytes.
-
-    Returns:
-        The text, without byte-order mark and carriage returns and with spaces in place of NULs, and the
-        fingerprint of the file at the time of reading. The text may be blank.
-
-    Raises:
-        SourceError: if the file cannot be read, is no regular file, is too large, or is not text.
+    The text has no byte-order mark and carriage returns, spaces in place of NULs, and may be blank. Raises
+    `SourceError` if the file cannot be read, is no regular file, is larger than `max_bytes`, or is not text.
     """
     try:
         data, fingerprint = _read(file, max_bytes)
@@ -76,7 +66,9 @@ def read_source(
             f"cannot read {file.path}: its encoding is unknown",
             "Set the collection's 'encoding', or convert the file to UTF-8.",
         ) from error
-    if not _is_text(encoded):
+    controls = len(encoded) - len(encoded.translate(None, _CONTROLS))
+    # One control character is allowed in any text, however short.
+    if controls > max(1, _MAX_CONTROLS * len(encoded)):
         raise _not_text(file)
     zeros = encoded.count(0)
     if zeros:
@@ -142,9 +134,7 @@ def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
 def _detect_charset(data: bytes) -> str | None:
     """Guess the charset of a text in natural language from its first lines.
 
-    Returns:
-        The Python name of the charset; None if no charset fits, or several fit equally well but would give
-        different scripts.
+    None if no charset fits, or several fit equally well but would give different scripts.
     """
     from charset_normalizer import from_bytes
 
@@ -170,9 +160,3 @@ def _detect_charset(data: bytes) -> str | None:
 
 def _not_text(file: SourceFile) -> SourceError:
     return SourceError(f"cannot read {file.path}: not text", "Exclude it with an ignore glob.")
-
-
-def _is_text(data: bytes) -> bool:
-    controls = len(data) - len(data.translate(None, _CONTROLS))
-    # One control character is allowed in any text, however short.
-    return controls <= max(1, _MAX_CONTROLS * len(data))

@@ -13,16 +13,10 @@ from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 
 def source_at(collection: Collection, path: str) -> SourceText:
-    """Read one file of a collection.
+    """Read the file at `path` inside a collection.
 
-    Args:
-        collection: the collection.
-        path: the path of the file inside the collection.
-
-    Raises:
-        SourceError: if a scan would not index the file. The message names the rule that excludes the file, or
-            the error.
-        UsageError: if the pattern or an ignore glob is invalid.
+    Raises `SourceError` if a scan would not index the file; the message names the rule that excludes it, or
+    the error. Raises `UsageError` if the pattern or an ignore glob is invalid.
     """
     excluded = exclusion(collection, path)
     if excluded is not None:
