@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
@@ -151,7 +150,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
         elif not prefix:
             parts = parts[:-1]
             # The text may have two runs without the space between them.
-            joined = tokens.terms(_gaps().sub("", text))[:-1]
+            joined = tokens.terms(tokens.compiled(_GAPS).sub("", text))[:-1]
             alternatives = (tuple(joined),) if joined != parts else ()
     elif tokens.is_symbols(words[-1]):
         prefix = False
@@ -160,11 +159,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
     return Term(tuple(parts), words, prefix=prefix, quoted=True, alternatives=alternatives)
 
 
-@cache
-def _gaps() -> re.Pattern[str]:
-    return re.compile(rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])")
-
-
+_GAPS = rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])"
 _ENDINGS = ("e", "es", "ed", "ing", "s", "y", "ies", "ly", "al", "ion", "ions", "er", "ity", "ment")
 
 

@@ -69,7 +69,7 @@ _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
 _JOINED = re.compile(r"[-_./@:]+\Z")
 
 
-#: Patterns for `_compiled`.
+#: Patterns for `compiled`.
 _UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR = (
     f"[{characters}]" for characters in (UNSPACED, SYMBOLS, _MARKS, COMPOSED, _LOOKS)
 )
@@ -91,13 +91,13 @@ _stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern on use, because it takes milliseconds and searches of ASCII text do not need it."""
     return re.compile(pattern)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return _ASCII_WORD if text.isascii() else _compiled(_WORD)
+    return _ASCII_WORD if text.isascii() else compiled(_WORD)
 
 
 @cache
@@ -113,12 +113,12 @@ def han_variants() -> dict[int, int]:
 
 def is_unspaced(word: str) -> bool:
     """Return whether a word from `words` is a run of an unspaced script."""
-    return not word.isascii() and _compiled(_UNSPACED_CHAR).match(word) is not None
+    return not word.isascii() and compiled(_UNSPACED_CHAR).match(word) is not None
 
 
 def is_symbols(word: str) -> bool:
     """Return whether a word from `words` is a run of symbols."""
-    return not word.isascii() and _compiled(_SYMBOL_CHAR).match(word) is not None
+    return not word.isascii() and compiled(_SYMBOL_CHAR).match(word) is not None
 
 
 def stands_alone(word: str) -> bool:
@@ -131,12 +131,12 @@ def has_composed(text: str) -> bool:
 
     If not, every character of a run can be folded separately (see `written`).
     """
-    return _compiled(_COMPOSED_CHAR).search(text) is not None
+    return compiled(_COMPOSED_CHAR).search(text) is not None
 
 
 def has_foreign(text: str) -> bool:
     """Return whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
-    return _compiled(_FOREIGN).search(text) is not None
+    return compiled(_FOREIGN).search(text) is not None
 
 
 def written(character: str) -> str:
@@ -157,9 +157,9 @@ def fold(word: str) -> str:
     if word.isascii():
         return word[:MAX_TERM].lower()
     if is_symbols(word):
-        return _compiled(_LOOK_CHAR).sub("", word)
+        return compiled(_LOOK_CHAR).sub("", word)
     if len(word) > _MOST_MARKS:
-        word = _compiled(_MANY_MARKS).sub(r"\1", word)
+        word = compiled(_MANY_MARKS).sub(r"\1", word)
     folded = unicodedata.normalize("NFKC", word)
     if is_unspaced(folded):
         return folded.translate(han_variants())
@@ -169,7 +169,7 @@ def fold(word: str) -> str:
 
 def without_accents(text: str) -> str:
     """Remove accents and capitals from a text. Positions in the text change."""
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", _compiled(_MANY_MARKS).sub(r"\1", text).casefold()))
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", compiled(_MANY_MARKS).sub(r"\1", text).casefold()))
 
 
 def stem(word: str) -> str:
@@ -196,7 +196,7 @@ class _Terms(dict[str, str]):
         term = stem(folded)
         if not term.isalnum():
             # Folding can insert separators (½ → 1⁄2), at which the index would split.
-            term = " ".join(stem(part) for part in _compiled(_PARTS).findall(folded))
+            term = " ".join(stem(part) for part in compiled(_PARTS).findall(folded))
         if len(word) <= _MEMORABLE:
             if len(self) >= _MEMORY:
                 self.clear()
@@ -230,8 +230,8 @@ def index_form(text: str) -> str:
 def has_other_terms_than_before(text: str) -> bool:
     """Return whether the terms of a text may differ in an index from before symbols and `MAX_TERM`."""
     if text.isascii():
-        return _compiled(_LONG_ASCII).search(text) is not None
-    return _compiled(_CHANGED).search(text) is not None
+        return compiled(_LONG_ASCII).search(text) is not None
+    return compiled(_CHANGED).search(text) is not None
 
 
 def word_at(text: str, start: int) -> str:
@@ -248,9 +248,9 @@ def word_at(text: str, start: int) -> str:
 
 def _is_in_word(text: str, at: int) -> bool:
     """Return whether a character belongs to a word of letters. A mark does if it follows a letter."""
-    while at >= 0 and _compiled(_MARK_CHAR).match(text, at):
+    while at >= 0 and compiled(_MARK_CHAR).match(text, at):
         at -= 1
-    return at >= 0 and _compiled(_LETTER).match(text, at) is not None
+    return at >= 0 and compiled(_LETTER).match(text, at) is not None
 
 
 def beginnings(term: str) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
         word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
         if is_symbols(word):
-            for symbol in _compiled(_SYMBOL_CHAR).finditer(word):
+            for symbol in compiled(_SYMBOL_CHAR).finditer(word):
                 yield start + symbol.start(), start + symbol.end(), symbol.group()
         elif is_unspaced(word) and len(parts) == end - start:
             for at, part in enumerate(parts, start):
