@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.text.chunking import chunk
-from qmd.text.markdown import fences
+from qmd.text.markdown import blocks, front_matter_end
 
 BREAKS = ("# One", "### Three", "Setext", "===", "---", "- item", "3. item", "", "", "   ", "```", "~~~")
 WORDS = ("word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60, "> quote")
@@ -70,8 +70,9 @@ def test_no_chunk_starts_or_ends_in_a_fence_that_fits(
 ) -> None:
     text, offsets, target, overlap, window = case
     chunks = chunk(text, offsets, target=target, overlap=overlap, window=window)
-    for start, end in fences(text):
-        if count(offsets, start, end) <= target:
+    for block in blocks(text, front_matter_end(text)):
+        start, end = block.start, block.end
+        if block.kind == "fence" and count(offsets, start, end) <= target:
             for part in chunks:
                 assert not start < part.start < end
                 assert not start < part.end < end

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from qmd.errors import QueryError
 from qmd.store.sqlite.lexical import expression
 from qmd.text import tokens
-from qmd.text.han import SIMPLIFIED, VARIANTS
 from qmd.text.highlight import Highlighter
 from qmd.text.query import longer_words, parse, parse_document
 
@@ -123,8 +122,8 @@ def test_a_query_document_is_read_or_refused_with_a_reason(text: str) -> None:
 
 
 def test_folding_a_variant_twice_is_folding_it_once() -> None:
-    table = dict(zip(VARIANTS, SIMPLIFIED, strict=True))
-    assert [value for value in SIMPLIFIED if value in table] == []
+    table = tokens.han_variants()
+    assert [value for value in table.values() if value in table] == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ the file is broken or cannot be read or written; nothing is approved then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from qmd.config.atomic import locked, replace_file
@@ -25,18 +25,15 @@ _MAX_BYTES = 20_000_000
 class Permission:
     """A permission that a project requests.
 
-    Attributes:
-        kind: `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder
-            `value`; `path` reads the folder `value`; `model` uses the model `value` in the role `where`;
-            `store` keeps the index at the address `value`; `context` sends `value` to connected agents.
-        value: a command, folder, model, address or text, depending on the kind.
-        where: a folder or a role, depending on the kind.
-        name: the collection or role, for display. Not part of the digest, so a collection can be renamed.
+    `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder `value`;
+    `path` reads the folder `value`; `model` uses the model `value` in the role `where`; `store` keeps the
+    index at the address `value`; `context` sends `value` to connected agents.
     """
 
     kind: Kind
     value: str
     where: str = ""
+    #: The collection or role, for display. Not part of the digest, so a collection can be renamed.
     name: str = field(default="", compare=False)
 
     @property
@@ -50,19 +47,12 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The user's decision about a permission.
+    """The user's decision about a permission."""
 
-    Attributes:
-        project: the folder that contains `.qmd`.
-        permission: the permission requested by the project.
-        approved: whether the user approved it.
-        when: the time of the decision, ISO 8601 in UTC.
-    """
-
-    project: str
+    project: str  # the folder that contains `.qmd`
     permission: Permission
     approved: bool
-    when: str
+    when: str  # ISO 8601 in UTC
 
 
 def decisions(path: str) -> list[Decision]:
@@ -71,23 +61,15 @@ def decisions(path: str) -> list[Decision]:
 
 
 def decide(
-    path: str,
-    project: str,
-    permissions: Iterable[Permission],
-    *,
-    approved: bool,
-    asked: Iterable[Permission],
+    path: str, project: str, permissions: Iterable[Permission], *, approved: bool, asked: Iterable[Permission]
 ) -> None:
     """Store a decision about some permissions of a project.
 
-    Args:
-        path: the file of decisions.
-        project: the folder that contains `.qmd`.
-        permissions: the permissions that the user decided about.
-        approved: the decision.
-        asked: all permissions that the project requests now. Decisions about others are removed.
+    `asked` are all permissions that the project requests now. Decisions about others are removed.
     """
-    when = _now()
+    from datetime import UTC, datetime
+
+    when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     new = {permission: Decision(project, permission, approved, when) for permission in permissions}
     unchanged = set(asked) - set(new)
 
@@ -115,14 +97,8 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
         projects: dict[str, dict[str, Any]] = {}
         for decision in change(_decisions(content, path)):
             permission = decision.permission
-            projects.setdefault(decision.project, {})[permission.digest] = {
-                "kind": permission.kind,
-                "value": permission.value,
-                "where": permission.where,
-                "name": permission.name,
-                "approved": decision.approved,
-                "when": decision.when,
-            }
+            answer = {"approved": decision.approved, "when": decision.when}
+            projects.setdefault(decision.project, {})[permission.digest] = asdict(permission) | answer
         # Other keys of the file may belong to another program, so they stay.
         replace_file(target, json.dumps({**content, "projects": projects}, indent=2).encode() + b"\n")
 
@@ -173,9 +149,3 @@ def _broken(path: str, reason: str) -> ConfigError:
         f"{path}: {reason}.",
         "Nothing is approved while the file is broken. Correct or remove it, then run: qmd trust",
     )
-
-
-def _now() -> str:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

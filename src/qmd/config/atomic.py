@@ -19,13 +19,9 @@ LOCK_TIMEOUT_S = 30.0
 def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
     """Hold the lock `<file>.lock` and yield the path to write.
 
-    Args:
-        path: the file; if it is a link, its target is locked and yielded. A missing folder is created.
-        timeout: how long to wait for the lock, in seconds.
-
-    Raises:
-        BusyError: if another process holds the lock for longer than `timeout`.
-        ConfigError: if the folder cannot be written.
+    If the file is a link, its target is locked and yielded. A missing folder is created. Raises `BusyError`
+    if another process holds the lock for longer than `timeout` seconds, and `ConfigError` if the folder
+    cannot be written.
     """
     # Imported on use, because commands that only read take no lock.
     from filelock import FileLock, Timeout
@@ -51,13 +47,8 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
 def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     """Replace the file at `path` atomically: a reader sees the old bytes or the new bytes, never a part.
 
-    Args:
-        path: the file, which need not exist.
-        data: the new content.
-        private: whether only the user may read the file; otherwise the permissions stay.
-
-    Raises:
-        ConfigError: if the file cannot be replaced; the old file stays.
+    If `private` is set, only the user may read the file; otherwise the permissions stay. Raises `ConfigError`
+    if the file cannot be replaced; the old file stays.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
@@ -74,12 +65,7 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
 
 
 def abandoned(path: str, before: float) -> list[str]:
-    """Return the temporary files of killed `replace_file` calls for `path` that are older than `before`.
-
-    Args:
-        path: the file that was to be replaced.
-        before: a time, in seconds since the epoch.
-    """
+    """Return the temporary files of killed `replace_file` calls for `path` that are older than `before`."""
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         return []
@@ -101,10 +87,9 @@ def _write(path: str, data: bytes, mode: int | None) -> None:
 
 
 def _mode_of(path: str) -> int | None:
-    try:
+    with suppress(FileNotFoundError):
         return stat.S_IMODE(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return None
+    return None
 
 
 def sync_to_disk(path: str) -> None:

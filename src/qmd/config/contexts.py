@@ -7,25 +7,17 @@ from typing import TYPE_CHECKING
 
 from qmd.config.validate import nfc
 from qmd.errors import UsageError
+from qmd.text.uris import SCHEME
 
 if TYPE_CHECKING:
     from qmd.types import Config
-
-SCHEME = "qmd://"
 
 
 def context_for(config: Config, collection: str, path: str) -> str | None:
     """Return the contexts of all parent folders of a document, general to specific, joined by blank lines.
 
-    A prefix matches whole path segments: `talk` matches `talk` and `talk/x.md`, not `talks/x.md`.
-
-    Args:
-        config: the configuration.
-        collection: the name of the document's collection.
-        path: the document's path inside the collection.
-
-    Returns:
-        The joined texts; None if there are none.
+    None if there are none. A prefix matches whole path segments: `talk` matches `talk` and `talk/x.md`, not
+    `talks/x.md`.
     """
     texts = [config.global_context]
     settings = config.collections.get(collection)
@@ -53,13 +45,10 @@ def context_uri(collection: str | None, prefix: str) -> str:
 
 
 def parse_context_target(text: str) -> tuple[str | None, str]:
-    """Parse `/`, `qmd://`, `qmd://collection` or `qmd://collection/prefix`.
+    """Parse `/`, `qmd://`, `qmd://collection` or `qmd://collection/prefix` to (collection, prefix).
 
-    Returns:
-        (collection, prefix); the collection is None for the global context.
-
-    Raises:
-        UsageError: if the text is no such address or its percent-encoding is not UTF-8.
+    The collection is None for the global context. Raises `UsageError` if the text is no such address or its
+    percent-encoding is not UTF-8.
     """
     if text == "/":
         return None, ""

@@ -13,9 +13,10 @@ other. Every public function returns the new configuration. In addition to its o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
@@ -25,9 +26,6 @@ from qmd.config.validate import nfc, require_unicode, validate_collection_name, 
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.types import Collection, Config
-
-# Takes the current configuration and text; returns the new text and the configuration it must parse to.
-_Change: TypeAlias = Callable[[Config, YamlText], tuple[str, Config]]
 
 _NEW_PROJECT = """\
 # What qmd indexes in this project. Paths begin at the project's folder.
@@ -41,192 +39,135 @@ _NEW_PROJECT = """\
 
 
 def create_project(path: str, collection: Collection) -> Config:
-    """Create the configuration file of a project, with one collection.
-
-    Raises:
-        UsageError: as in `add_collection`.
-        ConflictError: if the file already exists.
-    """
+    """Create the configuration file of a project, with one collection. Raises as `add_collection` does."""
     added, entry = _prepare(collection, path)
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
+    with _edit(path) as edit:
         if os.path.lexists(path):
             raise ConflictError(f"{path} already exists.", "Add folders to it with: qmd collection add PATH")
-        edited = YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry)
-        return edited, replace(config, collections={added.name: added})
-
-    return _edit(path, change)
+        edit.change(YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry), added)
+    return edit.config
 
 
 def add_collection(path: str, collection: Collection) -> Config:
     """Append a collection to the configuration file at `path`.
 
-    Raises:
-        UsageError: if the name, path, pattern or encoding is invalid.
-        ConflictError: if the name exists, or another collection has the same folder and pattern.
+    Raises `UsageError` if the name, path, pattern or encoding is invalid, and `ConflictError` if the name
+    exists, or another collection has the same folder and pattern.
     """
     added, entry = _prepare(collection, path)
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        if added.name in config.collections:
+    with _edit(path) as edit:
+        if added.name in edit.collections:
             raise ConflictError(
                 f"Collection {added.name!r} already exists.",
                 "Choose another name, or remove the existing collection first.",
             )
-        for other in config.collections.values():
+        for other in edit.collections.values():
             if _folder_and_pattern(other) == _folder_and_pattern(added):
                 raise ConflictError(
                     f"Collection {other.name!r} already indexes {added.path} with {added.pattern}.",
                     f"Rename collection {other.name!r}, or choose another pattern.",
                 )
-        edited = file.put(("collections", added.name), entry)
-        return edited, _with_collection(config, added)
-
-    return _edit(path, change)
+        edit.change(edit.file.put(("collections", added.name), entry), added)
+    return edit.config
 
 
 def remove_collection(path: str, name: str) -> Config:
-    """Remove a collection.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        edited = file.delete(_key_path_of(file, collection.name))
-        others = {key: value for key, value in config.collections.items() if key != collection.name}
-        return edited, replace(config, collections=others)
-
-    return _edit(path, change)
+    """Remove a collection."""
+    with _edit(path) as edit:
+        existing, keys = edit.collection(name)
+        edit.change(edit.file.delete(keys))
+        del edit.collections[existing.name]
+    return edit.config
 
 
 def rename_collection(path: str, old: str, new: str) -> Config:
     """Rename a collection in place, with its comments.
 
-    Raises:
-        UsageError: if the new name is invalid.
-        CollectionNotFoundError: if there is no collection named `old`.
-        ConflictError: if the new name exists.
+    Raises `UsageError` if the new name is invalid, and `ConflictError` if it exists.
     """
     new = nfc(new)
     validate_collection_name(new)
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, old)
-        if new in config.collections:
+    with _edit(path) as edit:
+        existing, keys = edit.collection(old)
+        if new in edit.collections:
             raise ConflictError(f"Collection {new!r} already exists.", "Choose another name.")
-        edited = file.rename(_key_path_of(file, collection.name), new)
-        renamed = [
-            replace(other, name=new) if other is collection else other
-            for other in config.collections.values()
-        ]
-        return edited, replace(config, collections={item.name: item for item in renamed})
-
-    return _edit(path, change)
+        renamed = replace(existing, name=new)
+        others = [renamed if item is existing else item for item in edit.collections.values()]
+        edit.change(edit.file.rename(keys, new))
+        edit.collections = {item.name: item for item in others}
+    return edit.config
 
 
 def set_context(path: str, collection: str | None, prefix: str, text: str) -> Config:
-    """Set the context of a folder in a collection.
+    """Set the context of the folder `prefix` in a collection; "" is the whole collection.
 
-    Args:
-        path: the configuration file.
-        collection: the name of the collection; None sets the global context.
-        prefix: the folder inside the collection; "" for the whole collection.
-        text: a description of the documents.
-
-    Raises:
-        UsageError: if the text is blank.
-        CollectionNotFoundError: if there is no collection of this name.
+    If `collection` is None, set the global context. Raises `UsageError` if the text is blank.
     """
     if not text.strip():
         raise UsageError("The context is empty.", "Describe the documents in one sentence.")
     prefix = normalise_prefix(prefix)
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
+    with _edit(path) as edit:
         if collection is None:
-            return file.put(("global_context",), text), replace(config, global_context=text)
-        existing = _existing(config, collection)
-        key_path = (*_key_path_of(file, existing.name), "context")
-        keys = {normalise_prefix(key): key for key in file.keys(key_path)}
-        context = {**existing.context, prefix: text}
-        if keys:
-            edited = file.put((*key_path, keys.get(prefix, "/" + prefix)), text)
+            edit.change(edit.file.put(("global_context",), text))
+            edit.global_context = text
         else:
-            # The collection has no context yet, or a single text, which becomes an entry of a mapping.
-            edited = file.put(key_path, {"/" + key: value for key, value in context.items()})
-        return edited, _with_collection(config, replace(existing, context=context))
-
-    return _edit(path, change)
+            existing, keys = edit.collection(collection)
+            keys = (*keys, "context")
+            context = {**existing.context, prefix: text}
+            spelled = edit.prefixes(keys)
+            # Without keys, the collection has no context yet, or one text, which becomes an entry.
+            entries: Value = {"/" + key: value for key, value in context.items()}
+            where = (*keys, spelled.get(prefix, "/" + prefix)) if spelled else keys
+            edit.change(
+                edit.file.put(where, text if spelled else entries), replace(existing, context=context)
+            )
+    return edit.config
 
 
 def remove_context(path: str, collection: str | None, prefix: str) -> Config:
-    """Remove a context. Arguments as in `set_context`.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-        NotFoundError: if the folder has no context.
-    """
+    """Remove a context. Arguments as in `set_context`. Raises `NotFoundError` if the folder has none."""
     prefix = normalise_prefix(prefix)
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
+    with _edit(path) as edit:
         if collection is None:
-            if config.global_context is None:
+            if edit.global_context is None:
                 raise _no_context(None, "")
-            return file.delete(("global_context",)), replace(config, global_context=None)
-        existing = _existing(config, collection)
-        if prefix not in existing.context:
-            raise _no_context(existing.name, prefix)
-        key_path = (*_key_path_of(file, existing.name), "context")
-        keys = {normalise_prefix(key): key for key in file.keys(key_path)}
-        edited = file.delete((*key_path, keys[prefix]) if len(keys) > 1 else key_path)
-        context = {key: value for key, value in existing.context.items() if key != prefix}
-        return edited, _with_collection(config, replace(existing, context=context))
-
-    return _edit(path, change)
+            edit.change(edit.file.delete(("global_context",)))
+            edit.global_context = None
+        else:
+            existing, keys = edit.collection(collection)
+            context = dict(existing.context)
+            if context.pop(prefix, None) is None:
+                raise _no_context(existing.name, prefix)
+            keys = (*keys, "context")
+            spelled = edit.prefixes(keys)
+            edited = edit.file.delete((*keys, spelled[prefix]) if len(spelled) > 1 else keys)
+            edit.change(edited, replace(existing, context=context))
+    return edit.config
 
 
 def set_include(path: str, name: str, include: bool) -> Config:
-    """Include a collection in searches that name no collection, or exclude it.
-
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        if collection.include_by_default == include:
-            return str(file), config
-        edited = file.put((*_key_path_of(file, collection.name), "includeByDefault"), include)
-        return edited, _with_collection(config, replace(collection, include_by_default=include))
-
-    return _edit(path, change)
+    """Include a collection in searches that name no collection, or exclude it."""
+    return _set_field(path, name, "include_by_default", "includeByDefault", include)
 
 
 def set_update_command(path: str, name: str, command: str | None) -> Config:
-    """Set the shell command that runs before a collection is scanned; None or "" removes it.
+    """Set the shell command that runs before a collection is scanned; None or "" removes it."""
+    return _set_field(path, name, "update", "update", command if command and command.strip() else None)
 
-    Raises:
-        CollectionNotFoundError: if there is no collection of this name.
-    """
-    command = command if command and command.strip() else None
 
-    def change(config: Config, file: YamlText) -> tuple[str, Config]:
-        collection = _existing(config, name)
-        if collection.update == command:
-            return str(file), config
-        key_path = (*_key_path_of(file, collection.name), "update")
-        edited = file.delete(key_path) if command is None else file.put(key_path, command)
-        return edited, _with_collection(config, replace(collection, update=command))
-
-    return _edit(path, change)
+def _set_field(path: str, name: str, field: str, key: str, value: str | bool | None) -> Config:
+    changed: dict[str, Any] = {field: value}
+    with _edit(path) as edit:
+        existing, keys = edit.collection(name)
+        if getattr(existing, field) != value:
+            keys = (*keys, key)
+            edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
+            edit.change(edited, replace(existing, **changed))
+    return edit.config
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
-    """Return the collection as it will be parsed from the file at `path`, and its YAML entry.
-
-    Raises `UsageError` if a value is invalid.
-    """
+    """Check a collection and return it as it will be parsed from the file at `path`, with its YAML entry."""
     name = nfc(collection.name)
     validate_collection_name(name)
     if collection.encoding is not None:
@@ -241,65 +182,80 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
     return added, _entry_of(added, written)
 
 
-def _edit(path: str, change: _Change) -> Config:
+class _Edit:
+    """A locked file with its configuration, and the text and configuration that it will have."""
+
+    def __init__(self, config: Config, file: YamlText) -> None:
+        self.config = config
+        self.file = file
+        self.text = str(file)
+        self.collections = dict(config.collections)
+        self.global_context = config.global_context
+
+    def change(self, text: str, collection: Collection | None = None) -> None:
+        """Set the new text, and a collection that differs or is new in it."""
+        self.text = text
+        if collection is not None:
+            self.collections[collection.name] = collection
+
+    def collection(self, name: str) -> tuple[Collection, KeyPath]:
+        """Return a collection and its keys as the file spells them, or raise `CollectionNotFoundError`."""
+        require_unicode(name)
+        collection = self.collections.get(nfc(name))
+        if collection is None:
+            names = ", ".join(self.collections)
+            hint = f"Known collections: {names}" if names else "Add one with: qmd collection add PATH"
+            raise CollectionNotFoundError(f"Collection not existing: {name}", hint)
+        key = next(key for key in self.file.keys(("collections",)) if nfc(key) == collection.name)
+        return collection, ("collections", key)
+
+    def prefixes(self, keys: KeyPath) -> dict[str, str]:
+        """Return the keys of a mapping of contexts as the file spells them, by prefix."""
+        return {normalise_prefix(key): key for key in self.file.keys(keys)}
+
+
+@contextmanager
+def _edit(path: str) -> Iterator[_Edit]:
+    """Lock and read the file, and write the text that the caller sets if it means what the caller expects."""
     settings = os.path.dirname(os.path.abspath(path))
     if os.path.basename(settings) == PROJECT_FOLDER:
         check_project(os.path.dirname(settings))
     with locked(path) as target:
         data = read_bytes(path)
-        before = parse(data, path)
-        text, expected = change(before, YamlText(decode(data, path), path))
+        edit = _Edit(parse(data, path), YamlText(decode(data, path), path))
+        yield edit
         try:
-            edited = text.encode()
+            edited = edit.text.encode()
         except UnicodeEncodeError as error:
             raise UsageError("The configuration would not be valid UTF-8.", "Use UTF-8 names.") from error
-        after = _read_back(edited, path, expected)
+        expected = replace(edit.config, collections=edit.collections, global_context=edit.global_context)
+        edit.config = _read_back(edited, path, expected)
         if edited != data:
             replace_file(target, edited)
-        return after
 
 
 def _read_back(data: bytes, path: str, expected: Config) -> Config:
     """Parse the edited file and fail unless it equals the expected configuration."""
     try:
         after = parse(data, path)
-    except ConfigError as error:
-        raise _cannot_edit(path) from error
-    same = replace(after, digest=expected.digest) == expected
-    if not same or list(after.collections) != list(expected.collections):
-        raise _cannot_edit(path)
+    except ConfigError:
+        after = None
+    if (
+        after is None
+        or replace(after, digest=expected.digest) != expected
+        or list(after.collections) != list(expected.collections)
+    ):
+        raise ConfigError(
+            f"{path}: qmd cannot make this change because of the layout of the file.",
+            "The file was not changed. Edit it by hand.",
+        )
     return after
 
 
-def _cannot_edit(path: str) -> ConfigError:
-    return ConfigError(
-        f"{path}: qmd cannot make this change because of the layout of the file.",
-        "The file was not changed. Edit it by hand.",
-    )
-
-
-def _existing(config: Config, name: str) -> Collection:
-    require_unicode(name)
-    collection = config.collections.get(nfc(name))
-    if collection is None:
-        names = ", ".join(config.collections)
-        hint = f"Known collections: {names}" if names else "Add one with: qmd collection add PATH"
-        raise CollectionNotFoundError(f"Collection not existing: {name}", hint)
-    return collection
-
-
-def _key_path_of(text: YamlText, name: str) -> KeyPath:
-    """Return the keys of a collection as the file spells them."""
-    return ("collections", next(key for key in text.keys(("collections",)) if nfc(key) == name))
-
-
-def _with_collection(config: Config, collection: Collection) -> Config:
-    return replace(config, collections={**config.collections, collection.name: collection})
-
-
 def _no_context(collection: str | None, prefix: str) -> NotFoundError:
-    uri = context_uri(collection, prefix)
-    return NotFoundError(f"No context for {uri}", "List the contexts with: qmd context list")
+    return NotFoundError(
+        f"No context for {context_uri(collection, prefix)}", "List the contexts with: qmd context list"
+    )
 
 
 def _folder_and_pattern(collection: Collection) -> tuple[str, str]:
@@ -323,15 +279,13 @@ def _written_path(folder: str, path: str) -> str:
 
 
 def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
-    entry: dict[str, Value] = {"path": written, "pattern": collection.pattern}
-    if collection.ignore:
-        entry["ignore"] = list(collection.ignore)
-    if collection.context:
-        entry["context"] = {"/" + prefix: text for prefix, text in collection.context.items()}
-    if collection.update is not None:
-        entry["update"] = collection.update
-    if not collection.include_by_default:
-        entry["includeByDefault"] = False
-    if collection.encoding is not None:
-        entry["encoding"] = collection.encoding
-    return entry
+    entry: dict[str, Value | None] = {
+        "path": written,
+        "pattern": collection.pattern,
+        "ignore": list(collection.ignore) or None,
+        "context": {"/" + prefix: text for prefix, text in collection.context.items()} or None,
+        "update": collection.update,
+        "includeByDefault": None if collection.include_by_default else False,
+        "encoding": collection.encoding,
+    }
+    return {key: value for key, value in entry.items() if value is not None}

@@ -19,21 +19,15 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def load(path: str) -> Config:
-    """Return the configuration in the file at `path`. A missing file counts as empty.
-
-    Raises:
-        ConfigError: as in `read_bytes` and `parse`.
-    """
+    """Return the configuration in the file at `path`. A missing file counts as empty."""
     return parse(read_bytes(path), path)
 
 
 def read_bytes(path: str, max_bytes: int = MAX_BYTES) -> bytes:
     """Return the bytes of the file, b"" if it does not exist.
 
-    Of a file larger than `max_bytes`, return the first `max_bytes` + 1 bytes, which `decode` rejects.
-
-    Raises:
-        ConfigError: if the path is a broken link, no regular file or not readable.
+    Of a file larger than `max_bytes`, return the first `max_bytes` + 1 bytes, which `decode` rejects. Raises
+    `ConfigError` if the path is a broken link, no regular file or not readable.
     """
     try:
         # Non-blocking, because opening a pipe would wait for a writer.
@@ -59,11 +53,7 @@ def digest(data: bytes) -> str:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Return the text of the file, including a byte-order mark.
-
-    Raises:
-        ConfigError: if the file is not UTF-8 or larger than `MAX_BYTES`.
-    """
+    """Return the text of the file, including a byte-order mark. Raises `ConfigError` if it is not UTF-8."""
     if len(data) > MAX_BYTES:
         raise ConfigError(
             f"{path}: larger than {MAX_BYTES // 1_000_000} MB.", "Check that this is the right file."
@@ -81,10 +71,8 @@ def parse(data: bytes, path: str) -> Config:
 
     Unknown keys are ignored and listed in `Config.unknown_keys`. The folders of collections become absolute:
     `~` is expanded, and a relative path starts at the folder of the file, or at the project's folder if the
-    file is `.qmd/index.yml`.
-
-    Raises:
-        ConfigError: with `path:line: reason`, if the YAML is broken or a known key has an invalid value.
+    file is `.qmd/index.yml`. Raises `ConfigError` with `path:line: reason`, if the YAML is broken or a known
+    key has an invalid value.
     """
     from qmd.config.schema import read_config
     from qmd.config.yaml_nodes import compose

@@ -19,20 +19,15 @@ _PROJECT_FILES = ("index.yaml", "index.yml")
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """The locations of an index.
-
-    Attributes:
-        index: the index file.
-        config: the configuration file.
-        is_default_index: false if the user named the index, by `--index NAME` or an environment variable.
-        project: the folder that contains `.qmd`, if a project is used.
-        store: the address of a store to use in place of the index file, from `QMD_STORE`.
-    """
+    """The locations of an index: the index file, the configuration file, and what replaces them."""
 
     index: str
     config: str
+    #: False if the user named the index, by `--index NAME` or an environment variable.
     is_default_index: bool
+    #: The folder that contains `.qmd`, if a project is used.
     project: str | None = None
+    #: The address of a store to use in place of the index file, from `QMD_STORE`.
     store: str | None = None
 
 
@@ -40,16 +35,8 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
     """Return the locations that a command uses.
 
     Without an index name, the nearest project in or above `cwd` is used. `QMD_INDEX_PATH` and `INDEX_PATH`
-    override the index file, with and without a project. `QMD_STORE` sets a store.
-
-    Args:
-        index_name: the value of `--index`, if given.
-        environ: the environment variables.
-        cwd: the current folder.
-
-    Raises:
-        UsageError: if the index name is invalid.
-        ConfigError: if there is no home folder, or as in `check_project`.
+    override the index file, with and without a project. `QMD_STORE` sets a store. Raises `UsageError` if the
+    index name is invalid, and `ConfigError` if there is no home folder or `check_project` fails.
     """
     if index_name is not None:
         validate_index_name(index_name)
@@ -91,34 +78,25 @@ def cache_dir(environ: Mapping[str, str]) -> str:
 
 def project_folder(environ: Mapping[str, str], cwd: str) -> str | None:
     """Return the nearest project: `cwd` or a parent folder, but not the home folder or folders above it."""
-    folder = os.path.abspath(cwd)
-    while not is_home(environ, folder):
+    folder, below = os.path.abspath(cwd), ""
+    while folder != below and not is_home(environ, folder):
         if project_file(folder) is not None:
             return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
+        folder, below = os.path.dirname(folder), folder
     return None
 
 
 def project_file(folder: str) -> str | None:
     """Return the configuration file of the project in `folder`; None if it is no project."""
-    for name in _PROJECT_FILES:
-        path = os.path.join(folder, PROJECT_FOLDER, name)
-        if os.path.isfile(path):
-            return path
-    return None
+    paths = (os.path.join(folder, PROJECT_FOLDER, name) for name in _PROJECT_FILES)
+    return next(filter(os.path.isfile, paths), None)
 
 
 def check_project(project: str) -> None:
     """Check that `.qmd` contains only regular files and folders, and links that stay inside the project.
 
     `.qmd` may come from someone else's repository. A link in it could make qmd overwrite any file of the
-    user, and opening a pipe would block.
-
-    Raises:
-        ConfigError: if the check fails, or the folder cannot be listed.
+    user, and opening a pipe would block. Raises `ConfigError` if the check fails.
     """
     folder, root = os.path.join(project, PROJECT_FOLDER), os.path.realpath(project)
     try:

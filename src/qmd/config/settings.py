@@ -18,25 +18,18 @@ MAX_RAM_MB = 2**31 - 1
 #: How long to wait for one response of a model server, in seconds.
 DEFAULT_SERVER_TIMEOUT = 60
 MAX_SERVER_TIMEOUT = 86_400
-#: How long a request to this server may make no progress, and how long an idle connection stays open, in
-#: seconds.
+#: How long a request to this server may make no progress, and an idle connection stays open, in seconds.
 DEFAULT_REQUEST_TIMEOUT, DEFAULT_KEEP_ALIVE = 15, 75
 MAX_CONNECTION_SECONDS = 86_400
 
+#: The names of the rankings, for messages.
+RANKINGS = " or ".join(get_args(Ranking))
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in effect. None lets the engine choose.
-
-    Attributes:
-        busy_timeout_ms: how long a writer waits for another writer, in milliseconds.
-        embed_lease_seconds: how long a worker keeps the documents that it embeds to itself, in seconds.
-        openai_api_key: the key for OpenAI-compatible model servers.
-        openai_api_key_file: a file with this key.
-        server_timeout: how long to wait for one response of a model server, in seconds.
-    """
+    """The settings in effect. None lets the engine choose."""
 
     ranking: Ranking | None = None
     embed_model: str | None = None
@@ -44,9 +37,12 @@ class Settings:
     generate_model: str | None = None
     editor_uri: str | None = None
     threads: int | None = None
+    #: How long a writer waits for another writer, in milliseconds.
     busy_timeout_ms: int = DEFAULT_BUSY_TIMEOUT_MS
+    #: How long a worker keeps the documents that it embeds to itself, in seconds.
     embed_lease_seconds: int = DEFAULT_LEASE_SECONDS
     max_ram_mb: int | None = None
+    #: The key for OpenAI-compatible model servers, and a file with this key.
     openai_api_key: str | None = field(default=None, repr=False)
     openai_api_key_file: str | None = None
     server_timeout: int = DEFAULT_SERVER_TIMEOUT
@@ -55,24 +51,25 @@ class Settings:
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
     """Return the settings in effect. An empty environment variable counts as unset.
 
-    Raises:
-        ConfigError: if a variable has an invalid value; the message names the variable.
+    Raises `ConfigError`, which names the variable, if one has an invalid value.
     """
+
+    def number(name: str, highest: int) -> int | None:
+        return _whole_number(environ, name, 1, highest)
+
     return Settings(
         ranking=_ranking(environ) or config.ranking,
         embed_model=_text(environ, "QMD_EMBED_MODEL") or config.models.embed,
         rerank_model=_text(environ, "QMD_RERANK_MODEL") or config.models.rerank,
         generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
         editor_uri=_text(environ, "QMD_EDITOR_URI") or config.editor_uri,
-        threads=_whole_number(environ, "QMD_THREADS", 1, MAX_THREADS) or config.models.threads,
-        max_ram_mb=_whole_number(environ, "QMD_MAX_RAM_MB", 1, MAX_RAM_MB) or config.models.max_ram_mb,
+        threads=number("QMD_THREADS", MAX_THREADS) or config.models.threads,
+        max_ram_mb=number("QMD_MAX_RAM_MB", MAX_RAM_MB) or config.models.max_ram_mb,
         openai_api_key=_text(environ, "QMD_OPENAI_API_KEY"),
         openai_api_key_file=config.models.openai_api_key_file,
-        server_timeout=_whole_number(environ, "QMD_SERVER_TIMEOUT", 1, MAX_SERVER_TIMEOUT)
-        or DEFAULT_SERVER_TIMEOUT,
+        server_timeout=number("QMD_SERVER_TIMEOUT", MAX_SERVER_TIMEOUT) or DEFAULT_SERVER_TIMEOUT,
         busy_timeout_ms=busy_timeout_ms(environ),
-        embed_lease_seconds=_whole_number(environ, "QMD_EMBED_LEASE", 1, MAX_LEASE_SECONDS)
-        or DEFAULT_LEASE_SECONDS,
+        embed_lease_seconds=number("QMD_EMBED_LEASE", MAX_LEASE_SECONDS) or DEFAULT_LEASE_SECONDS,
     )
 
 
@@ -116,25 +113,31 @@ def _text(environ: Mapping[str, str], name: str) -> str | None:
 
 def _ranking(environ: Mapping[str, str]) -> Ranking | None:
     value = _text(environ, "QMD_RANKING")
-    if value is None:
-        return None
+    ranking = as_ranking(value)
+    if value is not None and ranking is None:
+        raise ConfigError(f"QMD_RANKING must be {RANKINGS}, not {value!r}.", "Correct or unset QMD_RANKING.")
+    return ranking
+
+
+def as_ranking(text: str | None) -> Ranking | None:
+    """Return the ranking with this name; None if there is none."""
     choices: tuple[Ranking, ...] = get_args(Ranking)
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise ConfigError(
-        f"QMD_RANKING must be {' or '.join(choices)}, not {value!r}.", "Correct or unset QMD_RANKING."
-    )
+    return next((choice for choice in choices if choice == text), None)
+
+
+def as_whole_number(text: str, lowest: int, highest: int) -> int | None:
+    """Return the number that a text states in ASCII digits; None if it is not within the limits."""
+    # isascii, because int() accepts digits of other scripts. No limit has more than 10 digits.
+    valid = text.isascii() and text.isdigit() and len(text) <= 10 and lowest <= int(text) <= highest
+    return int(text) if valid else None
 
 
 def _whole_number(environ: Mapping[str, str], name: str, lowest: int, highest: int) -> int | None:
     value = _text(environ, name)
-    if value is None:
-        return None
-    # isascii, because int() accepts digits of other scripts. No limit has more than 10 digits.
-    if not (value.isascii() and value.isdigit() and len(value) <= 10 and lowest <= int(value) <= highest):
+    number = None if value is None else as_whole_number(value, lowest, highest)
+    if value is not None and number is None:
         raise ConfigError(
             f"{name} must be a whole number from {lowest} to {highest}, not {value!r}.",
             f"Correct or unset {name}.",
         )
-    return int(value)
+    return number

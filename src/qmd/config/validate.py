@@ -30,7 +30,15 @@ def validate_index_name(name: str) -> None:
 
 def validate_collection_name(name: str) -> None:
     """Raise `UsageError` unless `name` is a valid collection name, the first segment of display paths."""
-    reason = _collection_name_error(name)
+    checks = {
+        "is empty": not name,
+        f"is longer than {MAX_COLLECTION_NAME} characters": len(name) > MAX_COLLECTION_NAME,
+        "contains a slash": "/" in name or "\\" in name,
+        "begins with a dot": name.startswith("."),
+        "begins or ends with a space": name != name.strip(),
+        "contains a control character": any(unicodedata.category(char) in _NOT_PRINTABLE for char in name),
+    }
+    reason = next((reason for reason, failed in checks.items() if failed), None)
     if reason is not None:
         raise UsageError(
             f"Not a collection name: {name!r} {reason}.",
@@ -71,19 +79,3 @@ def require_file_name(path: str) -> None:
 def nfc(text: str) -> str:
     """Return `text` in Unicode normal form C, which all paths in the index have."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def _collection_name_error(name: str) -> str | None:
-    if not name:
-        return "is empty"
-    if len(name) > MAX_COLLECTION_NAME:
-        return f"is longer than {MAX_COLLECTION_NAME} characters"
-    if "/" in name or "\\" in name:
-        return "contains a slash"
-    if name.startswith("."):
-        return "begins with a dot"
-    if name != name.strip():
-        return "begins or ends with a space"
-    if any(unicodedata.category(char) in _NOT_PRINTABLE for char in name):
-        return "contains a control character"
-    return None

@@ -5,6 +5,7 @@ Reading needs the positions to name the line of an error, editing needs them to 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,8 +18,9 @@ MAX_DEPTH = 50
 MAX_NODES = 20_000
 MAX_ANCHORS = 1_000
 
-Kind = Literal["text", "null", "bool", "number", "other"]
+Kind = Literal["text", "null", "bool", "number", "other", "list", "mapping"]
 
+_TAG = "tag:yaml.org,2002:"
 _KINDS: dict[str, Kind] = {
     "str": "text",
     # The core schema of YAML 1.2 has no dates.
@@ -29,38 +31,30 @@ _KINDS: dict[str, Kind] = {
     "int": "number",
     "float": "number",
 }
+_COLON = re.compile(r"\s*:")
+_ALIAS = re.compile(r"\s*\*[^\s,\[\]{}]+")
+_COMMENTS = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node at characters [start, end) of the text; `line` counts from 1, `column` from 0.
 
-    If the document has an alias (`*name`), `alias` is true and the position is that of the anchor.
+    `start` and `end` are the same if the value is missing, as in `key:`. If the document has an alias
+    (`*name`), `alias` is true and the line is that of the anchor. A list has `items`, a mapping has
+    `entries`, any other node has a `text`.
     """
 
+    kind: Kind
     start: int
     end: int
     line: int
     column: int
     alias: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar(Node):
-    text: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence(Node):
-    items: tuple[Node, ...]
-    flow: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Mapping(Node):
-    entries: tuple[Entry, ...]
-    flow: bool
+    flow: bool = False
+    text: str = ""
+    items: tuple[Node, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
     def get(self, key: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.key.text == key), None)
@@ -68,20 +62,17 @@ class Mapping(Node):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    key: Scalar
+    key: Node
     value: Node
+    #: The position after the colon.
+    colon: int
 
 
 def compose(text: str, path: str) -> Node | None:
-    """Parse the YAML document in `text`; None if it is empty.
+    """Parse the YAML document in `text`, which has no byte-order mark; None if it is empty.
 
-    Args:
-        text: the document, without a byte-order mark.
-        path: the file name for error messages.
-
-    Raises:
-        ConfigError: with `path:line: reason`, if the text is not YAML 1.2, has duplicate or merge keys, is
-            nested too deeply or expands too far.
+    Raises `ConfigError` with `path:line: reason`, if the text is not YAML 1.2, has duplicate or merge keys,
+    is nested too deeply or expands too far.
     """
     # Imported on use, because most commands do not parse the file.
     from ruamel.yaml import YAML
@@ -150,50 +141,60 @@ class _Converter:
     def convert(self, node: Any, inside_alias: bool = False) -> Node:
         alias = id(node) in self._seen
         self._seen.add(id(node))
-        if alias or inside_alias:
-            self._aliased += 1
-            if self._aliased > MAX_ALIASED_NODES:
-                raise broken(self._path, node.start_mark.line + 1, "aliases repeat too many values")
         inside = alias or inside_alias
-        start, end = node.start_mark.index, node.end_mark.index
-        line, column = node.start_mark.line + 1, node.start_mark.column
-        match node.id:
-            case "scalar":
-                if node.style in ("|", ">"):
-                    end = self._block_scalar_end(start, end)
-                return Scalar(start, end, line, column, alias, node.value, _kind(node))
-            case "sequence":
-                items = tuple(self.convert(item, inside) for item in node.value)
-                return Sequence(start, end, line, column, alias, items, bool(node.flow_style))
-            case _:
-                entries = self._entries(node, inside)
-                return Mapping(start, end, line, column, alias, entries, bool(node.flow_style))
+        mark = node.start_mark
+        self._aliased += inside
+        if self._aliased > MAX_ALIASED_NODES:
+            raise broken(self._path, mark.line + 1, "aliases repeat too many values")
+        kind = _KINDS.get(node.tag.removeprefix(_TAG), "other")
+        new = Node(kind, mark.index, node.end_mark.index, mark.line + 1, mark.column, alias)
+        if node.id == "scalar":
+            return replace(new, text=node.value, end=self._scalar_end(node))
+        # The parser's end of a block includes the comments that follow.
+        flow = bool(node.flow_style)
+        if node.id == "sequence":
+            items = tuple(self.convert(item, inside) for item in node.value)
+            end = new.end if flow else self._block_end(items[-1], new.end)
+            return replace(new, kind="list", items=items, flow=flow, end=end)
+        entries = self._entries(node, inside)
+        end = new.end if flow else entries[-1].value.end
+        return replace(new, kind="mapping", entries=entries, flow=flow, end=end)
 
     def _entries(self, node: Any, inside_alias: bool) -> tuple[Entry, ...]:
         entries: dict[str, Entry] = {}
         for key_node, value_node in node.value:
             key = self.convert(key_node, inside_alias)
-            if not isinstance(key, Scalar):
+            if key.kind in ("list", "mapping"):
                 raise broken(self._path, key.line, "a key must be text")
-            if key_node.tag == "tag:yaml.org,2002:merge":
+            if key_node.tag == _TAG + "merge":
                 raise broken(self._path, key.line, "merge keys (<<) are not part of YAML 1.2")
             if key.text in entries:
                 first = entries[key.text].key.line
                 raise broken(self._path, key.line, f"duplicate key {key.text!r}, first on line {first}")
             value = self.convert(value_node, inside_alias)
-            if isinstance(value, Scalar) and value.start == value.end:
+            match = _COLON.match(self._text, key.end)
+            colon = match.end() if match else key.end
+            if value.alias:
+                match = _ALIAS.match(self._text, colon)
+                value = replace(value, start=colon, end=match.end() if match else colon)
+            elif value.start == value.end:
                 # The parser places a missing value at the start of the next token.
-                value = replace(value, start=key.end, end=key.end, line=key.line)
-            entries[key.text] = Entry(key, value)
+                value = replace(value, start=colon, end=colon, line=key.line)
+            entries[key.text] = Entry(key, value, colon)
         return tuple(entries.values())
 
-    def _block_scalar_end(self, start: int, end: int) -> int:
-        # The parser's end includes the following blank lines; only `+` makes them part of the value.
-        header = self._text[start:end].split("\n", 1)[0]
-        if "+" in header.split("#", 1)[0]:
-            return end
-        return start + len(self._text[start:end].rstrip())
+    def _scalar_end(self, node: Any) -> int:
+        start, end = node.start_mark.index, node.end_mark.index
+        header, _, _ = self._text[start:end].partition("\n")
+        # The parser's end of a block includes the blank lines below; only `+` makes them part of the value.
+        is_block = node.style in ("|", ">") and "+" not in header.split("#", 1)[0]
+        return start + len(self._text[start:end].rstrip()) if is_block else int(end)
 
-
-def _kind(node: Any) -> Kind:
-    return _KINDS.get(node.tag.removeprefix("tag:yaml.org,2002:"), "other")
+    def _block_end(self, last: Node, parsed_end: int) -> int:
+        """Return the end of a list in lines, whose last item may be an alias or missing."""
+        if not last.alias and last.start < last.end:
+            return last.end
+        lines = self._text[:parsed_end].splitlines(keepends=True)
+        while lines and _COMMENTS.fullmatch(lines[-1]):
+            lines.pop()
+        return len("".join(lines).rstrip())

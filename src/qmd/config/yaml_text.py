@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence as SequenceABC
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from qmd.config.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, broken, compose
+from qmd.config.yaml_nodes import Entry, Node, broken, compose
 from qmd.errors import ConfigError
 
 KeyPath: TypeAlias = tuple[str, ...]
-Value: TypeAlias = "str | bool | MappingABC[str, Value] | SequenceABC[str]"
+Value: TypeAlias = "str | bool | Mapping[str, Value] | Sequence[str]"
 
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 _BARE_PATH = re.compile(r"~?(/[A-Za-z0-9_.-]+)+")
 _WORDS_WITH_MEANING = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 # JSON allows these unescaped; YAML forbids them or reads them as line ends.
 _TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_EMPTY_OR_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+_ONLY_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?")
+_BLANK_LINE = re.compile(r"[ \t]*\r?\n")
 
 
 class YamlText:
@@ -47,39 +47,40 @@ class YamlText:
     def keys(self, key_path: KeyPath) -> list[str]:
         """Return the keys of the mapping at `key_path`, or [] if it is no mapping."""
         node = self._node(key_path)
-        return [entry.key.text for entry in node.entries] if isinstance(node, Mapping) else []
+        return [entry.key.text for entry in node.entries] if node else []
 
     def put(self, key_path: KeyPath, value: Value) -> str:
         """Set the value at `key_path`; create the key and its parent mappings if they are missing."""
-        parent_path, key = key_path[:-1], key_path[-1]
-        parent = self._node(parent_path)
-        if not isinstance(parent, Mapping):
-            if parent_path:
-                return self.put(parent_path, {key: value})
-            return self._insert_lines(len(self._text), _block_entry(key, value, 0, self._step()))
-        if not parent.entries:
-            if parent_path:
-                return self.put(parent_path, {key: value})
-            return self._splice(parent.start + 1, parent.start + 1, _flow_entry(key, value))
+        above, key = key_path[:-1], key_path[-1]
+        parent = self._node(above)
+        if above and (parent is None or not parent.entries):
+            return self.put(above, {key: value})
+        if parent is None or parent.kind != "mapping":
+            return self._insert_lines(len(self._text), _block({key: value}, "", self._step()))
         entry = parent.get(key)
         if entry is not None:
-            return self._replace(entry, value, parent)
-        if parent.flow:
-            end = self._end(parent.entries[-1])
-            return self._splice(end, end, ", " + _flow_entry(key, value))
-        return self._add_lines(parent, key, value, is_root=not parent_path)
+            return self._replace(entry, value, parent.flow)
+        if not parent.flow:
+            return self._add_lines(parent, {key: value})
+        at, comma = (parent.entries[-1].value.end, ", ") if parent.entries else (parent.start + 1, "")
+        return self._splice(at, at, comma + _flow({key: value})[1:-1])
 
     def delete(self, key_path: KeyPath) -> str:
         """Remove the key at `key_path` with its value; keep the comments above it."""
         parent, entry = self._entry(key_path)
         if parent.flow:
-            return self._delete_from_flow(parent, entry)
+            number = parent.entries.index(entry)
+            following = parent.entries[number + 1 : number + 2]
+            if following:
+                return self._splice(entry.key.start, following[0].key.start, "")
+            start = parent.entries[number - 1].value.end if number else entry.key.start
+            return self._splice(start, entry.value.end, "")
         start = self._text.rfind("\n", 0, entry.key.start) + 1
         if self._text[start : entry.key.start].strip():
-            raise self._layout_error(entry.key)
-        end = self._line_end(self._end(entry))
+            raise self._layout_error(entry)
+        end = self._line_end(entry.value.end)
         # If the entry stood between two blank lines, leave one.
-        blank = re.compile(r"[ \t]*\r?\n").match(self._text, end)
+        blank = _BLANK_LINE.match(self._text, end)
         if blank and (start == 0 or self._text[:start].endswith(("\n\n", "\n\r\n"))):
             end = blank.end()
         return self._splice(start, end, "")
@@ -89,27 +90,26 @@ class YamlText:
         parent, entry = self._entry(key_path)
         return self._splice(entry.key.start, entry.key.end, _quoted(new) if parent.flow else _key(new))
 
-    def _replace(self, entry: Entry, value: Value, parent: Mapping) -> str:
+    def _replace(self, entry: Entry, value: Value, flow: bool) -> str:
         old = entry.value
-        start = self._after_colon(entry)
-        end = self._end(entry)
-        if isinstance(value, (str, bool)) or parent.flow:
-            if not old.alias and old.start < old.end:
-                return self._splice(old.start, end, _flow(value))
-            return self._splice(start, end, " " + _flow(value))
-        lines = _block(value, entry.key.column + self._step(), self._step())
-        rest = self._line_end(end)
-        comment = self._text[end:rest].rstrip()
-        return self._splice(start, rest, comment + "\n" + lines)
+        if isinstance(value, (str, bool)) or flow:
+            space = " " if old.alias or old.start == old.end else ""
+            return self._splice(old.start, old.end, space + _flow(value))
+        rest = self._line_end(old.end)
+        comment = self._text[old.end : rest].rstrip()
+        step = self._step()
+        lines = _block(value, " " * entry.key.column + step, step)
+        return self._splice(entry.colon, rest, comment + "\n" + lines)
 
-    def _add_lines(self, parent: Mapping, key: str, value: Value, is_root: bool) -> str:
-        lines = _block_entry(key, value, parent.entries[0].key.column, self._step())
-        at = self._line_end(self._end(parent.entries[-1]))
-        if is_root and _EMPTY_OR_COMMENTS.fullmatch(self._text, at):
-            # Only comments follow: they belong to the entries above, or are a template to fill in.
+    def _add_lines(self, parent: Node, added: Mapping[str, Value]) -> str:
+        *_, last = parent.entries
+        lines = _block(added, " " * parent.entries[0].key.column, self._step())
+        at = self._line_end(last.value.end)
+        if parent is self._root and _ONLY_COMMENTS.fullmatch(self._text, at):
+            # The comments belong to the entries above, or are a template to fill in.
             at = len(self._text)
         elif len(parent.entries) > 1:
-            gap = self._text[self._end(parent.entries[-2]) : parent.entries[-1].key.start]
+            gap = self._text[parent.entries[-2].value.end : last.key.start]
             if re.search(r"\n[ \t]*\r?\n", gap):
                 lines = "\n" + lines
         return self._insert_lines(at, lines)
@@ -119,13 +119,6 @@ class YamlText:
             lines = "\n" + lines
         return self._splice(at, at, lines)
 
-    def _delete_from_flow(self, parent: Mapping, entry: Entry) -> str:
-        number = parent.entries.index(entry)
-        if number + 1 < len(parent.entries):
-            return self._splice(entry.key.start, parent.entries[number + 1].key.start, "")
-        start = self._end(parent.entries[number - 1]) if number else entry.key.start
-        return self._splice(start, self._end(entry), "")
-
     def _splice(self, start: int, end: int, text: str) -> str:
         if self._crlf:
             text = re.sub(r"(?<!\r)\n", "\r\n", text)
@@ -134,60 +127,27 @@ class YamlText:
     def _node(self, key_path: KeyPath) -> Node | None:
         node = self._root
         for key in key_path:
-            entry = node.get(key) if isinstance(node, Mapping) else None
+            entry = node.get(key) if node else None
             if entry is None:
                 return None
             if entry.value.alias:
-                raise self._layout_error(entry.key)
+                raise self._layout_error(entry)
             node = entry.value
         return node
 
-    def _entry(self, key_path: KeyPath) -> tuple[Mapping, Entry]:
+    def _entry(self, key_path: KeyPath) -> tuple[Node, Entry]:
         parent = self._node(key_path[:-1])
-        entry = parent.get(key_path[-1]) if isinstance(parent, Mapping) else None
-        if not isinstance(parent, Mapping) or entry is None:
+        entry = parent.get(key_path[-1]) if parent else None
+        if parent is None or entry is None:
             raise KeyError(key_path)
         return parent, entry
 
-    def _step(self) -> int:
-        """Return the number of columns by which the file indents."""
-        if isinstance(self._root, Mapping):
-            for entry in self._root.entries:
-                if isinstance(entry.value, Mapping) and entry.value.entries and not entry.value.flow:
-                    return max(entry.value.entries[0].key.column - entry.key.column, 1)
-        return 2
-
-    def _end(self, entry: Entry) -> int:
-        """Return the end of an entry's value: the position after its last character."""
-        node = entry.value
-        if node.alias:
-            return self._match_end(r"\s*\*[^\s,\[\]{}]+", entry)
-        if isinstance(node, Scalar) and node.start == node.end:
-            return self._after_colon(entry)
-        if isinstance(node, Mapping) and not node.flow:
-            return self._end(node.entries[-1])
-        if isinstance(node, Sequence) and not node.flow:
-            return self._sequence_end(node)
-        return node.end
-
-    def _sequence_end(self, node: Sequence) -> int:
-        last = node.items[-1]
-        if isinstance(last, Scalar) and not last.alias and last.start < last.end:
-            return last.end
-        # The parser's end includes the comments that follow.
-        lines = self._text[: node.end].splitlines(keepends=True)
-        while lines and _EMPTY_OR_COMMENTS.fullmatch(lines[-1]):
-            lines.pop()
-        return len("".join(lines).rstrip())
-
-    def _after_colon(self, entry: Entry) -> int:
-        return self._match_end("", entry)
-
-    def _match_end(self, pattern: str, entry: Entry) -> int:
-        match = re.compile(r"\s*:" + pattern).match(self._text, entry.key.end)
-        if match is None:
-            raise self._layout_error(entry.key)
-        return match.end()
+    def _step(self) -> str:
+        """Return the spaces by which the file indents."""
+        for entry in self._root.entries if self._root else ():
+            if entry.value.entries and not entry.value.flow:
+                return " " * max(entry.value.entries[0].key.column - entry.key.column, 1)
+        return "  "
 
     def _line_end(self, position: int) -> int:
         """Return the start of the next line, or `position` if a line starts there."""
@@ -196,46 +156,40 @@ class YamlText:
         newline = self._text.find("\n", position)
         return len(self._text) if newline < 0 else newline + 1
 
-    def _layout_error(self, node: Node) -> ConfigError:
-        error = broken(self._path, node.line, "qmd cannot edit this layout")
+    def _layout_error(self, entry: Entry) -> ConfigError:
+        error = broken(self._path, entry.key.line, "qmd cannot edit this layout")
         error.hint = "Edit the file by hand."
         return error
 
 
-def _block_entry(key: str, value: Value, indent: int, step: int) -> str:
-    margin = " " * indent
-    if isinstance(value, (str, bool)):
-        return f"{margin}{_key(key)}: {_scalar(value)}\n"
-    return f"{margin}{_key(key)}:\n" + _block(value, indent + step, step)
-
-
-def _block(value: MappingABC[str, Value] | SequenceABC[str], indent: int, step: int) -> str:
-    if isinstance(value, MappingABC):
-        return "".join(_block_entry(key, item, indent, step) for key, item in value.items())
-    return "".join(f"{' ' * indent}- {_quoted(item)}\n" for item in value)
-
-
-def _flow_entry(key: str, value: Value) -> str:
-    return f"{_quoted(key)}: {_flow(value)}"
+def _block(value: Mapping[str, Value] | Sequence[str], margin: str, step: str) -> str:
+    """Return a value as lines that start with `margin`."""
+    if not isinstance(value, Mapping):
+        return "".join(f"{margin}- {_quoted(item)}\n" for item in value)
+    lines = ""
+    for key, item in value.items():
+        if isinstance(item, (str, bool)):
+            lines += f"{margin}{_key(key)}: {_flow(item)}\n"
+        else:
+            lines += f"{margin}{_key(key)}:\n" + _block(item, margin + step, step)
+    return lines
 
 
 def _flow(value: Value) -> str:
-    if isinstance(value, (str, bool)):
-        return _scalar(value)
-    if isinstance(value, MappingABC):
-        return "{" + ", ".join(_flow_entry(key, item) for key, item in value.items()) + "}"
-    return "[" + ", ".join(_quoted(item) for item in value) + "]"
+    """Return a value in one line, with braces and brackets."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value if _BARE_PATH.fullmatch(value) else _quoted(value)
+        case Mapping():
+            return "{" + ", ".join(f"{_quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(map(_quoted, value)) + "]"
 
 
 def _key(text: str) -> str:
     bare = _BARE_KEY.fullmatch(text) and text.lower() not in _WORDS_WITH_MEANING
     return text if bare else _quoted(text)
-
-
-def _scalar(value: str | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if _BARE_PATH.fullmatch(value) else _quoted(value)
 
 
 def _quoted(text: str) -> str:

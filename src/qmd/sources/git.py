@@ -38,28 +38,20 @@ def work_tree(folder: str) -> str | None:
 
 
 def pull(collection: Collection) -> str | None:
-    """Run `git pull --ff-only` if the collection is in a clone.
+    """Run `git pull --ff-only` if the collection is in a clone, and return the last line of git's output.
 
-    Returns:
-        The last line of git's output; None if the collection is in no clone.
-
-    Raises:
-        SourceError: if git fails.
+    None if the collection is in no clone. Raises `SourceError` if git fails.
     """
     top = work_tree(collection.path)
     if top is None:
         return None
-    try:
-        return _git(top, "pull", "--ff-only")
-    except _PullError as error:
+    output, failure = _git(top, "pull", "--ff-only")
+    if failure is not None:
         raise SourceError(
-            f"collection '{collection.name}': git pull failed: {error}",
+            f"collection '{collection.name}': git pull failed: {failure}",
             f"run 'git pull' in {top} to see why; the folder was indexed without the pull",
-        ) from error
-
-
-class _PullError(Exception):
-    """git did not run, or failed; the message is the reason."""
+        )
+    return output
 
 
 def _is_repository(path: str) -> bool:
@@ -70,8 +62,8 @@ def _is_repository(path: str) -> bool:
     return os.path.isfile(path) or os.path.lexists(os.path.join(path, "HEAD"))
 
 
-def _git(top: str, *arguments: str) -> str:
-    """Run git in a clone without prompts and return the last line of its output. Raises `_PullError`."""
+def _git(top: str, *arguments: str) -> tuple[str, str | None]:
+    """Run git in a clone without prompts. Return the last line of its output and the reason if it failed."""
     # Imported on use, because it would cost every command in a project some milliseconds.
     import subprocess
 
@@ -90,10 +82,10 @@ def _git(top: str, *arguments: str) -> str:
             env=environ,
         )
     except OSError as error:
-        raise _PullError(f"git cannot be run: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise _PullError(f"it took more than {PULL_TIMEOUT} seconds") from error
+        return "", f"git cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "", f"it took more than {PULL_TIMEOUT} seconds"
     output, errors = done.stdout.strip(), done.stderr.strip()
     if done.returncode != 0:
-        raise _PullError((errors or output or "git gave no reason").splitlines()[-1])
-    return output.splitlines()[-1] if output else "up to date"
+        return "", (errors or output or "git gave no reason").splitlines()[-1]
+    return (output or "up to date").splitlines()[-1], None

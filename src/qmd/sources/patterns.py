@@ -20,14 +20,12 @@ def compile_pattern(pattern: str) -> Matcher:
     """Compile a comma-separated list of globs to a function that tests paths.
 
     Matching is case-sensitive, except that the suffixes `.MD`, `.Md` and `.mD` also match as `.md`. `*` does
-    not match a slash. Names with a leading dot are not special.
-
-    Raises:
-        UsageError: if the pattern is invalid or too complex.
+    not match a slash. Names with a leading dot are not special. Raises `UsageError` if the pattern is invalid
+    or too complex.
     """
     parts = split_pattern(pattern)
     if parts == (DEFAULT_PATTERN,):
-        return _is_markdown
+        return lambda path: path.endswith((".md", ".MD", ".Md", ".mD"))
     return either_case(compile_globs(parts))
 
 
@@ -48,11 +46,7 @@ def split_pattern(pattern: str) -> tuple[str, ...]:
 
 
 def compile_globs(globs: tuple[str, ...]) -> Matcher:
-    """Return a function that tests whether a path matches any of `globs`, case-sensitively.
-
-    Raises:
-        UsageError: if a glob is invalid or too complex.
-    """
+    """Return a function that tests whether a path matches any of `globs`, case-sensitively."""
     from wcmatch import glob
 
     flags = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX | glob.CASE
@@ -86,10 +80,6 @@ def either_case(matches: Matcher) -> Matcher:
         return path[-3:] in (".MD", ".Md", ".mD") and matches(path[:-3] + ".md")
 
     return matches_either
-
-
-def _is_markdown(path: str) -> bool:
-    return path.endswith((".md", ".MD", ".Md", ".mD"))
 
 
 def _excerpt(pattern: str) -> str:

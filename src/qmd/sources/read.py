@@ -5,13 +5,15 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import unicodedata
 from hashlib import sha256
 from stat import S_ISREG
 
 from qmd.errors import SourceError
 from qmd.sources.problems import in_words
+from qmd.sources.rules import exclusion
 from qmd.text.markdown import properties
-from qmd.types import Fingerprint, SourceFile, SourceText
+from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
 
@@ -46,21 +48,11 @@ _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """Read and decode a file.
+    """Read and decode a file, and return its text with the fingerprint at the time of reading.
 
     A byte-order mark decides the encoding. Without one, try UTF-8, then `encoding`, then detect the charset.
-
-    Args:
-        file: the file.
-        encoding: the charset in the collection's settings.
-        max_bytes: the maximum size of the file, in bytes.
-
-    Returns:
-        The text, without byte-order mark and carriage returns and with spaces in place of NULs, and the
-        fingerprint of the file at the time of reading. The text may be blank.
-
-    Raises:
-        SourceError: if the file cannot be read, is no regular file, is too large, or is not text.
+    The text has no byte-order mark and carriage returns, spaces in place of NULs, and may be blank. Raises
+    `SourceError` if the file cannot be read, is no regular file, is larger than `max_bytes`, or is not text.
     """
     try:
         data, fingerprint = _read(file, max_bytes)
@@ -76,7 +68,9 @@ def read_source(
             f"cannot read {file.path}: its encoding is unknown",
             "Set the collection's 'encoding', or convert the file to UTF-8.",
         ) from error
-    if not _is_text(encoded):
+    controls = len(encoded) - len(encoded.translate(None, _CONTROLS))
+    # One control character is allowed in any text, however short.
+    if controls > max(1, _MAX_CONTROLS * len(encoded)):
         raise _not_text(file)
     zeros = encoded.count(0)
     if zeros:
@@ -84,6 +78,47 @@ def read_source(
     found = properties(text, file.path)
     digest = sha256(encoded).hexdigest()
     return SourceText(text, digest, found.title, found.author, found.date, zeros), fingerprint
+
+
+def source_at(collection: Collection, path: str) -> SourceText:
+    """Read the file at `path` inside a collection.
+
+    Raises `SourceError` if a scan would not index the file; the message names the rule that excludes it, or
+    the error. Raises `UsageError` if the pattern or an ignore glob is invalid.
+    """
+    excluded = exclusion(collection, path)
+    if excluded is not None:
+        setting = excluded.setting
+        hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
+        raise SourceError(excluded.reason, hint)
+    absolute = absolute_path(collection.path, path)
+    try:
+        status = os.stat(absolute)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot be read: {in_words(error)}") from error
+    file = SourceFile(path, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+    source, _ = read_source(file, encoding=collection.encoding)
+    if not source.text.strip():
+        raise SourceError("the file is empty")
+    return source
+
+
+def absolute_path(root: str, path: str) -> str:
+    """Return the absolute path of a file. Unlike `path`, the names on the disk need not be in NFC."""
+    absolute = root
+    for name in path.split("/"):
+        exact = os.path.join(absolute, name)
+        absolute = exact if os.path.lexists(exact) else os.path.join(absolute, _name_on_disk(absolute, name))
+    return absolute
+
+
+def _name_on_disk(folder: str, name: str) -> str:
+    """Return the entry of a folder that equals `name` in NFC, or `name` if there is none."""
+    try:
+        names = os.listdir(folder)
+    except (OSError, ValueError):
+        return name
+    return next((other for other in names if unicodedata.normalize("NFC", other) == name), name)
 
 
 def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
@@ -142,9 +177,7 @@ def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
 def _detect_charset(data: bytes) -> str | None:
     """Guess the charset of a text in natural language from its first lines.
 
-    Returns:
-        The Python name of the charset; None if no charset fits, or several fit equally well but would give
-        different scripts.
+    None if no charset fits, or several fit equally well but would give different scripts.
     """
     from charset_normalizer import from_bytes
 
@@ -170,9 +203,3 @@ def _detect_charset(data: bytes) -> str | None:
 
 def _not_text(file: SourceFile) -> SourceError:
     return SourceError(f"cannot read {file.path}: not text", "Exclude it with an ignore glob.")
-
-
-def _is_text(data: bytes) -> bool:
-    controls = len(data) - len(data.translate(None, _CONTROLS))
-    # One control character is allowed in any text, however short.
-    return controls <= max(1, _MAX_CONTROLS * len(data))

@@ -33,10 +33,8 @@ class Rules:
 
     Ignore globs work as in `.gitignore`. A glob without a slash matches names at any depth (`*.tmp.md`), a
     glob with a slash matches paths from the root (`drafts/**`), a trailing slash matches only folders
-    (`archive/`), and a leading `!` is an exception. If a folder is excluded, so is everything in it.
-
-    Raises:
-        UsageError: if the pattern or a glob is invalid.
+    (`archive/`), and a leading `!` is an exception. If a folder is excluded, so is everything in it. Raises
+    `UsageError` if the pattern or a glob is invalid.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -86,9 +84,6 @@ def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
     """Return the rule that excludes a file from a collection; None if the file belongs to the collection.
 
     The disk is only accessed to resolve links.
-
-    Raises:
-        UsageError: if the pattern or an ignore glob is invalid.
     """
     path = unicodedata.normalize("NFC", relative_path).strip("/")
     rules = Rules(collection)

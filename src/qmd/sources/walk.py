@@ -20,15 +20,12 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
     Links inside the collection are followed. The target of a link is listed with its real path if that path
     belongs to the collection, otherwise with the path of the link. `absolute` is always the real path.
 
-    Args:
-        collection: the collection.
-        on_problem: called for files and folders that cannot be accessed. The path of a folder ends in `/`,
-            that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
+    `on_problem` is called for files and folders that cannot be accessed. The path of a folder ends in `/`,
+    that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
 
-    Raises:
-        SourceError: at the call, if the collection's folder is missing, no folder or cannot be listed; at the
-            end of the iteration, if it was removed or replaced meanwhile.
-        UsageError: if the pattern or a glob is invalid.
+    Raises `UsageError` if the pattern or a glob is invalid. Raises `SourceError` at the call, if the
+    collection's folder is missing, no folder or cannot be listed, and at the end of the iteration, if it was
+    removed or replaced meanwhile.
     """
     walker = _Walker(collection, on_problem)
     walker.check_root()

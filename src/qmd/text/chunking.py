@@ -44,20 +44,9 @@ def chunk(
     """Split `text` into chunks of at most `target` tokens.
 
     Every character is in a chunk. No chunk starts or ends inside a code fence that fits into one chunk. A
-    chunk exceeds `target` only if a single character has more tokens.
-
-    Args:
-        text: the text of the document.
-        offsets: the [start, end) character span of every token, without special tokens.
-        target: the maximum size of a chunk, in tokens.
-        overlap: the size of the overlap, in tokens; by default 15% of the target.
-        window: how far before the target to search for a break, in tokens; by default 200/900 of the target.
-
-    Returns:
-        The chunks in order. A blank text has none, a text without offsets has one.
-
-    Raises:
-        ValueError: unless 1 <= target, 0 <= overlap < target and 1 <= window <= target.
+    chunk exceeds `target` only if a single character has more tokens. A blank text has no chunks, a text
+    without offsets has one. `offsets` are the [start, end) character spans of the tokens, without special
+    tokens; `overlap` is by default 15% and `window` 200/900 of the target.
     """
     overlap = int(target * OVERLAP) if overlap is None else overlap
     window = max(1, round(target * WINDOW)) if window is None else window
@@ -67,7 +56,7 @@ def chunk(
         return []
     if len(offsets) <= target:
         return list(numbered(text, [(0, len(text))]))
-    return list(numbered(text, _Cutter(text, offsets, target, overlap, window).spans()))
+    return list(numbered(text, _Cutter(text, _Tokens(offsets), target, overlap, window).spans()))
 
 
 class _Tokens:
@@ -91,11 +80,8 @@ class _Tokens:
 
 
 class _Cutter:
-    def __init__(
-        self, text: str, offsets: Sequence[tuple[int, int]], target: int, overlap: int, window: int
-    ) -> None:
-        self.text = text
-        self.tokens = _Tokens(offsets)
+    def __init__(self, text: str, tokens: _Tokens, target: int, overlap: int, window: int) -> None:
+        self.text, self.tokens = text, tokens
         self.target, self.overlap, self.window = target, overlap, window
         self.fence_starts: list[int] = []  # only of fences that fit into one chunk
         self.fence_ends: list[int] = []
@@ -167,10 +153,7 @@ class _Cutter:
             start = self._next_start(max(tokens.until(cut) - self.overlap, room), cut, start)
 
     def _best_break(self, limit: int, after: int) -> int | None:
-        """Return the break with the highest decayed score in the window before token `limit`, or None.
-
-        Of equal scores, the last break is returned.
-        """
+        """Return the last of the breaks with the highest decayed score in the window before token `limit`."""
         best, best_value = None, 0.0
         index = bisect_right(self.positions, self.tokens.starts[limit])
         while index and self.positions[index - 1] > after:
@@ -205,10 +188,8 @@ class _Cutter:
     def _next_start(self, earliest: int, cut: int, previous: int) -> int:
         """Return the start of the next chunk, at the start of a line, else of a word, else of a token.
 
-        Args:
-            earliest: the first token at which the chunk may start.
-            cut: the end of the current chunk, which is the last possible start.
-            previous: the start of the current chunk, which the new start must exceed.
+        It is not before the token `earliest`, not after the end `cut` of the current chunk, and after the
+        start `previous` of the current chunk.
         """
         text, tokens = self.text, self.tokens
         first, last = max(earliest, 0), tokens.until(cut)

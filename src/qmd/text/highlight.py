@@ -23,11 +23,8 @@ class Highlighter:
     """Finds the terms of a query in texts. Create one per query and use it for all results.
 
     The matches are those of a tokenized text (`tokens.spans`), but the text is not tokenized. It is searched
-    for beginnings of words and pairs of characters, at the speed of `str` and `re`.
-
-    Args:
-        terms: the terms of the query.
-        idf: the inverse document frequency of terms by their tokens, as weights; 1.0 by default.
+    for beginnings of words and pairs of characters, at the speed of `str` and `re`. The weight of a term is
+    its `idf`, the inverse document frequency by tokens, or 1.0.
     """
 
     def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
@@ -61,11 +58,10 @@ class Highlighter:
             matches = self._in_words(self._starts_any(text, runs=True))
         else:
             matches = self._in_runs(text)
-            if self._spaced:
-                foreign = tokens.has_foreign(text)
-                matches += self._in_words(
-                    self._starts_any(text, runs=False) if foreign else self._starts_plain(text)
-                )
+            if self._spaced and tokens.has_foreign(text):
+                matches += self._in_words(self._starts_any(text, runs=False))
+            elif self._spaced:
+                matches += self._in_words(self._starts_plain(text))
         for symbol in self._symbols:
             matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
         matches.sort()
@@ -86,9 +82,7 @@ class Highlighter:
     def estimate(self, text: str, *, accents: bool) -> float:
         """Estimate the total weight of the terms in a text. May count parts of words as words.
 
-        Args:
-            text: the text.
-            accents: whether letters with and without accents differ, which is much faster.
+        With `accents`, letters with and without accents differ, which is much faster.
         """
         if self._estimate_forms is None:
             terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
@@ -160,7 +154,7 @@ class Highlighter:
                 if word:
                     starts.add((at, word))
         # The term of a contraction is not its beginning: i'll is "ill".
-        for at in _apostrophes(text):
+        for at in chain(_occurrences(text, "'"), _occurrences(text, "’")):
             begin = at
             while begin > 0 and text[begin - 1].isalnum():
                 begin -= 1
@@ -172,9 +166,7 @@ class Highlighter:
     def _starts_any(self, text: str, *, runs: bool) -> set[tuple[int, str]]:
         """Return (position, word) of matching words: test the distinct words, then find their positions.
 
-        Args:
-            text: the text.
-            runs: whether to include words of unspaced scripts.
+        `runs` includes the words of unspaced scripts.
         """
         cache = self._word_matches
         starts: set[tuple[int, str]] = set()
@@ -214,11 +206,6 @@ def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
     if firsts:
         choices.append(f"[{''.join(sorted(firsts))}](?=[{''.join(sorted(seconds))}])")
     return re.compile("|".join(choices))
-
-
-def _apostrophes(text: str) -> Iterator[int]:
-    for apostrophe in "'’":
-        yield from _occurrences(text, apostrophe)
 
 
 def _occurrences(text: str, part: str) -> Iterator[int]:

@@ -100,23 +100,15 @@ class Properties:
 
 
 def front_matter_end(text: str) -> int:
-    """Return the character offset after the front matter; 0 if there is none.
-
-    Front matter starts with `---` on the first line and ends with `---` or `...`. A text between two rules is
-    no front matter if it has blank lines and does not start with a `key:`.
-    """
+    """Return the character offset after the front matter; 0 if there is none."""
     return _front_matter(text)[1]
 
 
 def blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """Yield the headings (ATX and setext), code fences and rules of a text in order.
+    """Yield the headings (ATX and setext), code fences and rules of a text from the line at `start`.
 
     The rules are those of CommonMark for the top level. Blocks inside fences and HTML comments are ignored. A
     fence that is not closed extends to the end of the text. Empty headings are skipped.
-
-    Args:
-        text: the text.
-        start: the start of a line.
     """
     floor = start  # the end of the previous block, which no paragraph crosses
     match = _AT_LINE_START.match(text, start) or _NEXT_LINE.search(text, start)
@@ -148,23 +140,13 @@ def blocks(text: str, start: int = 0) -> Iterator[Block]:
         match = _NEXT_LINE.search(text, end)
 
 
-def fences(text: str) -> list[tuple[int, int]]:
-    """Return the [start, end) spans of code fences, including the opening and closing lines."""
-    body = blocks(text, front_matter_end(text))
-    return [(block.start, block.end) for block in body if block.kind == "fence"]
-
-
 def properties(text: str, path: str) -> Properties:
-    """Return title, author and date of a document. Never raises an exception.
+    """Return title, author and date of the document at `path`. Never raises an exception.
 
     The title is the `title` in the front matter, else the first heading outside code (a heading `Notes` only
     if there is no other), else the file name without suffix. In `.org` files it is `#+TITLE:`, else the first
     headline. It is one line of at most `MAX_TITLE` characters, without markup and control characters. Author
     and date are from the front matter; of several authors, the first.
-
-    Args:
-        text: the text of the document.
-        path: its path, for suffix and file name.
     """
     name = path.rpartition("/")[2]
     stem, _, suffix = name.rpartition(".")
@@ -184,12 +166,14 @@ def properties(text: str, path: str) -> Properties:
 
 
 def _front_matter(text: str) -> tuple[int, int]:
-    """Return the start of the closing line and of the body; (0, 0) if there is no front matter."""
+    """Return the start of the closing line and of the body; (0, 0) if there is no front matter.
+
+    Front matter starts with `---` on the first line and ends with `---` or `...`. A text between two rules is
+    no front matter if it has blank lines and does not start with a `key:`.
+    """
     opening = _FRONT_MATTER.match(text)
-    if opening is None:
-        return 0, 0
-    start = opening.end()
-    closing = _FRONT_MATTER_END.search(text, start - 1)
+    start = opening.end() if opening else 0
+    closing = _FRONT_MATTER_END.search(text, start - 1) if opening else None
     if closing is None:
         return 0, 0
     end = closing.start() + 1
@@ -201,7 +185,7 @@ def _front_matter(text: str) -> tuple[int, int]:
 def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -> str:
     """Return an entry of the front matter in one line; "" if it is missing or not text.
 
-    If `listed` is set, the entry may also be a list, of which the first item is returned.
+    If `listed` is set, the entry may also be a list; return its first item.
     """
     match = key.search(text, 4, end)
     if match is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
@@ -45,23 +44,14 @@ _QUESTION_WORDS = re.compile("|".join(sorted(_QUESTION_LIST, key=len, reverse=Tr
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a query: index terms that must be adjacent.
-
-    Attributes:
-        tokens: the index terms.
-        words: the words as typed, folded but not stemmed.
-        prefix: whether the last token also matches terms that start with it.
-        part: whether the term is a part of a joined word, which affects the ranking but is not required.
-        quoted: whether the term was quoted.
-        alternatives: other lists of tokens that match as well.
-    """
+    """A term of a query: index terms that must be adjacent."""
 
     tokens: tuple[str, ...]
-    words: tuple[str, ...]
-    prefix: bool = False
-    part: bool = False
+    words: tuple[str, ...]  # as typed, folded but not stemmed
+    prefix: bool = False  # the last token also matches terms that start with it
+    part: bool = False  # a part of a joined word, which affects the ranking but is not required
     quoted: bool = False
-    alternatives: tuple[tuple[str, ...], ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()  # other lists of tokens that match as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +150,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
         elif not prefix:
             parts = parts[:-1]
             # The text may have two runs without the space between them.
-            joined = tokens.terms(_gaps().sub("", text))[:-1]
+            joined = tokens.terms(tokens.compiled(_GAPS).sub("", text))[:-1]
             alternatives = (tuple(joined),) if joined != parts else ()
     elif tokens.is_symbols(words[-1]):
         prefix = False
@@ -169,11 +159,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
     return Term(tuple(parts), words, prefix=prefix, quoted=True, alternatives=alternatives)
 
 
-@cache
-def _gaps() -> re.Pattern[str]:
-    return re.compile(rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])")
-
-
+_GAPS = rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])"
 _ENDINGS = ("e", "es", "ed", "ing", "s", "y", "ies", "ly", "al", "ion", "ions", "er", "ity", "ment")
 
 
@@ -187,9 +173,8 @@ def _completions(word: str) -> tuple[str, ...]:
 
 def longer_words(term: Term) -> Term | None:
     """Return a term that also matches longer words, as if `*` was typed; None if the term cannot have one."""
-    if term.prefix or term.quoted or term.part or tokens.stands_alone(term.words[-1]):
-        return None
-    if len(term.words[-1]) < 2:
+    last = term.words[-1]
+    if term.prefix or term.quoted or term.part or tokens.stands_alone(last) or len(last) < 2:
         return None
     return _word(term.words, True)
 
@@ -213,15 +198,12 @@ class QueryDocument:
     intent: str | None = None
 
 
+_SEARCHES: dict[str, SearchType] = {"lex": "lex", "vec": "vec", "hyde": "hyde"}
 _LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def parse_document(text: str) -> QueryDocument:
-    """Parse a query document.
-
-    Raises:
-        QueryError: if the document is invalid. The message names the line.
-    """
+    """Parse a query document. Raises `QueryError`, which names the line, if it is invalid."""
     # Not splitlines(), because it also splits at some control characters.
     written = re.split(r"\r\n?|\n", text)
     lines = [(number, line) for number, line in enumerate(written, 1) if line.strip()]
@@ -257,7 +239,7 @@ def parse_document(text: str) -> QueryDocument:
                 )
             expand = value
         else:
-            searches.append(TypedSearch(_kind(kind), value))
+            searches.append(TypedSearch(_SEARCHES[kind], value))
     if intent is not None and not searches:
         raise QueryError("line 1: intent: alone is not a search", "add at least one lex:, vec: or hyde: line")
     return QueryDocument(expand=expand, searches=tuple(searches), intent=intent)
@@ -275,10 +257,3 @@ def refuse_exclusions(searches: Iterable[TypedSearch]) -> None:
                 f"{search.type}: cannot exclude {exclusion[1]!r}",
                 f"add a line with words to find and to exclude: 'lex: words {exclusion[1]}'",
             )
-
-
-def _kind(text: str) -> SearchType:
-    match text:
-        case "lex" | "vec" | "hyde":
-            return text
-    raise AssertionError(text)

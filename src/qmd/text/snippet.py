@@ -28,15 +28,17 @@ def snippet(
 ) -> Snippet:
     """Return the passage with the most weight of the query. If several are equal, return the first.
 
-    Args:
-        text: the text of the document.
-        highlighter: the highlighter of the query.
-        within: the [start, end) span to search, such as a chunk; by default the whole text. If nothing
-            matches, the beginning of the span is returned.
-        width: the approximate length of the passage, in characters.
+    `within` is the [start, end) span to search, such as a chunk; by default the whole text. If nothing
+    matches, return the beginning of the span. `width` is the approximate length of the passage, in
+    characters.
     """
     start, end = within or (0, len(text))
-    body = min(_front_matter_end(text), end) if start == 0 else start
+    body = start
+    if start == 0 and text.startswith("---"):
+        # Imported on use, because few texts have front matter.
+        from qmd.text.markdown import front_matter_end
+
+        body = min(front_matter_end(text), end)
     # Show front matter only if nothing else matches.
     for low, high in ((body, end), (start, body)):
         best = _best_of_windows(text, highlighter, (low, high), width)
@@ -49,11 +51,7 @@ def snippet(
 def window(text: str, highlighter: Highlighter, span: tuple[int, int], width: int) -> tuple[int, int]:
     """Return the part of `span` with the most weight of the query, or its beginning if nothing matches.
 
-    Args:
-        text: the text of the document.
-        highlighter: the highlighter of the query.
-        span: a [start, end) span of the text.
-        width: the maximum length of the part, in characters.
+    Both are [start, end) spans of the text. `width` is the maximum length of the part, in characters.
     """
     start, end = span
     if end - start <= width:
@@ -184,14 +182,6 @@ def _opening(text: str, start: int, end: int) -> int:
     """
     heading = text.find("\n#", start, start + (end - start) * 2 // 5)
     return heading + 1 if heading >= 0 else _skip_blank(text, start, end)
-
-
-def _front_matter_end(text: str) -> int:
-    if not text.startswith("---"):
-        return 0
-    from qmd.text.markdown import front_matter_end
-
-    return front_matter_end(text)
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:

@@ -15,14 +15,13 @@ Terms are stored in indexes. A change of the terms of any text needs a migration
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import Stemmer
-
-from qmd.text.han import SIMPLIFIED, VARIANTS
 
 #: Scripts written without spaces between words (character class ranges).
 UNSPACED = (
@@ -65,71 +64,25 @@ MAX_TERM = 128
 _LETTER = rf"[^\W_{UNSPACED}]"
 #: The ending of an English contraction or possessive belongs to its word; `l'école` is two words.
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
-#: Matches the same words in ASCII text as `_word()`, but is several times faster and compiles fast.
+#: Matches the same words in ASCII text as `_WORD`, but is several times faster and compiles fast.
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
 _JOINED = re.compile(r"[-_./@:]+\Z")
 
 
-# Compiled on use, because it takes milliseconds and searches of ASCII text do not need them.
-@cache
-def _word() -> re.Pattern[str]:
-    return re.compile(
-        rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
-    )
-
-
-@cache
-def _parts() -> re.Pattern[str]:
-    return re.compile(rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*")
-
-
-@cache
-def _unspaced() -> re.Pattern[str]:
-    return re.compile(rf"[{UNSPACED}]")
-
-
-@cache
-def _symbol() -> re.Pattern[str]:
-    return re.compile(f"[{SYMBOLS}]")
-
-
-@cache
-def _looks() -> re.Pattern[str]:
-    return re.compile(f"[{_LOOKS}]")
-
-
-@cache
-def _many_marks() -> re.Pattern[str]:
-    return re.compile(f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+")
-
-
-@cache
-def _letter() -> re.Pattern[str]:
-    return re.compile(_LETTER)
-
-
-@cache
-def _mark() -> re.Pattern[str]:
-    return re.compile(f"[{_MARKS}]")
-
-
-@cache
-def _composed() -> re.Pattern[str]:
-    return re.compile(f"[{COMPOSED}]")
-
-
-@cache
-def _foreign() -> re.Pattern[str]:
-    return re.compile(rf"[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}]")
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return _ASCII_WORD if text.isascii() else _word()
-
-
+#: Patterns for `compiled`.
+_UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR = (
+    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, _MARKS, COMPOSED, _LOOKS)
+)
+_WORD = rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+_PARTS = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
+_MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
+_FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}]"
+#: Folding expands a letter to up to four, and two Arabic ligatures to many more.
+_LONG_WORD = rf"(?:{_LETTER}|[{_MARKS}]){{{MAX_TERM // 4}}}"
+_CHANGED = rf"[{SYMBOLS}\ufdfa\ufdfb]|{_LONG_WORD}|[{_SORTED}]{{{_MOST_MARKS + 1}}}"
+_LONG_ASCII = f"[A-Za-z0-9]{{{MAX_TERM + 1}}}"
 _CONTRACTED = re.compile(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_FOLD_VARIANTS = str.maketrans(VARIANTS, SIMPLIFIED)
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
@@ -137,14 +90,35 @@ _MEMORY = 200_000
 _stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
 
 
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on use, because it takes milliseconds and searches of ASCII text do not need it."""
+    return re.compile(pattern)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else compiled(_WORD)
+
+
+@cache
+def han_variants() -> dict[int, int]:
+    """Return the simplified characters by their traditional and Japanese forms, for `str.translate`.
+
+    `tools/make_variants.py` makes the file from OpenCC's TSCharacters.txt and JPVariants.txt (Apache-2.0).
+    """
+    with open(os.path.join(os.path.dirname(__file__), "han.txt"), encoding="utf-8") as file:
+        variants, simplified = zip(*map(str.split, file), strict=True)
+    return str.maketrans("".join(variants), "".join(simplified))
+
+
 def is_unspaced(word: str) -> bool:
     """Return whether a word from `words` is a run of an unspaced script."""
-    return not word.isascii() and _unspaced().match(word) is not None
+    return not word.isascii() and compiled(_UNSPACED_CHAR).match(word) is not None
 
 
 def is_symbols(word: str) -> bool:
     """Return whether a word from `words` is a run of symbols."""
-    return not word.isascii() and _symbol().match(word) is not None
+    return not word.isascii() and compiled(_SYMBOL_CHAR).match(word) is not None
 
 
 def stands_alone(word: str) -> bool:
@@ -157,12 +131,12 @@ def has_composed(text: str) -> bool:
 
     If not, every character of a run can be folded separately (see `written`).
     """
-    return _composed().search(text) is not None
+    return compiled(_COMPOSED_CHAR).search(text) is not None
 
 
 def has_foreign(text: str) -> bool:
     """Return whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
-    return _foreign().search(text) is not None
+    return compiled(_FOREIGN).search(text) is not None
 
 
 def written(character: str) -> str:
@@ -173,8 +147,8 @@ def written(character: str) -> str:
 @cache
 def _written() -> dict[str, str]:
     forms: dict[str, str] = {}
-    for form, folded in zip(VARIANTS, SIMPLIFIED, strict=True):
-        forms[folded] = forms.get(folded, "") + form
+    for form, folded in han_variants().items():
+        forms[chr(folded)] = forms.get(chr(folded), "") + chr(form)
     return forms
 
 
@@ -183,19 +157,19 @@ def fold(word: str) -> str:
     if word.isascii():
         return word[:MAX_TERM].lower()
     if is_symbols(word):
-        return _looks().sub("", word)
+        return compiled(_LOOK_CHAR).sub("", word)
     if len(word) > _MOST_MARKS:
-        word = _many_marks().sub(r"\1", word)
+        word = compiled(_MANY_MARKS).sub(r"\1", word)
     folded = unicodedata.normalize("NFKC", word)
     if is_unspaced(folded):
-        return folded.translate(_FOLD_VARIANTS)
+        return folded.translate(han_variants())
     folded = _ACCENTS.sub("", unicodedata.normalize("NFD", folded.casefold()))
     return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")[:MAX_TERM]
 
 
 def without_accents(text: str) -> str:
     """Remove accents and capitals from a text. Positions in the text change."""
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", _many_marks().sub(r"\1", text).casefold()))
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", compiled(_MANY_MARKS).sub(r"\1", text).casefold()))
 
 
 def stem(word: str) -> str:
@@ -222,7 +196,7 @@ class _Terms(dict[str, str]):
         term = stem(folded)
         if not term.isalnum():
             # Folding can insert separators (½ → 1⁄2), at which the index would split.
-            term = " ".join(stem(part) for part in _parts().findall(folded))
+            term = " ".join(stem(part) for part in compiled(_PARTS).findall(folded))
         if len(word) <= _MEMORABLE:
             if len(self) >= _MEMORY:
                 self.clear()
@@ -256,18 +230,8 @@ def index_form(text: str) -> str:
 def has_other_terms_than_before(text: str) -> bool:
     """Return whether the terms of a text may differ in an index from before symbols and `MAX_TERM`."""
     if text.isascii():
-        return _LONG_ASCII.search(text) is not None
-    return _changed().search(text) is not None
-
-
-_LONG_ASCII = re.compile(f"[A-Za-z0-9]{{{MAX_TERM + 1}}}")
-
-
-@cache
-def _changed() -> re.Pattern[str]:
-    # Folding expands a letter to up to four, and two Arabic ligatures to many more.
-    long = rf"(?:{_LETTER}|[{_MARKS}]){{{MAX_TERM // 4}}}"
-    return re.compile(rf"[{SYMBOLS}\ufdfa\ufdfb]|{long}|[{_SORTED}]{{{_MOST_MARKS + 1}}}")
+        return compiled(_LONG_ASCII).search(text) is not None
+    return compiled(_CHANGED).search(text) is not None
 
 
 def word_at(text: str, start: int) -> str:
@@ -277,18 +241,16 @@ def word_at(text: str, start: int) -> str:
     if is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
         return ""
     match = _pattern(text).match(text, start)
-    if match is None:
-        return ""
-    if before in "'’" and _CONTRACTED.fullmatch(match.group()) and _is_in_word(text, start - 2):
-        return ""
-    return match.group()
+    word = match.group() if match else ""
+    ending = before in "'’" and _CONTRACTED.fullmatch(word) and _is_in_word(text, start - 2)
+    return "" if ending else word
 
 
 def _is_in_word(text: str, at: int) -> bool:
     """Return whether a character belongs to a word of letters. A mark does if it follows a letter."""
-    while at >= 0 and _mark().match(text, at):
+    while at >= 0 and compiled(_MARK_CHAR).match(text, at):
         at -= 1
-    return at >= 0 and _letter().match(text, at) is not None
+    return at >= 0 and compiled(_LETTER).match(text, at) is not None
 
 
 def beginnings(term: str) -> tuple[str, ...]:
@@ -308,15 +270,12 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
         word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
         if is_symbols(word):
-            for symbol in _symbol().finditer(word):
+            for symbol in compiled(_SYMBOL_CHAR).finditer(word):
                 yield start + symbol.start(), start + symbol.end(), symbol.group()
-        elif not is_unspaced(word):
-            for part in parts:
-                yield start, end, part
-        elif len(parts) == end - start:
+        elif is_unspaced(word) and len(parts) == end - start:
             for at, part in enumerate(parts, start):
                 yield at, min(at + 2, end), part
-        else:  # normalisation changed the length of the run (half-width forms): use the whole run
+        else:  # a word, or a run whose length changed by normalisation (half-width forms): use the whole
             for part in parts:
                 yield start, end, part
 
@@ -327,13 +286,12 @@ def groups(text: str) -> list[list[str]]:
     A run of an unspaced script or of symbols is a separate group.
     """
     result: list[list[str]] = []
-    previous = -1
+    previous = 0
     joinable = False
     for match in _pattern(text).finditer(text):
         word = match.group()
         alone = stands_alone(word)
-        between = text[previous : match.start()] if previous >= 0 else ""
-        if joinable and not alone and between and _JOINED.match(between):
+        if joinable and not alone and _JOINED.match(text[previous : match.start()]):
             result[-1].append(word)
         else:
             result.append([word])

@@ -32,10 +32,8 @@ def parse_uri(uri: str) -> str:
     """Return the display path of a `qmd://` address: decoded, in NFC, without empty and `.` segments.
 
     `%2F` is a slash. A `%` that starts no valid escape is kept, so that addresses typed by hand work. `..`
-    and NUL are kept and not interpreted, because no document has a path with them.
-
-    Raises:
-        ValueError: if the address does not start with `qmd://`.
+    and NUL are kept and not interpreted, because no document has a path with them. Raises `ValueError` if the
+    address does not start with `qmd://`.
     """
     if not is_uri(uri):
         raise ValueError(f"not a {SCHEME} address: {uri[:200]!r}")

@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.markdown import MAX_TITLE, blocks, fences, front_matter_end, properties
+from qmd.text.markdown import MAX_TITLE, blocks, front_matter_end, properties
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
 OTHERS = ("```", "~~~~", "```py", "<!--", "-->", "- item", "> quote", "    code", "\t")
 YAML = ("title: x", "title: >-", "  more", 'title: "a')
 LINES = st.lists(st.sampled_from(HEADINGS + OTHERS + YAML), max_size=12).map("\n".join)
+
+
+def fences(text: str) -> list[tuple[int, int]]:
+    body = blocks(text, front_matter_end(text))
+    return [(block.start, block.end) for block in body if block.kind == "fence"]
 
 
 def title_of(text: str, path: str) -> str:

@@ -11,8 +11,8 @@ from qmd.config.validate import nfc
 from qmd.engine.documents.library import Library, paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.patterns import compile_pattern
+from qmd.sources.read import source_at
 from qmd.sources.rules import is_inside
-from qmd.sources.single import source_at
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Document
