@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from qmd.errors import ModelError
 from qmd.models import downloads
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
-from qmd.models.llama.gguf import RANK, Header, read_header
+from qmd.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
 
 if TYPE_CHECKING:
     from qmd.config.settings import Settings
@@ -88,7 +88,7 @@ def check_role(path: Path, header: Header, role: Role) -> None:
             reason = "is a reranker and makes no embeddings"
         case "rerank" if not is_reranker:
             reason = "is not a reranker: it has no ranking head"
-        case "rerank" if header.architecture.startswith("qwen3") and not header.has_rerank_prompt:
+        case "rerank" if header.architecture.startswith("qwen3") and RERANK_PROMPT not in header.values:
             reason = "was converted without its reranking prompt: its scores would be meaningless"
         case "generate" if header.pooling or not header.is_chat_model:
             reason = "cannot answer prompts: it is not an instruction model"
@@ -103,7 +103,7 @@ def with_header(card: ModelCard, header: Header) -> ModelCard:
     if card.role != "embed":
         return replace(card, size=header.size, window=window)
     # Early conversions of some models lack the ending and the pooling type, without which vectors are poor.
-    ending = "" if header.adds_ending else card.ending
+    ending = "" if header.values.get("tokenizer.ggml.add_eos_token") is True else card.ending
     card = replace(
         card,
         size=header.size,
