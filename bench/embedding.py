@@ -77,13 +77,12 @@ def chunks(collection: EvalCollection, embedder: Embedder, count: int) -> list[s
 
 def compare(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
     """Texts to vectors, and the model alone on the same batches, in turns."""
-    model = embedder.model
     embedder.embed_documents(passages[:20])
-    session = model.session
+    session = embedder.__dict__["_session"]  # where the embedder keeps its session once it is open
     recorder = Recorder(session)
-    model.__dict__["_session"] = recorder  # where the model keeps its session once it is open
+    embedder.__dict__["_session"] = recorder
     embedder.embed_documents(passages)
-    model.__dict__["_session"] = session
+    embedder.__dict__["_session"] = session
 
     ours, raw = [], []
     for number in range(rounds):
@@ -112,15 +111,16 @@ def compare(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
 
 def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
     """Waiting threads that sleep and ones that spin, in turns: alone, and beside busy processes."""
-    model = embedder.model
-    sessions = {"sleeping": model.session, "spinning": _spinning(model.session)}
+    embedder.embed_documents(passages[:1])
+    session = embedder.__dict__["_session"]
+    sessions = {"sleeping": session, "spinning": _spinning(session)}
     result: dict[str, Any] = {"chunks": len(passages), "busy processes": BUSY}
     for place, others in (("alone", 0), ("busy", BUSY)):
         took: dict[str, list[float]] = {name: [] for name in sessions}
         with busy_processes(others):
             for number in range(rounds + 1):
                 for name in sorted(sessions, reverse=bool(number % 2)):
-                    model.__dict__["_session"] = sessions[name]
+                    embedder.__dict__["_session"] = sessions[name]
                     wall, processor = time.perf_counter(), time.process_time()
                     embedder.embed_documents(passages)
                     wall, processor = time.perf_counter() - wall, time.process_time() - processor
@@ -134,7 +134,7 @@ def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, 
             )
         pairs = zip(took["sleeping"], took["spinning"], strict=True)
         result[f"{place}: sleeping / spinning"] = median([spun / slept for slept, spun in pairs])
-    model.__dict__["_session"] = sessions["sleeping"]
+    embedder.__dict__["_session"] = sessions["sleeping"]
     return result
 
 

@@ -147,11 +147,11 @@ def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
 @contextmanager
 def _chunking() -> Iterator[Check]:
     from qmd.config.paths import cache_dir
-    from qmd.models.e5.model import shared_model
+    from qmd.models.e5.backend import load_embedder
     from qmd.text.chunking import chunk
     from qmd.text.markdown import fences
 
-    real = shared_model(Path(cache_dir(os.environ))).tokenizer
+    real = load_embedder(Path(cache_dir(os.environ))).tokenizer
 
     def check(given: tuple[str, str | None, int, int, int, int]) -> None:
         text, pattern, repeat, target, overlap, window = given

@@ -15,6 +15,7 @@ from tests.conftest import Notes
 LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(130))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_embed_reports_progress_in_chunks(index: qmd.Index, notes: Notes, workers: int) -> None:
     index.add_collection(str(notes({"0-long.md": LONG, **{f"{n}.md": f"heron {n}" for n in range(5)}})))

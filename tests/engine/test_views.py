@@ -13,6 +13,8 @@ from qmd.engine.requests import SearchRequest
 from qmd.models.catalog import CARDS
 from tests.conftest import Notes
 
+pytestmark = pytest.mark.slow
+
 TEXT = "# Heron\n\nThe heron stands in the water.\n"
 
 

@@ -9,6 +9,8 @@ import pytest
 import qmd
 from tests.conftest import Notes
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "agents.md": "# Multi-agent systems\n\nWe run multi-agent pipelines on 2026.4.10 with key:value.",
     "path.md": "# Paths\n\nSee src/lib/i18n.ts or write to user@example.com about the agent.",

@@ -9,7 +9,6 @@ import pytest
 
 from qmd.models.e5.backend import load_embedder
 from qmd.models.e5.embedder import E5Embedder
-from qmd.models.e5.model import shared_model
 from qmd.models.e5.reranker import LateInteractionReranker
 from qmd.models.e5.tokenizer import Tokenizer
 
@@ -30,5 +29,5 @@ def reranker(embedder: E5Embedder) -> LateInteractionReranker:
 
 
 @pytest.fixture(scope="session")
-def tokenizer(e5_cache: Path, embedder: E5Embedder) -> Tokenizer:
-    return shared_model(e5_cache, 2).tokenizer
+def tokenizer(embedder: E5Embedder) -> Tokenizer:
+    return embedder.tokenizer

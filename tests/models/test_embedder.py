@@ -71,8 +71,6 @@ def test_embed_documents_refuses_a_text_longer_than_the_window(embedder: E5Embed
 
 
 def test_embed_queries_truncates_a_query_longer_than_the_window(embedder: E5Embedder) -> None:
-    assert embedder.query_fits(QUERY)
-    assert not embedder.query_fits("word " * 600)
     long, longer = embedder.embed_queries(["word " * 600, "word " * 900])
     np.testing.assert_allclose(long, longer, atol=1e-6)
 
@@ -93,7 +91,7 @@ def test_encode_tokens_reads_a_long_text_in_windows(embedder: E5Embedder) -> Non
 def test_cancelled_embedding_raises(embedder: E5Embedder) -> None:
     answers = iter([False, True])
     with pytest.raises(CancelledError):
-        embedder.embed_documents(["word " * 300] * 20, cancelled=lambda: next(answers))
+        embedder.encode_tokens(["word " * 300] * 20, "document", cancelled=lambda: next(answers))
 
 
 def test_embedding_works_in_several_threads(embedder: E5Embedder) -> None:

@@ -43,7 +43,7 @@ def test_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
     assert isinstance(embedder, E5Embedder)
     assert isinstance(reranker, LateInteractionReranker)
     assert reranker.score("a", ["b"])
-    assert reranker.model is embedder.model
+    assert reranker.embedder is embedder
 
 
 def test_unknown_model_error_lists_the_known_models(e5_cache: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from qmd.models.e5.embedder import E5Embedder
 from qmd.models.e5.reranker import LateInteractionReranker
 
 PASSAGES = [
@@ -32,10 +33,10 @@ def test_score_is_highest_for_the_passage_with_the_answer(
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_rare_query_tokens_have_more_weight(reranker: LateInteractionReranker) -> None:
+def test_rare_query_tokens_have_more_weight(reranker: LateInteractionReranker, embedder: E5Embedder) -> None:
     passages = ["The password policy.", "The banana policy."]
     query = "password banana"
-    lookup = dict(zip(reranker.token_ids("password"), [1], strict=False))
+    lookup = dict(zip(embedder.token_ids("password"), [1], strict=False))
 
     def password_is_rare(ids: Sequence[int]) -> tuple[int, Sequence[int]]:
         return 1000, [lookup.get(token, 1000) for token in ids]

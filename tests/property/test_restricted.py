@@ -66,6 +66,7 @@ libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
 
 
 # Shrinking would take minutes: an example makes two indexes and asks them hundreds of questions.
+@pytest.mark.slow
 @settings(
     max_examples=6,
     deadline=None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 import qmd
 from qmd.errors import StoreError
-from qmd.models.base import Cancelled
+from qmd.models.base import Cancelled, Embedder
 from qmd.server.index_host import IndexHost
 from tests.conftest import Notes
 from tests.waiting import until
@@ -37,6 +39,11 @@ def opened(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator[qm
 
 def count(index: qmd.Index, cancelled: Cancelled) -> int:
     return index.status().total_documents
+
+
+def is_freed(model: weakref.ref[Embedder]) -> bool:
+    gc.collect()
+    return model() is None
 
 
 def test_index_is_opened_at_the_first_call_and_stays_open(opened: qmd.Index) -> None:
@@ -118,15 +125,15 @@ def test_idle_models_are_freed(opened: qmd.Index) -> None:
         host = IndexHost(lambda: opened, idle=300, clock=clock)
         assert host.release_idle_models() == 300
         await host.call(lambda index, _: index.query("water"), models=True)
-        model = opened.model_provider.embedder
+        model = weakref.ref(opened.model_provider.embedder)
         clock.now += 200
         assert host.release_idle_models() == 100
-        assert opened.model_provider.embedder is model
+        assert opened.model_provider.embedder is model()
         # What needs no models does not keep them.
         await host.call(count)
         clock.now += 100
         assert host.release_idle_models() == 300
-        assert opened.model_provider.embedder is not model
+        assert is_freed(model)
         assert (await host.call(lambda index, _: index.query("water"), models=True)).hits
         host.close()
 
@@ -144,13 +151,13 @@ def test_models_in_use_are_not_freed(opened: qmd.Index) -> None:
     async def talk() -> None:
         host = IndexHost(lambda: opened, idle=300, clock=clock)
         await host.call(count, models=True)
-        model = opened.model_provider.embedder
+        model = weakref.ref(opened.model_provider.embedder)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: host.call(long, models=True))
             await anyio.to_thread.run_sync(began.wait)
             clock.now += 1000
             assert host.release_idle_models() == 300
-            assert opened.model_provider.embedder is model
+            assert opened.model_provider.embedder is model()
             assert not host.close()
             go_on.set()
 
@@ -161,9 +168,9 @@ def test_releasing_models_frees_idle_models(opened: qmd.Index) -> None:
     async def talk() -> None:
         host = IndexHost(lambda: opened, idle=0)
         await host.call(count, models=True)
-        model = opened.model_provider.embedder
+        model = weakref.ref(opened.model_provider.embedder)
         async with host.releasing_models():
-            await anyio.to_thread.run_sync(until, lambda: opened.model_provider.embedder is not model)
+            await anyio.to_thread.run_sync(until, lambda: is_freed(model))
         host.close()
 
     anyio.run(talk)

@@ -17,6 +17,8 @@ from qmd.types import Collection, Config
 from tests.conftest import Notes
 from tests.store.material import TEXTS, Opens, changed, embed, everything, fill, vector
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Store]:

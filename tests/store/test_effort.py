@@ -13,6 +13,8 @@ from qmd.store.base import Store, VectorSet
 from qmd.store.sqlite.store import SqliteStore
 from tests.store.material import EMBEDDER, changed, embedded, everything, fill
 
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE = 300, 3_000
 #: A look at every document would be ten times as much.
 GROWTH = 2.0

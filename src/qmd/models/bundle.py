@@ -11,8 +11,9 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,8 +22,15 @@ from typing import IO, Any
 from qmd.config.atomic import locked
 from qmd.errors import ConflictError, ModelError, SourceError
 from qmd.models.catalog import ModelCard
-from qmd.models.downloads import OnBytes
-from qmd.models.model_files import PARTIAL, cached_path, check_space, locate, parse_source
+from qmd.models.downloads import (
+    PARTIAL,
+    OnBytes,
+    cached_path,
+    check_space,
+    locate,
+    parse_source,
+    sha256,
+)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -30,6 +38,7 @@ MANIFEST = "manifest.json"
 #: The longest manifest, and the most files in a bundle.
 _MAX_MANIFEST, _MAX_MODELS = 1_000_000, 1000
 _BLOCK = 1 << 20
+_Counter = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +69,17 @@ class ImportedModel:
 def export(
     cards: Sequence[ModelCard], bundle: Path, cache_dir: Path, on_bytes: OnBytes
 ) -> list[BundledModel]:
-    """Write the files of downloaded models into a new bundle.
+    """Write the files of downloaded models into a new bundle. An error leaves no partial bundle.
 
-    Args:
-        cards: The models.
-        bundle: The file to create. No partial bundle is left if an error occurs.
-        cache_dir: The folder of downloaded models.
-        on_bytes: Called with the bytes written and the bytes of all models.
-
-    Raises:
-        ModelError: A model is not downloaded, or the disk is full.
-        ConflictError: The file exists.
-        SourceError: The file cannot be written.
+    Raises `ModelError` if a model is not downloaded or the disk is full, `ConflictError` if the file exists,
+    and `SourceError` if it cannot be written.
     """
     files = [locate(card, cache_dir) for card in cards]
     if os.path.lexists(bundle):
         raise ConflictError(f"{bundle} already exists", "Choose another file name, or delete the file.")
-    progress = _Progress(on_bytes, sum(file.stat().st_size for file in files))
-    check_space(bundle.parent, progress.total)
+    total = sum(file.stat().st_size for file in files)
+    check_space(bundle.parent, total)
+    progress = _counter(on_bytes, total)
     with (
         _replacing(bundle) as output,
         tarfile.open(fileobj=output, mode="w:", format=tarfile.GNU_FORMAT) as archive,
@@ -92,26 +94,21 @@ def export(
 def import_(bundle: Path, cache_dir: Path, on_bytes: OnBytes) -> list[ImportedModel]:
     """Copy the models of a bundle into the cache. Each file appears after its checksum was verified.
 
-    Existing models are skipped, so an interrupted import can be repeated.
-
-    Raises:
-        SourceError: The bundle cannot be read.
-        ModelError: The file is not a bundle, contains other files than its manifest lists, or a checksum is
-            wrong.
-        ConflictError: Another file has the path of a model.
-        BusyError: Another process is downloading one of the models.
+    Existing models are skipped, so an interrupted import can be repeated. Raises `SourceError` if the bundle
+    cannot be read, `ModelError` if it is invalid or a checksum is wrong, `ConflictError` if another file has
+    the path of a model, and `BusyError` if another process is downloading one of the models.
     """
     with _opened(bundle) as archive:
         members = _checked(archive, bundle)
         paths = {entry: cached_path(entry.source, cache_dir) for entry in members}
         check_space(cache_dir, sum(entry.size for entry, path in paths.items() if not path.exists()))
-        progress = _Progress(on_bytes, sum(entry.size for entry in members))
+        progress = _counter(on_bytes, sum(entry.size for entry in members))
         return [
             _import_one(archive, member, entry, paths[entry], progress) for entry, member in members.items()
         ]
 
 
-def _add(archive: tarfile.TarFile, card: ModelCard, file: Path, progress: _Progress) -> BundledModel:
+def _add(archive: tarfile.TarFile, card: ModelCard, file: Path, progress: _Counter) -> BundledModel:
     with file.open("rb") as data:
         reader = _HashingReader(data, progress)
         entry = BundledModel(card.name, card.source, os.fstat(data.fileno()).st_size, "", card.license)
@@ -219,22 +216,23 @@ def _entry(model: Any, bundle: Path) -> BundledModel:
 
 
 def _import_one(
-    archive: tarfile.TarFile, member: tarfile.TarInfo, entry: BundledModel, target: Path, progress: _Progress
+    archive: tarfile.TarFile, member: tarfile.TarInfo, entry: BundledModel, target: Path, progress: _Counter
 ) -> ImportedModel:
     with locked(str(target), timeout=0):
         if target.exists():
-            with target.open("rb") as file:
-                digest = _copy(_HashingReader(file, progress), None)
-            if digest != entry.sha256:
+            if sha256(target) != entry.sha256:
                 raise ConflictError(
                     f"{target} exists and differs from the file in the bundle",
                     "Delete it to import the file from the bundle.",
                 )
+            progress(entry.size)
             return ImportedModel(entry, target, fresh=False)
         data = archive.extractfile(member)
         assert data is not None  # a regular file
+        reader = _HashingReader(data, progress)
         with _replacing(target) as file:
-            if _copy(_HashingReader(data, progress), file) != entry.sha256:
+            shutil.copyfileobj(reader, file, _BLOCK)
+            if reader.hexdigest() != entry.sha256:
                 raise ModelError(
                     f"{entry.source}: the file in the bundle does not match its checksum",
                     "Copy the bundle again, or export it again.",
@@ -242,23 +240,22 @@ def _import_one(
     return ImportedModel(entry, target, fresh=True)
 
 
-class _Progress:
-    """Counts the bytes of all models."""
+def _counter(on_bytes: OnBytes, total: int) -> _Counter:
+    """Return a function that adds to the bytes of all models."""
+    done = 0
 
-    def __init__(self, on_bytes: OnBytes, total: int) -> None:
-        self.total = total
-        self._done = 0
-        self._on_bytes = on_bytes
+    def add(size: int) -> None:
+        nonlocal done
+        done += size
+        on_bytes(done, total)
 
-    def add(self, size: int) -> None:
-        self._done += size
-        self._on_bytes(self._done, self.total)
+    return add
 
 
 class _HashingReader:
     """Reads a file, counts its bytes and computes its SHA-256."""
 
-    def __init__(self, file: IO[bytes], progress: _Progress) -> None:
+    def __init__(self, file: IO[bytes], progress: _Counter) -> None:
         self._file = file
         self._progress = progress
         self._digest = hashlib.sha256()
@@ -266,19 +263,11 @@ class _HashingReader:
     def read(self, size: int = _BLOCK, /) -> bytes:
         data = self._file.read(size)
         self._digest.update(data)
-        self._progress.add(len(data))
+        self._progress(len(data))
         return data
 
     def hexdigest(self) -> str:
         return self._digest.hexdigest()
-
-
-def _copy(source: _HashingReader, target: IO[bytes] | None) -> str:
-    """Read a file to its end, copy it to `target` if given, and return its SHA-256."""
-    while data := source.read():
-        if target is not None:
-            target.write(data)
-    return source.hexdigest()
 
 
 def _invalid(bundle: Path, reason: str) -> ModelError:

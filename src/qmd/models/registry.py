@@ -28,9 +28,7 @@ class Backend(Protocol):
 
     def load(
         self, card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Progress | None
-    ) -> object:
-        """Return the embedder, reranker or expander, depending on the card's role."""
-        ...
+    ) -> object: ...
 
     def inspect(self, card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation: ...
 
@@ -40,8 +38,7 @@ class Backend(Protocol):
 def resolve(spec: str | None, role: Role) -> ModelCard | None:
     """Return the card for `spec`; None or "default" is the role's default, if it has one.
 
-    Raises:
-        ModelError: No model has this name.
+    Raises `ModelError` if no model has this name.
     """
     if spec is None or spec.casefold() == "default":
         return DEFAULTS.get(role)
@@ -65,16 +62,12 @@ def stable_name(spec: str | None, role: Role) -> str:
 
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Installation:
     """Check the files of a model without loading it. `thorough` reads them and compares checksums."""
-    return _backend(card).inspect(card, cache_dir, thorough=thorough)
+    return _backend(card.backend).inspect(card, cache_dir, thorough=thorough)
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
     """List the files of older versions, and of runs that were killed before the time `before`."""
-    return [
-        leftover
-        for module in BACKENDS.values()
-        for leftover in cast(Backend, import_module(module)).leftovers(cache_dir, before)
-    ]
+    return [leftover for name in BACKENDS for leftover in _backend(name).leftovers(cache_dir, before)]
 
 
 def remote_host(spec: str | None) -> str | None:
@@ -90,16 +83,10 @@ def remote_host(spec: str | None) -> str | None:
 def load_embedder(
     spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
 ) -> Embedder:
-    """Return the embedder for `spec`; its weights are read at the first use.
+    """Return the embedder for `spec` (see `resolve`); its weights are read at the first use.
 
-    Args:
-        spec: A specification as for `resolve`; None is the default.
-        cache_dir: The folder of downloaded and converted models.
-        settings: Thread and memory limits, and how to access servers.
-        progress: Called with a line of text before a slow operation.
-
-    Raises:
-        ModelError: The model is unknown, or it is not installed.
+    `progress` is called with a line of text before a slow operation. Raises `ModelError` if the model is
+    unknown or not installed.
     """
     return cast(Embedder, _load(spec, "embed", cache_dir, settings, progress))
 
@@ -124,8 +111,8 @@ def _load(
     card = resolve(spec, role)
     if card is None:
         return None
-    return _backend(card).load(card, cache_dir=cache_dir, settings=settings, progress=progress)
+    return _backend(card.backend).load(card, cache_dir=cache_dir, settings=settings, progress=progress)
 
 
-def _backend(card: ModelCard) -> Backend:
-    return cast(Backend, import_module(BACKENDS[card.backend]))
+def _backend(name: str) -> Backend:
+    return cast(Backend, import_module(BACKENDS[name]))

@@ -36,12 +36,10 @@ _WRONG_FORM = frozenset({400, 415, 422})
 
 
 class Service(Protocol):
-    """An OpenAI-compatible interface."""
+    """An OpenAI-compatible interface; `loaded` is True if weights are in this process's memory."""
 
     @property
-    def loaded(self) -> bool:
-        """True if weights are in this process's memory."""
-        ...
+    def loaded(self) -> bool: ...
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """Return the reply to a request as parsed JSON. Raises `ModelError`."""
@@ -49,7 +47,7 @@ class Service(Protocol):
 
 
 class RefusedError(ModelError):
-    """The service rejected the request. `status` is the HTTP status."""
+    """The service rejected the request with this HTTP status."""
 
     def __init__(self, message: str, hint: str | None, status: int) -> None:
         super().__init__(message, hint)
@@ -70,7 +68,10 @@ def load(
 
 
 class RemoteEmbedder:
-    """Embeds texts through a service. Its tokenizer is not known, so token counts are estimates."""
+    """Embeds texts through a service. Its tokenizer is not known, so token counts are estimates.
+
+    Methods that send requests raise `ModelError`.
+    """
 
     def __init__(self, card: ModelCard, service: Service) -> None:
         self.name = card.name
@@ -104,7 +105,6 @@ class RemoteEmbedder:
     def embed_documents(
         self, texts: Sequence[str], titles: Sequence[str] | None = None
     ) -> NDArray[np.float32]:
-        """Embed passages: float32 of shape (n, dimension), rows of length 1. Raises `ModelError`."""
         prompt = self._card.document_prompt
         titles = titles or [""] * len(texts)
         return self._embed(
@@ -112,7 +112,6 @@ class RemoteEmbedder:
         )
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed queries: float32 of shape (n, dimension), rows of length 1. Raises `ModelError`."""
         return self._embed([_fill(self._card.query_prompt, text) for text in texts])
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
@@ -184,11 +183,7 @@ class RemoteReranker:
         frequencies: Frequencies | None = None,
         cancelled: Cancelled | None = None,
     ) -> list[float]:
-        """Return the relevance of each passage, 0..1, in the order of `passages`.
-
-        If `cancelled` returns True between two requests, only the scores so far are returned. Raises
-        `ModelError`.
-        """
+        """Score the passages as `Reranker.score` says, in requests of `RERANK_BATCH`. Raises `ModelError`."""
         scores: list[float] = []
         for start in range(0, len(passages), RERANK_BATCH):
             if cancelled is not None and cancelled():

@@ -22,9 +22,7 @@ T = TypeVar("T")
 class TransientError(Exception):
     """A failure that another attempt may avoid.
 
-    Args:
-        final: The error to raise after the last attempt.
-        delay: Seconds that the server asks to wait, if it does.
+    `final` is the error to raise after the last attempt, `delay` the seconds that the server asks to wait.
     """
 
     def __init__(self, final: ModelError, delay: float | None = None) -> None:
@@ -34,14 +32,10 @@ class TransientError(Exception):
 
 
 def retry(attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-    """Call `attempt` until it succeeds, at most four times in a row without progress.
+    """Call `attempt` until it raises no `TransientError`, at most four times in a row without progress.
 
-    Args:
-        attempt: Raises `TransientError` if it may be repeated.
-        progress: A number that grows if an attempt achieves something, for example bytes downloaded.
-
-    Raises:
-        ModelError: The `final` error of the last attempt.
+    `progress` returns a number that grows if an attempt achieves something, for example bytes downloaded.
+    Raises the `final` error of the last attempt.
     """
     failures, delay = 0, _FIRST_DELAY
     while True:

@@ -13,6 +13,8 @@ import pytest
 from qmd.text.uris import parse_uri
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 WriteFixture = Callable[..., str]
 
 QUESTIONS = [

@@ -13,6 +13,8 @@ import pytest
 
 from tests.users import User
 
+pytestmark = pytest.mark.slow
+
 NAME = "hf:someone/some-models/small.gguf"
 CONTENT = bytes(range(256)) * 4000
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()

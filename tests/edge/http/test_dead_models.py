@@ -10,6 +10,8 @@ from tests.clients import server_of
 from tests.loopback import serving
 from tests.users import MakeUser, User
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bereft(make_user: MakeUser) -> Iterator[tuple[User, str]]:

@@ -25,6 +25,8 @@ from .processes import (
     in_process,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:

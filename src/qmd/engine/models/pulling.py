@@ -13,8 +13,7 @@ from qmd.models import bundle as bundles
 from qmd.models import registry
 from qmd.models.bundle import BundledModel, ImportedModel
 from qmd.models.catalog import CARDS, ModelCard, Role, find_card
-from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download
-from qmd.models.model_files import parse_source
+from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download, parse_source
 
 #: The user's names for the roles, and the names in the configuration.
 _ROLES: Mapping[str, Role] = {

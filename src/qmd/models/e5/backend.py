@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
-from qmd.models.catalog import Installation, Leftover, ModelCard
+from qmd.models.catalog import Condition, Installation, Leftover, ModelCard
 from qmd.models.e5 import convert, weights
 
 if TYPE_CHECKING:
@@ -22,18 +22,10 @@ _CONVERTED = re.compile(rf"(?P<draft>\.)?(?P<model>{re.escape(CARD.name)}-[0-9a-
 
 
 def load(
-    card: ModelCard,
-    *,
-    cache_dir: Path,
-    settings: Settings | None = None,
-    progress: Callable[[str], None] | None = None,
+    card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Callable[[str], None] | None = None
 ) -> E5Embedder | LateInteractionReranker:
-    """Return the model for the card's role. Both roles share the weights in memory.
-
-    Raises:
-        ModelError: The weights are not installed.
-    """
-    embedder = load_embedder(cache_dir, settings.threads if settings else None, progress)
+    """Return the model for the card's role. Both roles share the weights in memory."""
+    embedder = load_embedder(cache_dir, settings.threads, progress)
     if card.role == "embed":
         return embedder
     from qmd.models.e5.reranker import LateInteractionReranker
@@ -45,43 +37,39 @@ def load_embedder(
     cache_dir: Path, threads: int | None = None, progress: Callable[[str], None] | None = None
 ) -> E5Embedder:
     """Return the embedder; its weights load at the first use. Raises `ModelError` if they are missing."""
-    from qmd.models.e5.embedder import E5Embedder
-    from qmd.models.e5.model import shared_model
+    from qmd.models.e5.embedder import shared_embedder
 
     if not convert.is_ready(cache_dir):
         weights.locate()
-    return E5Embedder(shared_model(cache_dir, threads, progress))
+    return shared_embedder(cache_dir, threads, progress)
 
 
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
     """Check the package's weights and the converted model; `thorough` compares their checksums."""
     target = convert.folder(cache_dir)
     error = _weights_error(thorough)
-    prepared = convert.is_ready(cache_dir)
     paths = [] if error else [weights.locate()]
     paths += [target] if target.is_dir() else []
     files, size = tuple(map(str, paths)), sum(map(_size, paths))
-    if prepared and thorough and not convert.is_intact(cache_dir):
-        reason = f"the files in {target} do not match their checksums"
-        return Installation(
-            "damaged", files, size, reason, "Delete the folder; it is created again at the next use."
-        )
-    if prepared:
-        # The converted model works without the package, until a new version needs other files.
-        return Installation(
-            "ready", files, size, error.message if error else None, error.hint if error else None
-        )
-    if error is None:
-        reason = f"the first use creates {target} (90 MB, a few seconds)"
-        return Installation("unprepared", files, size, reason)
-    return Installation("damaged" if paths else "missing", files, size, error.message, error.hint)
+    condition: Condition = "ready"
+    # The converted model works without the package, until a new version needs other files.
+    reason, hint = (error.message, error.hint) if error else (None, None)
+    if not convert.is_ready(cache_dir):
+        if error:
+            condition = "damaged" if paths else "missing"
+        else:
+            condition, reason = "unprepared", f"the first use creates {target} (90 MB, a few seconds)"
+    elif thorough and not convert.is_intact(cache_dir):
+        condition, reason = "damaged", f"the files in {target} do not match their checksums"
+        hint = "Delete the folder; it is created again at the next use."
+    return Installation(condition, files, size, reason, hint)
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
     """List the models that other versions converted, and conversions that stopped before `before`."""
     current = convert.folder(cache_dir)
     paths = []
-    for path in sorted(current.parent.glob("*")) if current.parent.is_dir() else []:
+    for path in sorted(current.parent.glob("*")):
         match = _CONVERTED.fullmatch(path.name)
         if match is None:
             continue

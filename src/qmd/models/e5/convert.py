@@ -15,8 +15,8 @@ from pathlib import Path
 
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
+from qmd.models.downloads import sha256
 from qmd.models.e5 import weights
-from qmd.models.model_files import sha256
 
 MODEL = "model.onnx"
 PIECES = "pieces.txt"
@@ -38,42 +38,34 @@ def folder(cache_dir: Path) -> Path:
 
 def is_ready(cache_dir: Path) -> bool:
     """Return True if the converted files have the sizes in their manifest. Reads no weights."""
-    target = folder(cache_dir)
-    files = _manifest(target)
-    return bool(files) and all(_size(target / name) == size for name, (size, _) in files.items())
+    return _matches(folder(cache_dir), lambda path: path.stat().st_size, 0)
 
 
 def is_intact(cache_dir: Path) -> bool:
     """Return True if the converted files also have the checksums in their manifest. Reads every byte."""
-    target = folder(cache_dir)
-    return is_ready(cache_dir) and all(
-        sha256(target / name) == digest for name, (_, digest) in _manifest(target).items()
-    )
+    return is_ready(cache_dir) and _matches(folder(cache_dir), sha256, 1)
 
 
 def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> Path:
     """Return the folder of the converted model, and create it if it is missing or incomplete.
 
-    Several processes may call this at once: one converts, the others wait for it.
-
-    Raises:
-        ModelError: The weights are missing or damaged, or the cache directory cannot be written.
+    Several processes may call this at once: one converts, the others wait for it. Raises `ModelError` if the
+    weights are missing or damaged, or if the cache directory cannot be written.
     """
+    target = folder(cache_dir)
     if is_ready(cache_dir):
-        return folder(cache_dir)
+        return target
     source = weights.locate()
     from filelock import FileLock
 
-    target = folder(cache_dir)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(target.with_name(f"{target.name}.lock")):
             if not is_ready(cache_dir):
-                if progress:
-                    progress(f"Preparing {CARD.name} (once, a few seconds) ...")
+                report = progress or (lambda message: None)
+                report(f"Preparing {CARD.name} (once, a few seconds) ...")
                 _convert(source, target)
-                if progress:
-                    progress(f"Prepared {CARD.name} in {target}")
+                report(f"Prepared {CARD.name} in {target}")
     except OSError as error:
         raise ModelError(
             f"The model {CARD.name} cannot be written to {target.parent}: {error.strerror or error}",
@@ -108,7 +100,7 @@ def _convert(source: Path, target: Path) -> None:
         draft.replace(target)
 
 
-def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
+def _write(path: Path, pieces: Iterable[bytes]) -> tuple[int, str]:
     """Write and flush a file; return its size and SHA-256."""
     digest = hashlib.sha256()
     with path.open("wb") as file:
@@ -120,16 +112,10 @@ def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
         return file.tell(), digest.hexdigest()
 
 
-def _manifest(target: Path) -> dict[str, tuple[int, str]]:
+def _matches(target: Path, measure: Callable[[Path], int | str], column: int) -> bool:
+    """Compare every file with its size (column 0) or checksum (column 1) in the manifest."""
     try:
         files = json.loads((target / _MANIFEST).read_bytes())["files"]
-        return {str(name): (int(size), str(digest)) for name, (size, digest) in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
+        return bool(files) and all(measure(target / name) == row[column] for name, row in files.items())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False

@@ -2,133 +2,241 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
 from qmd.errors import ModelError
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
-from qmd.models.e5.convert import FINGERPRINT
+from qmd.models.e5 import convert
 
 if TYPE_CHECKING:
     import numpy as np
+    import onnxruntime
     from numpy.typing import NDArray
 
     from qmd.models.base import Cancelled
-    from qmd.models.e5.model import E5Model, Kind
+    from qmd.models.e5.tokenizer import Tokenizer
+
+Kind = Literal["query", "document"]
+
+_PROMPTS: dict[Kind, str] = {"query": CARD.query_prompt, "document": CARD.document_prompt}
+
+#: The maximum number of tokens in a batch, padding included. Larger batches are no faster on a few threads,
+#: and a cancelled call only stops after a batch.
+_BATCH_TOKENS = 1024
+_MOST_THREADS = 4
+
+_shared: WeakValueDictionary[tuple[Path, int], E5Embedder] = WeakValueDictionary()
+_shared_lock = threading.Lock()
+
+
+def shared_embedder(
+    cache_dir: Path, threads: int | None, progress: Callable[[str], None] | None
+) -> E5Embedder:
+    """Return the process's only embedder for a cache directory and a number of threads."""
+    key = (cache_dir.resolve(), threads or _default_threads())
+    with _shared_lock:
+        embedder = _shared.get(key)
+        if embedder is None:
+            embedder = _shared[key] = E5Embedder(*key, progress)
+        return embedder
+
+
+def _default_threads() -> int:
+    """Return the number of processors that this process may use, at most four."""
+    try:
+        available = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        available = os.cpu_count() or 1
+    return min(available, _MOST_THREADS)
 
 
 class E5Embedder:
     """Returns the mean of a text's last hidden states, scaled to length 1. Safe to call from several threads.
 
-    A vector depends on its own text only, not on the rest of the batch.
+    A vector depends on its own text only, not on the rest of the batch. Files are read at the first use.
     """
 
     name = CARD.name
-    fingerprint = f"{CARD.name}-{FINGERPRINT}"
+    fingerprint = f"{CARD.name}-{convert.FINGERPRINT}"
     dimension = CARD.dimension
     window = CARD.window
     chunk_tokens = CARD.chunk_tokens
     chunk_overlap = CARD.chunk_overlap
 
-    def __init__(self, model: E5Model) -> None:
-        self.model = model
+    def __init__(self, cache_dir: Path, threads: int, progress: Callable[[str], None] | None) -> None:
+        self._cache_dir = cache_dir
+        self._threads = threads
+        self._progress = progress
+        self._lock = threading.RLock()
 
     @property
     def loaded(self) -> bool:
-        return self.model.loaded
+        """True if the weights are in memory. Does not wait for a load in progress."""
+        return "_session" in self.__dict__
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        with self._lock:
+            return self._tokenizer
 
     def embed_documents(
-        self,
-        texts: Sequence[str],
-        titles: Sequence[str] | None = None,
-        *,
-        cancelled: Cancelled | None = None,
+        self, texts: Sequence[str], titles: Sequence[str] | None = None
     ) -> NDArray[np.float32]:
         """Embed passages: float32 of shape (n, 384), rows of length 1. Titles are not used by this model.
 
-        Raises:
-            ModelError: A text is longer than the window.
-            CancelledError: `cancelled` returned True.
+        Raises `ModelError` if a text is longer than the window.
         """
         ids = [self.token_ids(text) for text in texts]
-        capacity = self.model.capacity("document")
+        capacity = self._capacity("document")
         for index, row in enumerate(ids):
             if len(row) > capacity:
                 raise ModelError(
                     f"Text {index + 1} of {len(texts)} has {len(row)} tokens; {CARD.name} reads {capacity}",
                     "Use smaller chunks.",
                 )
-        return self._embed(ids, "document", cancelled)
+        return self._embed(ids, "document")
 
-    def embed_queries(
-        self, texts: Sequence[str], *, cancelled: Cancelled | None = None
-    ) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed queries: float32 of shape (n, 384), rows of length 1.
 
-        A query that is longer than the window (see `query_fits`) is truncated. Raises `CancelledError` if
-        `cancelled` returned True.
+        A query that is longer than the window is truncated.
         """
-        capacity = self.model.capacity("query")
-        return self._embed([self.token_ids(text)[:capacity] for text in texts], "query", cancelled)
-
-    def query_fits(self, text: str) -> bool:
-        """Return True if `embed_queries` reads the whole text."""
-        return len(self.token_ids(text)) <= self.model.capacity("query")
+        capacity = self._capacity("query")
+        return self._embed([self.token_ids(text)[:capacity] for text in texts], "query")
 
     def encode_tokens(
         self, texts: Sequence[str], kind: Kind, *, cancelled: Cancelled | None = None
     ) -> tuple[list[NDArray[np.float32]], list[list[int]]]:
         """Return the vectors and the ids of the tokens of each text, for late interaction.
 
-        A text that is longer than the window is read in consecutive windows.
-
-        Returns:
-            For each text, vectors as float32 of shape (tokens, 384), neither centred nor scaled, and token
-            ids; both without special tokens and without the prompt.
-
-        Raises:
-            CancelledError: `cancelled` returned True.
+        Vectors are float32 of shape (tokens, 384), neither centred nor scaled; special tokens and the prompt
+        are left out. A text that is longer than the window is read in consecutive windows. Raises
+        `CancelledError` if `cancelled` returned True.
         """
         import numpy as np
 
         ids = [self.token_ids(text) for text in texts]
-        capacity, skip = self.model.capacity(kind), len(self.model.prompt_ids(kind))
-        owners, windows = [], []
-        for index, row in enumerate(ids):
-            for start in range(0, len(row), capacity):
-                owners.append(index)
-                windows.append(row[start : start + capacity])
-        parts: list[NDArray[np.float32] | None] = [None] * len(windows)
-        for window, states in self.model.hidden_states(windows, kind, cancelled):
+        capacity, skip = self._capacity(kind), len(self._prompt_ids(kind))
+        windows = [
+            (index, row[start : start + capacity])
+            for index, row in enumerate(ids)
+            for start in range(0, len(row), capacity)
+        ]
+        parts: dict[int, NDArray[np.float32]] = {}
+        for window, states in self._hidden_states([row for _, row in windows], kind, cancelled):
             parts[window] = states[skip:-1]
-        vectors: list[list[NDArray[np.float32]]] = [[] for _ in texts]
-        for owner, part in zip(owners, parts, strict=True):
-            if part is None:
-                raise CancelledError
-            vectors[owner].append(part)
-        empty = np.zeros((0, CARD.dimension), np.float32)
-        return [np.concatenate(rows) if rows else empty for rows in vectors], ids
+        if len(parts) < len(windows):
+            raise CancelledError
+        vectors = [[np.zeros((0, CARD.dimension), np.float32)] for _ in texts]
+        for window, (owner, _) in enumerate(windows):
+            vectors[owner].append(parts[window])
+        return [np.concatenate(rows) for rows in vectors], ids
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the span (start, end) of every token in order. They cover everything except white space."""
-        return self.model.tokenizer.offsets(text)
+        return self.tokenizer.offsets(text)
 
     def token_ids(self, text: str) -> list[int]:
         """Return the ids of the tokens of `text`, without special tokens and without the prompt."""
-        return self.model.tokenizer.ids(text)
+        return self.tokenizer.ids(text)
 
-    def _embed(
-        self, ids: Sequence[Sequence[int]], kind: Kind, cancelled: Cancelled | None
-    ) -> NDArray[np.float32]:
+    def _embed(self, ids: Sequence[Sequence[int]], kind: Kind) -> NDArray[np.float32]:
         import numpy as np
 
         vectors = np.empty((len(ids), CARD.dimension), np.float32)
-        done = 0
-        for index, states in self.model.hidden_states(ids, kind, cancelled):
+        for index, states in self._hidden_states(ids, kind):
             pooled = states.mean(axis=0)
             vectors[index] = pooled / np.linalg.norm(pooled)
-            done += 1
-        if done < len(ids):
-            raise CancelledError
         return vectors
+
+    def _prompt_ids(self, kind: Kind) -> list[int]:
+        """Return the tokens before the text: `<s>` and the prompt."""
+        from qmd.models.e5.tokenizer import BOS
+
+        return [BOS, *self.token_ids(_PROMPTS[kind].format(text=""))]
+
+    def _capacity(self, kind: Kind) -> int:
+        """Return how many tokens of text fit into the window with the prompt and two special tokens."""
+        return CARD.window - len(self._prompt_ids(kind)) - 1
+
+    def _hidden_states(
+        self, ids: Sequence[Sequence[int]], kind: Kind, cancelled: Cancelled | None = None
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Run texts, given as token ids, in batches of similar length.
+
+        Yields (index into `ids`, float32 of shape (tokens, dimension)) in no particular order. The rows are
+        `<s>`, the prompt, the text and `</s>`. Stops early if `cancelled` returns True.
+        """
+        import numpy as np
+
+        from qmd.models.e5.tokenizer import EOS, PAD
+
+        prompt = self._prompt_ids(kind)
+        sequences = [[*prompt, *row, EOS] for row in ids]
+        order = sorted(range(len(ids)), key=lambda index: len(ids[index]), reverse=True)
+        while order:
+            if cancelled and cancelled():
+                return
+            width = len(sequences[order[0]])
+            rows = max(1, _BATCH_TOKENS // width)
+            batch, order = order[:rows], order[rows:]
+            tokens = np.full((len(batch), width), PAD, np.int64)
+            lengths = np.array([len(sequences[index]) for index in batch], np.int32)
+            for row, index in enumerate(batch):
+                tokens[row, : lengths[row]] = sequences[index]
+            states = self._run(tokens, lengths)
+            for row, index in enumerate(batch):
+                yield index, states[row, : lengths[row]]
+
+    def _run(self, tokens: NDArray[np.int64], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
+        from qmd.models.e5.graph import HIDDEN_STATES, INPUT_IDS, LENGTHS
+
+        with self._lock:
+            session = self._session
+        states: NDArray[np.float32]
+        (states,) = session.run([HIDDEN_STATES], {INPUT_IDS: tokens, LENGTHS: lengths})
+        return states
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        import numpy as np
+
+        from qmd.models.e5.tokenizer import Tokenizer
+
+        folder = convert.prepare(self._cache_dir, self._progress)
+        pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")
+        return Tokenizer(pieces, np.fromfile(folder / convert.SCORES, "<f4").tolist())
+
+    @cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        try:
+            return self._open()
+        except ModelError:
+            raise
+        except Exception as error:
+            if not convert.is_intact(self._cache_dir):
+                convert.discard(self._cache_dir)
+                return self._open()
+            raise ModelError(f"onnxruntime cannot run {CARD.name}: {error}") from error
+
+    def _open(self) -> onnxruntime.InferenceSession:
+        # Some builds of onnxruntime report to their maker from their import on, and keep a store for it.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        import onnxruntime as ort
+
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.log_severity_level = 3
+        # Waiting threads sleep: a spinning one takes the processor from whoever it waits for.
+        for pool in ("intra_op", "inter_op"):
+            options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # see graph.py
+        path = convert.prepare(self._cache_dir, self._progress) / convert.MODEL
+        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

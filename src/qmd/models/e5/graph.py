@@ -12,15 +12,10 @@ The graph is meant for the optimiser level "basic". Higher levels fold `Add` and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qmd.models.e5.onnx_writer import DATA_TYPES, INT4, Buffers, Graph
-from qmd.models.e5.weights import BLOCK, Shape, Weights
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from qmd.models.e5.weights import BLOCK, Weights
 
 INPUT_IDS = "input_ids"
 LENGTHS = "lengths"
@@ -31,6 +26,7 @@ HIDDEN_STATES = "hidden_states"
 _WEIGHT_LEVELS = 64
 _ACTIVATION_LEVELS = 127
 _ACTIVATION_ZERO = 128
+_MICROSOFT = "com.microsoft"
 
 
 def build(weights: Weights) -> Buffers:
@@ -42,13 +38,12 @@ def build(weights: Weights) -> Buffers:
     """
     encoder = _Encoder(weights)
     encoder.graph.rename(encoder.run(), HIDDEN_STATES)
-    hidden = weights.shape.hidden
     return encoder.graph.model(
         inputs=[
             (INPUT_IDS, DATA_TYPES["int64"], ("batch", "tokens")),
             (LENGTHS, DATA_TYPES["int32"], ("batch",)),
         ],
-        outputs=[(HIDDEN_STATES, DATA_TYPES["float32"], ("batch", "tokens", hidden))],
+        outputs=[(HIDDEN_STATES, DATA_TYPES["float32"], ("batch", "tokens", weights.shape.hidden))],
     )
 
 
@@ -58,13 +53,12 @@ class _Encoder:
     def __init__(self, weights: Weights) -> None:
         self.graph = Graph("multilingual-e5-small")
         self._weights = weights
-        self._shape: Shape = weights.shape
-        graph = self.graph
-        self._batch_and_tokens = graph.add("Shape", INPUT_IDS)
-        self._minus_one = graph.constant(np.array([-1], np.int64))
-        self._unit_scale = graph.constant(np.array(1, np.float32))
-        self._activation_step = graph.constant(np.array(1 / _ACTIVATION_LEVELS, np.float32))
-        self._activation_zero = graph.constant(np.array(_ACTIVATION_ZERO, np.uint8))
+        self._shape = weights.shape
+        self._batch_and_tokens = self.graph.add("Shape", INPUT_IDS)
+        self._minus_one = self._integers(-1)
+        self._unit_scale = self.graph.constant(np.array(1, np.float32))
+        self._activation_step = self.graph.constant(np.array(1 / _ACTIVATION_LEVELS, np.float32))
+        self._activation_zero = self.graph.constant(np.array(_ACTIVATION_ZERO, np.uint8))
 
     def run(self) -> str:
         states = self._embeddings()
@@ -74,61 +68,44 @@ class _Encoder:
 
     def _embeddings(self) -> str:
         graph, shape = self.graph, self._shape
-        positions = self._weights.vector("emb.pos") + np.tile(
-            self._weights.vector("emb.type")[: shape.hidden], shape.positions
-        )
-        zero, one, two = (graph.constant(np.array([value], np.int64)) for value in (0, 1, 2))
+        table = self._weights.vector("emb.pos").reshape(shape.positions, shape.hidden)
+        table = table + self._weights.vector("emb.type")[: shape.hidden]
+        zero, one, two = (self._integers(value) for value in (0, 1, 2))
         tokens = graph.add("Slice", self._batch_and_tokens, one, two)
-        table = graph.constant(positions.reshape(shape.positions, shape.hidden))
-        summed = graph.add("Add", self._words(), graph.add("Slice", table, zero, tokens, zero))
-        rows = graph.add("Reshape", summed, graph.constant(np.array([-1, shape.hidden], np.int64)))
-        return self._normalised(rows, "emb.ln")
+        positions = graph.constant(table)
+        summed = graph.add("Add", self._words(), graph.add("Slice", positions, zero, tokens, zero))
+        return self._normalised(self._flat(summed), "emb.ln")
 
     def _words(self) -> str:
         """Look up word embeddings. ONNX packs two neighbouring int4 into a byte, in two's complement."""
-        graph, shape = self.graph, self._shape
-        blocks = self._weights.blocks("emb.word", shape.vocabulary, shape.hidden)
-        halves = blocks.nibbles.reshape(shape.vocabulary, shape.hidden) ^ 8
+        size = (self._shape.vocabulary, self._shape.hidden)
+        nibbles, scales = self._weights.blocks("emb.word", *size)
+        halves = nibbles.reshape(size) ^ 8
         packed = halves[:, 0::2] | halves[:, 1::2] << 4
-        return graph.add(
-            "GatherBlockQuantized",
-            graph.constant(packed, data_type=INT4, shape=(shape.vocabulary, shape.hidden)),
-            INPUT_IDS,
-            graph.constant(blocks.scales),
-            domain="com.microsoft",
-            gather_axis=0,
-            quantize_axis=1,
-            block_size=BLOCK,
-        )
+        words = self.graph.constant(packed, data_type=INT4, shape=size)
+        steps = self.graph.constant(scales)
+        axes = {"gather_axis": 0, "quantize_axis": 1, "block_size": BLOCK}
+        return self.graph.add("GatherBlockQuantized", words, INPUT_IDS, steps, domain=_MICROSOFT, **axes)
 
     def _layer(self, states: str, layer: str) -> str:
-        graph, shape = self.graph, self._shape
-        quantised, steps = self._quantised(states)
+        graph, hidden = self.graph, self._shape.hidden
+        quantised = self._quantised(states)
         heads = [
-            self._batched(self._product(quantised, steps, f"{layer}{name}.w", shape.hidden, shape.hidden))
-            for name in "qkv"
+            self._batched(self._product(quantised, f"{layer}{name}.w", hidden, hidden)) for name in "qkv"
         ]
-        bias = np.concatenate([self._weights.vector(f"{layer}{name}.b") for name in "qkv"])
+        bias = graph.constant(np.concatenate([self._weights.vector(f"{layer}{name}.b") for name in "qkv"]))
         attended = graph.add(
-            "MultiHeadAttention",
-            *heads,
-            graph.constant(bias),
-            LENGTHS,
-            domain="com.microsoft",
-            num_heads=shape.heads,
+            "MultiHeadAttention", *heads, bias, LENGTHS, domain=_MICROSOFT, num_heads=self._shape.heads
         )
-        rows = graph.add("Reshape", attended, graph.constant(np.array([-1, shape.hidden], np.int64)))
-        mixed = self._linear(rows, f"{layer}ao", shape.hidden, shape.hidden)
+        mixed = self._linear(self._flat(attended), f"{layer}ao", hidden, hidden)
         states = self._normalised(graph.add("Add", mixed, states), f"{layer}aln")
-        quantised, steps = self._quantised(states)
-        inner = self._product(quantised, steps, f"{layer}fi.w", shape.inner, shape.hidden)
-        inner = graph.add("BiasGelu", inner, self._vector(f"{layer}fi.b"), domain="com.microsoft")
-        outer = self._linear(inner, f"{layer}fo", shape.hidden, shape.inner)
+        inner = self._product(self._quantised(states), f"{layer}fi.w", self._shape.inner, hidden)
+        inner = graph.add("BiasGelu", inner, self._vector(f"{layer}fi.b"), domain=_MICROSOFT)
+        outer = self._linear(inner, f"{layer}fo", hidden, self._shape.inner)
         return self._normalised(graph.add("Add", outer, states), f"{layer}oln")
 
     def _linear(self, rows: str, name: str, outputs: int, inputs: int) -> str:
-        quantised, steps = self._quantised(rows)
-        product = self._product(quantised, steps, f"{name}.w", outputs, inputs)
+        product = self._product(self._quantised(rows), f"{name}.w", outputs, inputs)
         return self.graph.add("Add", product, self._vector(f"{name}.b"))
 
     def _quantised(self, rows: str) -> tuple[str, str]:
@@ -140,42 +117,38 @@ class _Encoder:
         zeros = graph.add("Expand", self._activation_zero, graph.add("Shape", flat))
         return graph.add("QuantizeLinear", rows, flat, zeros, axis=0), steps
 
-    def _product(self, quantised: str, steps: str, name: str, outputs: int, inputs: int) -> str:
-        """Multiply quantised rows by the named matrix; the result is float32."""
-        graph = self.graph
-        values, scales = _per_column(self._weights.matrix(name, outputs, inputs))
-        product = graph.add(
-            "MatMulIntegerToFloat",
-            quantised,
-            graph.constant(values),
-            self._unit_scale,
-            graph.constant(scales),
-            self._activation_zero,
-            domain="com.microsoft",
+    def _product(self, quantised: tuple[str, str], name: str, outputs: int, inputs: int) -> str:
+        """Multiply quantised rows by the named matrix; the result is float32.
+
+        The matrix (outputs, inputs) becomes int8 (inputs, outputs) with a scale for each output.
+        """
+        rows, steps = quantised
+        matrix = self._weights.matrix(name, outputs, inputs)
+        scales = np.abs(matrix).max(axis=1) / _WEIGHT_LEVELS
+        values = self.graph.constant(np.rint(matrix / scales[:, None]).astype(np.int8).T)
+        columns = self.graph.constant(scales.astype(np.float32))
+        operands = (rows, values, self._unit_scale, columns, self._activation_zero)
+        return self.graph.add(
+            "Mul", self.graph.add("MatMulIntegerToFloat", *operands, domain=_MICROSOFT), steps
         )
-        return graph.add("Mul", product, steps)
 
     def _normalised(self, rows: str, name: str) -> str:
-        return self.graph.add(
-            "LayerNormalization",
-            rows,
-            self._vector(f"{name}.w"),
-            self._vector(f"{name}.b"),
-            axis=-1,
-            epsilon=self._shape.epsilon,
-        )
+        scale, shift = self._vector(f"{name}.w"), self._vector(f"{name}.b")
+        epsilon = self._shape.epsilon
+        return self.graph.add("LayerNormalization", rows, scale, shift, axis=-1, epsilon=epsilon)
+
+    def _flat(self, states: str) -> str:
+        """Reshape (batch, tokens, hidden) to (batch × tokens, hidden)."""
+        return self.graph.add("Reshape", states, self._integers(-1, self._shape.hidden))
 
     def _batched(self, rows: str) -> str:
         """Reshape (batch × tokens, hidden) to (batch, tokens, hidden)."""
-        graph = self.graph
-        hidden = graph.constant(np.array([self._shape.hidden], np.int64))
-        return graph.add("Reshape", rows, graph.add("Concat", self._batch_and_tokens, hidden, axis=0))
+        hidden = self._integers(self._shape.hidden)
+        shape = self.graph.add("Concat", self._batch_and_tokens, hidden, axis=0)
+        return self.graph.add("Reshape", rows, shape)
 
     def _vector(self, name: str) -> str:
         return self.graph.constant(self._weights.vector(name))
 
-
-def _per_column(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Quantise a matrix (outputs, inputs) to int8 (inputs, outputs) with a scale for each output."""
-    scales = np.abs(matrix).max(axis=1) / _WEIGHT_LEVELS
-    return np.rint(matrix / scales[:, None]).astype(np.int8).T, scales.astype(np.float32)
+    def _integers(self, *values: int) -> str:
+        return self.graph.constant(np.array(values, np.int64))

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Attribute = int | float | Sequence[int]
-Buffers: TypeAlias = list[bytes | memoryview]
+Buffers: TypeAlias = list[bytes]
+#: The number and the value of a field; buffers are an embedded message.
+_Field: TypeAlias = tuple[int, int | float | str | bytes | Buffers]
 
 #: TensorProto.DataType by numpy's name of the type.
-DATA_TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "float16": 10}
+DATA_TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7}
 INT4 = 22
 
 _IR_VERSION = 10
 _OPSETS = (("", 21), ("com.microsoft", 1))
-_FLOAT_ATTRIBUTE, _INT_ATTRIBUTE, _INTS_ATTRIBUTE = 1, 2, 7
+_FLOAT_ATTRIBUTE, _INT_ATTRIBUTE = 1, 2
 #: Wire types of protobuf.
 _VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 
@@ -34,50 +35,30 @@ class Graph:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._parts: list[Buffers] = []
-        self._count = 0
+        self._fields: list[_Field] = []
 
     def constant(
-        self,
-        array: NDArray[np.generic],
-        name: str | None = None,
-        *,
-        data_type: int | None = None,
-        shape: Sequence[int] | None = None,
+        self, array: NDArray[np.generic], *, data_type: int | None = None, shape: Sequence[int] | None = None
     ) -> str:
         """Add an array. Set `data_type` and `shape` for types that numpy lacks (packed int4)."""
-        name = name or self._fresh("constant")
+        name = self._fresh("constant")
         kind = DATA_TYPES[array.dtype.name] if data_type is None else data_type
-        self._parts.append(
-            _message(
-                5,
-                *(_integer(1, size) for size in (array.shape if shape is None else shape)),
-                _integer(2, kind),
-                _text(8, name),
-                _raw(9, memoryview(array.tobytes())),
-            )
-        )
+        sizes = [(1, size) for size in (array.shape if shape is None else shape)]
+        self._fields.append((5, _message(*sizes, (2, kind), (8, name), (9, array.tobytes()))))
         return name
 
-    def add(self, op: str, *inputs: str, domain: str = "", **attributes: Attribute) -> str:
-        """Append a node with one output. An empty name stands for a missing optional input."""
+    def add(self, op: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
+        """Append a node with one output."""
         output = self._fresh(op)
-        self._parts.append(
-            _message(
-                1,
-                *(_text(1, name) for name in inputs),
-                _text(2, output),
-                _text(3, output),
-                _text(4, op),
-                *(_attribute(name, value) for name, value in attributes.items()),
-                _text(7, domain),
-            )
-        )
+        read = [(1, name) for name in inputs]
+        options = [(5, _attribute(name, value)) for name, value in attributes.items()]
+        node = _message(*read, (2, output), (3, output), (4, op), *options, (7, domain))
+        self._fields.append((1, node))
         return output
 
     def rename(self, value: str, name: str) -> None:
         """Give a value the name of an output of `model`."""
-        self._parts.append(_message(1, _text(1, value), _text(2, name), _text(4, "Identity")))
+        self._fields.append((1, _message((1, value), (2, name), (4, "Identity"))))
 
     def model(
         self,
@@ -85,65 +66,42 @@ class Graph:
         outputs: Sequence[tuple[str, int, Sequence[int | str]]],
     ) -> Buffers:
         """Return the file. Inputs and outputs are (name, data type, shape); a string is a variable size."""
-        graph = _message(
-            7,
-            *self._parts,
-            _text(2, self._name),
-            *(_value_info(11, *value) for value in inputs),
-            *(_value_info(12, *value) for value in outputs),
-        )
-        opsets = (_message(8, _text(1, domain), _integer(2, version)) for domain, version in _OPSETS)
-        parts = [_integer(1, _IR_VERSION), _text(2, "qmd"), graph, *opsets]
-        return [buffer for part in parts for buffer in part]
+        ends = [(11, _value_info(*value)) for value in inputs]
+        ends += [(12, _value_info(*value)) for value in outputs]
+        graph = _message(*self._fields, (2, self._name), *ends)
+        opsets = [(8, _message((1, domain), (2, version))) for domain, version in _OPSETS]
+        return _message((1, _IR_VERSION), (2, "qmd"), (7, graph), *opsets)
 
     def _fresh(self, stem: str) -> str:
-        self._count += 1
-        return f"{stem}_{self._count}"
+        return f"{stem}_{len(self._fields) + 1}"
 
 
-def _attribute(name: str, value: Attribute) -> Buffers:
+def _attribute(name: str, value: int | float) -> Buffers:
     if isinstance(value, float):
-        return _message(5, _text(1, name), _real(2, value), _integer(20, _FLOAT_ATTRIBUTE))
-    if isinstance(value, int):
-        return _message(5, _text(1, name), _integer(3, value), _integer(20, _INT_ATTRIBUTE))
-    ints = (_integer(8, item) for item in value)
-    return _message(5, _text(1, name), *ints, _integer(20, _INTS_ATTRIBUTE))
+        return _message((1, name), (2, value), (20, _FLOAT_ATTRIBUTE))
+    return _message((1, name), (3, value), (20, _INT_ATTRIBUTE))
 
 
-def _value_info(field: int, name: str, data_type: int, shape: Sequence[int | str]) -> Buffers:
-    dimensions = (
-        _message(1, _text(2, size) if isinstance(size, str) else _integer(1, size)) for size in shape
-    )
-    tensor = _message(1, _integer(1, data_type), _message(2, *dimensions))
-    return _message(field, _text(1, name), _message(2, tensor))
+def _value_info(name: str, data_type: int, shape: Sequence[int | str]) -> Buffers:
+    sizes = [(1, _message((2 if isinstance(size, str) else 1, size))) for size in shape]
+    tensor = _message((1, data_type), (2, _message(*sizes)))
+    return _message((1, name), (2, _message((1, tensor))))
 
 
-def _integer(field: int, value: int) -> Buffers:
-    """Encode an int32, int64 or enum field; negative values take ten bytes, as the format requires."""
-    return [_tag(field, _VARINT) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)]
-
-
-def _real(field: int, value: float) -> Buffers:
-    return [_tag(field, _FIXED32) + struct.pack("<f", value)]
-
-
-def _text(field: int, value: str) -> Buffers:
-    return _raw(field, value.encode())
-
-
-def _raw(field: int, value: bytes | memoryview) -> Buffers:
-    """Encode a bytes field without copying `value`."""
-    return [_tag(field, _LENGTH) + _varint(len(value)), value]
-
-
-def _message(field: int, *parts: Buffers) -> Buffers:
-    """Encode an embedded message made of the given fields."""
-    buffers = [buffer for part in parts for buffer in part]
-    return [_tag(field, _LENGTH) + _varint(sum(map(len, buffers))), *buffers]
-
-
-def _tag(field: int, wire_type: int) -> bytes:
-    return _varint(field << 3 | wire_type)
+def _message(*fields: _Field) -> Buffers:
+    """Encode fields; negative integers take ten bytes, as the format requires."""
+    buffers: Buffers = []
+    for number, value in fields:
+        if isinstance(value, int):
+            buffers.append(_varint(number << 3 | _VARINT) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF))
+        elif isinstance(value, float):
+            buffers.append(_varint(number << 3 | _FIXED32) + struct.pack("<f", value))
+        else:
+            text = value.encode() if isinstance(value, str) else value
+            content = [text] if isinstance(text, bytes) else text
+            buffers.append(_varint(number << 3 | _LENGTH) + _varint(sum(map(len, content))))
+            buffers += content
+    return buffers
 
 
 def _varint(value: int) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from qmd.models.base import Cancelled, Frequencies
     from qmd.models.e5.embedder import E5Embedder
-    from qmd.models.e5.model import E5Model
 
 #: Passages that are encoded together, about two batches. A cancelled call returns the scores of whole groups.
 _GROUP = 12
@@ -40,17 +38,10 @@ class LateInteractionReranker:
     name = CARD.name
 
     def __init__(self, embedder: E5Embedder) -> None:
-        self._embedder = embedder
-        self._cache = _PassageCache(_CACHED_PASSAGES)
-
-    @property
-    def model(self) -> E5Model:
-        """The model that is shared with the embedder."""
-        return self._embedder.model
-
-    def token_ids(self, text: str) -> list[int]:
-        """Return the ids that `frequencies` is called with, which are the embedder's."""
-        return self._embedder.token_ids(text)
+        self.embedder = embedder
+        self._lock = threading.Lock()
+        #: The token vectors of recent passages, 384 × 2 bytes per token, about 120 kB per passage.
+        self._cache: dict[bytes, NDArray[np.float16]] = {}
 
     def score(
         self,
@@ -68,7 +59,7 @@ class LateInteractionReranker:
         import numpy as np
 
         try:
-            (states,), (ids,) = self._embedder.encode_tokens([query], "query", cancelled=cancelled)
+            (states,), (ids,) = self.embedder.encode_tokens([query], "query", cancelled=cancelled)
         except CancelledError:
             return []
         if not ids:
@@ -93,15 +84,23 @@ class LateInteractionReranker:
 
         if cancelled and cancelled():
             raise CancelledError
-        keys = [hashlib.blake2b(_bytes(passage), digest_size=16).digest() for passage in passages]
-        vectors_of = {key: vectors for key in keys if (vectors := self._cache.get(key)) is not None}
+        encoded = [passage.encode("utf-8", "surrogatepass") for passage in passages]
+        keys = [hashlib.blake2b(passage, digest_size=16).digest() for passage in encoded]
+        with self._lock:
+            vectors_of = {key: self._cache[key] for key in keys if key in self._cache}
         missing = {key: text for key, text in zip(keys, passages, strict=True) if key not in vectors_of}
         if missing:
             _, document_mean = _centroids()
-            states, _ = self._embedder.encode_tokens([*missing.values()], "document", cancelled=cancelled)
+            states, _ = self.embedder.encode_tokens([*missing.values()], "document", cancelled=cancelled)
             for key, rows in zip(missing, states, strict=True):
-                vectors_of[key] = vectors = _directions(rows, document_mean).astype(np.float16)
-                self._cache.put(key, vectors)
+                vectors_of[key] = _directions(rows, document_mean).astype(np.float16)
+        with self._lock:
+            # The least recently used come first.
+            for key, vectors in vectors_of.items():
+                self._cache.pop(key, None)
+                self._cache[key] = vectors
+            for key in [*self._cache][:-_CACHED_PASSAGES]:
+                del self._cache[key]
         return [vectors_of[key] for key in keys]
 
 
@@ -119,43 +118,14 @@ def _centroids() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     return query, document
 
 
-class _PassageCache:
-    """The token vectors of recent passages: 384 × 2 bytes per token, about 120 kB per passage."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[bytes, NDArray[np.float16]] = OrderedDict()
-
-    def get(self, key: bytes) -> NDArray[np.float16] | None:
-        with self._lock:
-            vectors = self._entries.get(key)
-            if vectors is not None:
-                self._entries.move_to_end(key)
-            return vectors
-
-    def put(self, key: bytes, vectors: NDArray[np.float16]) -> None:
-        with self._lock:
-            self._entries[key] = vectors
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._size:
-                self._entries.popitem(last=False)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.float32]:
     """Return w_q of each query token; their sum is 1."""
     import numpy as np
 
-    if frequencies is None:
-        return np.full(len(ids), 1 / len(ids), np.float32)
-    total, counts = frequencies(ids)
+    total, counts = frequencies(ids) if frequencies else (0, [0] * len(ids))
     weights = np.log1p(total / (1 + np.asarray(counts, np.float64)))
     if not weights.sum() > 0:
-        return np.full(len(ids), 1 / len(ids), np.float32)
+        weights = np.ones(len(ids))
     shares: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
     return shares
 

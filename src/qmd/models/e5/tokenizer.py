@@ -35,13 +35,11 @@ class Tokenizer:
     """
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
-        special = {BOS, PAD, EOS, UNKNOWN, len(pieces) - 1}
         # Text must not match a special token: a piece with `▁` at its end never matches.
         vocabulary = list(pieces)
-        for index in special:
+        for index in (BOS, PAD, EOS, UNKNOWN, len(pieces) - 1):
             vocabulary[index] += _SPACE
         self._unigram = Unigram(vocabulary, scores, UNKNOWN)
-        self._space = pieces.index(_SPACE)
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of `text`."""

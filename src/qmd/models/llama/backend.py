@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmd.errors import ModelError
-from qmd.models import model_files
+from qmd.models import downloads
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
-from qmd.models.llama.gguf import RANK, Header, read_header
+from qmd.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
 
 if TYPE_CHECKING:
     from qmd.config.settings import Settings
@@ -31,14 +31,14 @@ def load(
 ) -> RemoteEmbedder | RemoteReranker | RemoteExpander:
     """Return the model for the card's role; its weights load at the first use.
 
-    Raises:
-        ModelError: llama.cpp is not installed, or the file is missing, damaged or made for another role.
+    Raises `ModelError` if llama.cpp is not installed, or if the file is missing, damaged or made for another
+    role.
     """
     from qmd.models import remote
     from qmd.models.llama.service import LlamaService
 
     _check_installed()
-    path = locate(card, cache_dir)
+    path = _locate(card, cache_dir)
     header = read_header(path)
     check_role(path, header, card.role)
     card = with_header(card, header)
@@ -49,7 +49,7 @@ def load(
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
     """Check that the file exists and that its model fits the role. Its checksum is not known."""
     try:
-        path = locate(card, cache_dir)
+        path = _locate(card, cache_dir)
     except ModelError as error:
         return Installation("missing", reason=error.message, hint=error.hint)
     files, size = (str(path),), path.stat().st_size
@@ -66,17 +66,14 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
     """List the downloads that were abandoned before the time `before`."""
-    return [
-        Leftover(str(path), path.stat().st_size)
-        for path in model_files.partial_downloads(cache_dir)
-        if path.stat().st_mtime < before
-    ]
+    paths = sorted((cache_dir / "models").glob(f"*/*/**/*{downloads.PARTIAL}"))
+    files = [(path, path.stat()) for path in paths]
+    return [Leftover(str(path), state.st_size) for path, state in files if state.st_mtime < before]
 
 
-def locate(card: ModelCard, cache_dir: Path) -> Path:
-    """Return the path of the model's file. Raises `ModelError` if it does not exist."""
+def _locate(card: ModelCard, cache_dir: Path) -> Path:
     if card.source.startswith("hf:"):
-        return model_files.locate(card, cache_dir)
+        return downloads.locate(card, cache_dir)
     path = Path(card.source)
     if not path.is_file():
         raise ModelError(f"{path}: no such file", "Correct the model's path.")
@@ -85,23 +82,19 @@ def locate(card: ModelCard, cache_dir: Path) -> Path:
 
 def check_role(path: Path, header: Header, role: Role) -> None:
     """Raise `ModelError` if the model was not made for the role."""
-    reason = _mismatch(header, role)
-    if reason is not None:
-        raise ModelError(f"{path.name} {reason}", "Use a model that was made for this role.")
-
-
-def _mismatch(header: Header, role: Role) -> str | None:
     is_reranker = header.pooling == RANK
     match role:
         case "embed" if is_reranker:
-            return "is a reranker and makes no embeddings"
+            reason = "is a reranker and makes no embeddings"
         case "rerank" if not is_reranker:
-            return "is not a reranker: it has no ranking head"
-        case "rerank" if header.architecture.startswith("qwen3") and not header.has_rerank_prompt:
-            return "was converted without its reranking prompt: its scores would be meaningless"
+            reason = "is not a reranker: it has no ranking head"
+        case "rerank" if header.architecture.startswith("qwen3") and RERANK_PROMPT not in header.values:
+            reason = "was converted without its reranking prompt: its scores would be meaningless"
         case "generate" if header.pooling or not header.is_chat_model:
-            return "cannot answer prompts: it is not an instruction model"
-    return None
+            reason = "cannot answer prompts: it is not an instruction model"
+        case _:
+            return
+    raise ModelError(f"{path.name} {reason}", "Use a model that was made for this role.")
 
 
 def with_header(card: ModelCard, header: Header) -> ModelCard:
@@ -110,7 +103,7 @@ def with_header(card: ModelCard, header: Header) -> ModelCard:
     if card.role != "embed":
         return replace(card, size=header.size, window=window)
     # Early conversions of some models lack the ending and the pooling type, without which vectors are poor.
-    ending = "" if header.adds_ending else card.ending
+    ending = "" if header.values.get("tokenizer.ggml.add_eos_token") is True else card.ending
     card = replace(
         card,
         size=header.size,

@@ -22,6 +22,8 @@ _TEXT, _ARRAY = 8, 9
 _MAX_ENTRIES, _MAX_TEXT, _MAX_DIMENSIONS = 1_000_000, 10_000_000, 8
 #: The `pooling_type` of a reranker.
 RANK = 4
+#: The key of a reranker's template for a query and a passage.
+RERANK_PROMPT = "tokenizer.chat_template.rerank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +49,6 @@ class Header:
         return value if isinstance(value, int) else None
 
     @property
-    def adds_ending(self) -> bool:
-        """True if the tokenizer appends the token that ends a text."""
-        return self.values.get("tokenizer.ggml.add_eos_token") is True
-
-    @property
-    def has_rerank_prompt(self) -> bool:
-        """True if it has a template for a query and a passage."""
-        return "tokenizer.chat_template.rerank" in self.values
-
-    @property
     def is_chat_model(self) -> bool:
         """True if it has a template for conversations."""
         return "tokenizer.chat_template" in self.values
@@ -68,27 +60,24 @@ def read_header(path: Path) -> Header:
         size = path.stat().st_size
         with path.open("rb") as file:
             return _header(file, path, size)
-    except (struct.error, UnicodeDecodeError, _InvalidHeaderError, OverflowError) as error:
+    except (struct.error, ValueError, OverflowError) as error:
         raise ModelError(f"{path}: the GGUF file is truncated or damaged", "Download it again.") from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-class _InvalidHeaderError(Exception):
-    """The header is incomplete or invalid."""
-
-
 def _header(file: BinaryIO, path: Path, size: int) -> Header:
+    """Read the header. Raises `ValueError` or `struct.error` if it is incomplete or invalid."""
     if file.read(4) != b"GGUF":
         raise ModelError(f"{path}: not a GGUF file", "Choose a file that ends in .gguf.")
-    (version,) = struct.unpack("<I", file.read(4))
+    version = _number(file, "I")
     if version not in (2, 3):
         raise ModelError(
             f"{path}: GGUF version {version} is not supported", "Download a newer version of the model."
         )
-    tensors, entries = struct.unpack("<QQ", file.read(16))
+    tensors, entries = _number(file, "Q"), _number(file, "Q")
     if max(tensors, entries) > _MAX_ENTRIES:
-        raise _InvalidHeaderError
+        raise ValueError("too many entries")
     values: dict[str, Value] = {}
     for _ in range(entries):
         key, value = _text(file), _value(file, _number(file, "I"))
@@ -96,7 +85,7 @@ def _header(file: BinaryIO, path: Path, size: int) -> Header:
             values[key] = value
     last = max((_tensor_offset(file) for _ in range(tensors)), default=0)
     if file.tell() + last >= size:
-        raise _InvalidHeaderError
+        raise ValueError("no data")
     return Header(values, size)
 
 
@@ -105,15 +94,14 @@ def _value(file: BinaryIO, kind: int) -> Value | None:
     if kind == _TEXT:
         return _text(file)
     if kind in _SCALARS:
-        value: Value = struct.unpack("<" + _SCALARS[kind], file.read(struct.calcsize(_SCALARS[kind])))[0]
-        return value
+        return _scalar(file, _SCALARS[kind])
     if kind != _ARRAY:
-        raise _InvalidHeaderError
+        raise ValueError("unknown type")
     inner, count = _number(file, "I"), _number(file, "Q")
     if inner in _SCALARS:
         file.seek(count * struct.calcsize(_SCALARS[inner]), 1)
     elif count > 10 * _MAX_ENTRIES:
-        raise _InvalidHeaderError
+        raise ValueError("array too long")
     else:
         for _ in range(count):
             _value(file, inner)
@@ -124,7 +112,7 @@ def _tensor_offset(file: BinaryIO) -> int:
     _text(file)
     dimensions = _number(file, "I")
     if dimensions > _MAX_DIMENSIONS:
-        raise _InvalidHeaderError
+        raise ValueError("too many dimensions")
     file.seek(8 * dimensions + 4, 1)
     return _number(file, "Q")
 
@@ -133,9 +121,14 @@ def _text(file: BinaryIO) -> str:
     length = _number(file, "Q")
     data = file.read(length) if length <= _MAX_TEXT else b""
     if len(data) != length:
-        raise _InvalidHeaderError
+        raise ValueError("text too long")
     return data.decode("utf-8", "replace")
 
 
 def _number(file: BinaryIO, code: str) -> int:
-    return int(struct.unpack("<" + code, file.read(struct.calcsize(code)))[0])
+    return int(_scalar(file, code))
+
+
+def _scalar(file: BinaryIO, code: str) -> int | float | bool:
+    value: int | float | bool = struct.unpack("<" + code, file.read(struct.calcsize(code)))[0]
+    return value

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
-from qmd.models.llama.memory import MEMORY
 from qmd.models.remote import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from qmd.config.settings import Settings
     from qmd.models.catalog import ModelCard
     from qmd.models.llama.gguf import Header
@@ -29,6 +27,11 @@ _METHODS = {
     "/chat/completions": "handle_chat_completions",
     "/rerank": "handle_rerank",
 }
+#: The share of the machine's memory that models may take by default.
+_MEMORY_SHARE = 0.8
+_memory_lock = threading.Lock()
+#: The models that may be in memory, least recently used first.
+_models: list[weakref.ref[LlamaService]] = []
 
 
 class LlamaService:
@@ -67,9 +70,14 @@ class LlamaService:
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """Return the reply to a request. Raises `ModelError` if the model cannot be loaded."""
-        with self._loaded_server() as server:
+        with self._lock:
+            _reserve_memory(self, self._settings.max_ram_mb)
+            if self._server is None:
+                if self._progress is not None:
+                    self._progress(f"Loading {self._card.name}")
+                self._server = self._load()
             try:
-                reply = getattr(server, _METHODS[path])(dict(payload))
+                reply = getattr(self._server, _METHODS[path])(dict(payload))
             except (ValueError, RuntimeError) as error:
                 raise RefusedError(f"'{self._card.name}': {error}", None, 400) from error
         match reply:
@@ -86,16 +94,6 @@ class LlamaService:
             return True
         finally:
             self._lock.release()
-
-    @contextmanager
-    def _loaded_server(self) -> Iterator[Any]:
-        with self._lock:
-            MEMORY.reserve(self, self._settings.max_ram_mb)
-            if self._server is None:
-                if self._progress is not None:
-                    self._progress(f"Loading {self._card.name}")
-                self._server = self._load()
-            yield self._server
 
     def _load(self) -> Any:
         import xllamacpp
@@ -117,10 +115,8 @@ class LlamaService:
         elif self._card.role == "embed":
             params.embedding = True
             if not self._header.pooling:
-                last = self._card.pooling == "last"
-                params.pooling_type = (
-                    pooling.LLAMA_POOLING_TYPE_LAST if last else pooling.LLAMA_POOLING_TYPE_MEAN
-                )
+                kind = "LAST" if self._card.pooling == "last" else "MEAN"
+                params.pooling_type = getattr(pooling, f"LLAMA_POOLING_TYPE_{kind}")
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
@@ -131,3 +127,34 @@ class LlamaService:
     @property
     def _context(self) -> int:
         return min(_CONTEXT, self._card.window)
+
+
+def _reserve_memory(model: LlamaService, max_ram_mb: int | None) -> None:
+    """Free enough memory for a model by unloading others; the limit is for the process.
+
+    Raises `ModelError` if the model does not fit, or not beside the models in use.
+    """
+    limit = max_ram_mb * 1_000_000 if max_ram_mb is not None else int(_total_memory() * _MEMORY_SHARE)
+    needed = model.bytes_needed
+    if needed > limit:
+        raise ModelError(
+            f"The model needs about {needed // 1_000_000:,} MB of memory; "
+            f"the limit is {limit // 1_000_000:,} MB",
+            "Raise models.max_ram_mb, or use a smaller model.",
+        )
+    with _memory_lock:
+        others = [other for ref in _models if (other := ref()) is not None and other is not model]
+        taken = sum(other.bytes_needed for other in others if other.loaded)
+        for other in others:
+            if taken + needed > limit and other.loaded and other.unload():
+                taken -= other.bytes_needed
+        if taken + needed > limit:
+            raise ModelError(
+                "Not enough memory for the model while other models are in use", "Try again in a moment."
+            )
+        _models[:] = [weakref.ref(other) for other in (*others, model)]
+
+
+def _total_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**63

@@ -19,8 +19,7 @@ def load(
 ) -> RemoteEmbedder | RemoteReranker | RemoteExpander:
     """Return the model for the card's role; the server is contacted at the first use.
 
-    Raises:
-        ModelError: The API key cannot be read.
+    Raises `ModelError` if the API key cannot be read.
     """
     from qmd.models import remote
     from qmd.models.openai.address import parse_address

@@ -27,10 +27,8 @@ _MAX_REPLY = 64_000_000
 class Client:
     """Sends requests to one server and reuses its connections. Safe to call from several threads.
 
-    Args:
-        address: The server and its model.
-        key: The API key. It is only sent over an encrypted connection or to this machine.
-        timeout: Seconds to wait for each reply.
+    The API key is only sent over an encrypted connection or to this machine. `timeout` is in seconds, for
+    each reply.
     """
 
     loaded = False
@@ -44,12 +42,7 @@ class Client:
         self._http: httpx2.Client | None = None
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
-        """Return the reply to a request as parsed JSON, after further attempts if the first one fails.
-
-        Raises:
-            RefusedError: The server rejected the request.
-            ModelError: The server is down or too slow, or its reply is not JSON.
-        """
+        """Return the reply to a request as parsed JSON, after further attempts if the first one fails."""
         return retry(lambda: self._attempt(path, payload))
 
     def _attempt(self, path: str, payload: Mapping[str, Any]) -> Any:
