@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from qmd.config.settings import Settings
 from qmd.engine.evaluation.corpora import EvaluatedIndex, OpenIndex, indexed
 from qmd.engine.evaluation.fixtures import Fixture, Question, read_benchmark, read_judgements
 from qmd.engine.evaluation.modes import (
@@ -49,18 +51,19 @@ class Benchmark:
 
 def evaluate(
     index: EvaluatedIndex,
-    open_index: OpenIndex,
+    open_index: Callable[..., EvaluatedIndex],
     environ: Mapping[str, str],
     benchmark: Benchmark,
     on_progress: OnProgress | None,
 ) -> Evaluation:
-    """Run a benchmark. Raises as `Index.evaluate`. `open_index` opens the index of a corpus in a folder."""
+    """Run a benchmark. Raises as `Index.evaluate`. `open_index` is `qmd.open_index`."""
     report: OnProgress = on_progress or (lambda *_: None)
     modes = select_modes(benchmark.modes)
     if not 1 <= benchmark.k <= 1000 or (benchmark.questions is not None and benchmark.questions < 1):
         raise UsageError("k must be from 1 to 1000, and the number of questions at least 1")
     if os.path.isdir(benchmark.fixture):
-        return _evaluate_folder(index, open_index, environ, benchmark, modes, report)
+        open_corpus = partial(open_index, environ={**environ, **_variables(index.settings)})
+        return _evaluate_folder(open_corpus, benchmark, modes, report)
     return _evaluate_file(index, benchmark, modes, report)
 
 
@@ -89,21 +92,14 @@ def _evaluate_file(
 
 
 def _evaluate_folder(
-    index: EvaluatedIndex,
-    open_index: OpenIndex,
-    environ: Mapping[str, str],
-    benchmark: Benchmark,
-    modes: Sequence[Mode],
-    on_progress: OnProgress,
+    open_corpus: OpenIndex, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
 ) -> Evaluation:
     if benchmark.setting.collections:
         raise UsageError("a folder in BEIR layout is searched as one collection: leave -c out")
     folder, k = benchmark.fixture, benchmark.k
     fixture = _truncated(read_judgements(folder), benchmark.questions)
     vectors = any(mode.kind != "search" for mode in modes)
-    with indexed(
-        folder, benchmark.work, index.settings, open_index, environ, vectors=vectors, on_progress=on_progress
-    ) as corpus:
+    with indexed(folder, benchmark.work, open_corpus, vectors, on_progress) as corpus:
 
         def names(question: Question, hits: Sequence[Hit]) -> list[str]:
             return [corpus.id(hit) for hit in hits]
@@ -116,6 +112,17 @@ def _evaluate_folder(
         count = len(corpus.problems)
         notes.append(f"{count} document(s) could not be indexed, the first: {reason} ({path})")
     return Evaluation(fixture, documents, k, results, tuple(notes))
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Return the settings of models and ranking as variables, which override the folder's configuration."""
+    values = {
+        "QMD_EMBED_MODEL": settings.embed_model,
+        "QMD_RERANK_MODEL": settings.rerank_model,
+        "QMD_GENERATE_MODEL": settings.generate_model,
+        "QMD_RANKING": settings.ranking,
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _truncated(fixture: Fixture, questions: int | None) -> Fixture:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -53,10 +53,8 @@ class EvaluatedIndex(Protocol):
     def embed(self, *, on_progress: OnEmbedded) -> EmbedReport: ...
 
 
-class OpenIndex(Protocol):
-    """The part of `qmd.open_index` that an evaluation uses."""
-
-    def __call__(self, path: str, *, environ: Mapping[str, str]) -> EvaluatedIndex: ...
+#: Opens the index at a path.
+OpenIndex = Callable[[str], EvaluatedIndex]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +72,16 @@ class Corpus:
 
 @contextmanager
 def indexed(
-    folder: str,
-    work: str | None,
-    settings: Settings,
-    open_index: OpenIndex,
-    environ: Mapping[str, str],
-    *,
-    vectors: bool,
-    on_progress: OnProgress,
+    folder: str, work: str | None, open_index: OpenIndex, vectors: bool, on_progress: OnProgress
 ) -> Iterator[Corpus]:
     """Index the corpus of a folder in BEIR layout, and embed it if `vectors` is true.
 
-    The index is kept in `work` and reused, or temporary if that is None. `settings` name its models. Raises
-    `SourceError` if the corpus cannot be read, or if `work` contains other files.
+    The index is kept in `work` and reused, or temporary if that is None. Raises `SourceError` if the corpus
+    cannot be read, or if `work` contains other files.
     """
     with _work_folder(work) as target:
         ids = _write_files(folder, target)
-        # Variables override the configuration of a folder.
-        models = {
-            "QMD_EMBED_MODEL": settings.embed_model,
-            "QMD_RERANK_MODEL": settings.rerank_model,
-            "QMD_GENERATE_MODEL": settings.generate_model,
-            "QMD_RANKING": settings.ranking,
-        }
-        variables = {**environ, **{name: value for name, value in models.items() if value is not None}}
-        with open_index(os.path.join(target, "index.sqlite"), environ=variables) as index:
+        with open_index(os.path.join(target, "index.sqlite")) as index:
             problems = _scan(index, os.path.join(target, "files"), on_progress)
             if vectors:
                 _embed(index, on_progress)

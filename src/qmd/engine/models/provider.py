@@ -49,7 +49,6 @@ class ModelProvider:
 
     @property
     def reranker(self) -> Reranker:
-        """The reranker."""
         return cast("Reranker", self._model("rerank"))
 
     @property

@@ -57,11 +57,9 @@ class Candidates:
 
     @property
     def highlighter(self) -> Highlighter:
-        """Marks the terms of the query."""
         return Highlighter(self.query.terms, self.idf)
 
     def chunk(self, document: int) -> Chunk | None:
-        """Return the chunk that matched by vector."""
         match = self.dense.chunks.get(document)
         return match[1] if match else None
 
