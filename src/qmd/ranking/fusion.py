@@ -44,25 +44,41 @@ class Fused:
     bonus: float
     contributions: tuple[Contribution, ...]
 
+    @property
+    def best_rank(self) -> int:
+        return min(part.rank for part in self.contributions)
 
-def reciprocal_rank(lists: Sequence[RankedList], *, k: int = RRF_K, bonus: bool = True) -> list[Fused]:
-    """Fuse lists by Σ weight / (k + rank), with ranks from 1, plus a bonus for top ranks.
+    def explain(self) -> list[Mapping[str, float | int | str]]:
+        """Return the contributions as plain values."""
+        return [
+            {
+                "list": part.list,
+                "rank": part.rank,
+                "score": round(part.score, 4),
+                "weight": part.weight,
+                "contribution": round(part.contribution, 6),
+            }
+            for part in self.contributions
+        ]
+
+
+def reciprocal_rank(lists: Sequence[RankedList]) -> list[Fused]:
+    """Fuse lists by Σ weight / (60 + rank), with ranks from 1, plus a bonus for top ranks.
 
     The score is the raw value divided by its maximum, that of a document that is first in every list.
     """
     contributions: dict[int, list[Contribution]] = {}
     for ranked in lists:
         for rank, (document, score) in enumerate(ranked.items, 1):
-            contributions.setdefault(document, []).append(
-                Contribution(ranked.name, rank, score, ranked.weight, ranked.weight / (k + rank))
-            )
-    maximum = sum(ranked.weight for ranked in lists) / (k + 1) + (TOP_BONUS if bonus else 0.0)
+            part = Contribution(ranked.name, rank, score, ranked.weight, ranked.weight / (RRF_K + rank))
+            contributions.setdefault(document, []).append(part)
+    maximum = sum(ranked.weight for ranked in lists) / (RRF_K + 1) + TOP_BONUS
     fused = []
     for document, parts in contributions.items():
         best = min(part.rank for part in parts)
-        extra = (TOP_BONUS if best == 1 else NEAR_TOP_BONUS if best <= 3 else 0.0) if bonus else 0.0
-        raw = sum(part.contribution for part in parts) + extra
-        fused.append(Fused(document, min(1.0, raw / maximum), raw, extra, tuple(parts)))
+        bonus = TOP_BONUS if best == 1 else NEAR_TOP_BONUS if best <= 3 else 0.0
+        raw = sum(part.contribution for part in parts) + bonus
+        fused.append(Fused(document, min(1.0, raw / maximum), raw, bonus, tuple(parts)))
     return sorted(fused, key=lambda entry: (-entry.raw, entry.document))
 
 
@@ -85,7 +101,7 @@ def convex(lists: Sequence[RankedList]) -> list[Fused]:
     for document, parts in contributions.items():
         raw = sum(part.contribution for part in parts)
         fused.append(Fused(document, min(1.0, raw), raw, 0.0, tuple(parts)))
-    return sorted(fused, key=lambda entry: (-entry.raw, _best_rank(entry), entry.document))
+    return sorted(fused, key=lambda entry: (-entry.raw, entry.best_rank, entry.document))
 
 
 def _minmax(score: float, items: Sequence[tuple[int, float]]) -> float:
@@ -94,29 +110,10 @@ def _minmax(score: float, items: Sequence[tuple[int, float]]) -> float:
     return 1.0 if high <= low else (score - low) / (high - low)
 
 
-def _best_rank(entry: Fused) -> int:
-    return min(part.rank for part in entry.contributions)
-
-
 def best_of(lists: Sequence[RankedList]) -> list[tuple[int, float]]:
     """Merge lists of one kind by each document's highest score."""
     best: dict[int, float] = {}
     for ranked in lists:
         for document, score in ranked.items:
-            if score > best.get(document, float("-inf")):
-                best[document] = score
+            best[document] = max(best.get(document, float("-inf")), score)
     return sorted(best.items(), key=lambda item: (-item[1], item[0]))
-
-
-def explain(entry: Fused) -> list[Mapping[str, float | int | str]]:
-    """Return the contributions to a document's score as plain values."""
-    return [
-        {
-            "list": part.list,
-            "rank": part.rank,
-            "score": round(part.score, 4),
-            "weight": part.weight,
-            "contribution": round(part.contribution, 6),
-        }
-        for part in entry.contributions
-    ]

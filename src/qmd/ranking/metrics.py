@@ -30,7 +30,8 @@ def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
 
 def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
     """R@k: the share of the relevant documents that is among the first k."""
-    return _ratio(_hits(ranked, grades, k), _relevant(grades))
+    relevant = _relevant(grades)
+    return _hits(ranked, grades, k) / relevant if relevant else 0.0
 
 
 def capped_recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
@@ -39,13 +40,14 @@ def capped_recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
     Thakur et al., "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models"
     (2021), appendix.
     """
-    return _ratio(_hits(ranked, grades, k), min(k, _relevant(grades)))
+    possible = min(k, _relevant(grades))
+    return _hits(ranked, grades, k) / possible if possible else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Grades, k: int) -> float:
     """RR@k: 1 / the rank of the first relevant document, 0 if it is below rank k. The mean is MRR@k.
 
-    Voorhees, "The TREC-8 Question ActiveVectors Track Report" (1999).
+    Voorhees, "The TREC-8 Question Answering Track Report" (1999).
     """
     ranks = (rank for rank, name in enumerate(ranked[:k], 1) if grades.get(name, 0) > 0)
     return 1.0 / next(ranks, math.inf)
@@ -72,7 +74,3 @@ def _hits(ranked: Sequence[str], grades: Grades, k: int) -> int:
 
 def _relevant(grades: Grades) -> int:
     return sum(grade > 0 for grade in grades.values())
-
-
-def _ratio(hits: int, possible: int) -> float:
-    return hits / possible if possible else 0.0

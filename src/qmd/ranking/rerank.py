@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.ranking.fusion import Fused
-from qmd.ranking.fusion import explain as explain_fusion
 from qmd.types import Ranked
 
 #: (up to this fused rank, share of the fused score). The reranker's score has the rest.
@@ -22,12 +21,9 @@ COSINE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Signals about a candidate besides its fused score; None if they are not available.
+    """Signals about a candidate: the reranker's score, the title's share of idf, the best chunk's cosine.
 
-    Attributes:
-        rerank: The reranker's score, 0..1.
-        title: The share of the query's terms in the title, weighted by idf, 0..1.
-        cosine: The cosine of the query and the best chunk.
+    `rerank` and `cosine` are None if they are not available; `rerank` and `title` are 0..1.
     """
 
     rerank: float | None = None
@@ -43,11 +39,8 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
     blended: list[Ranked] = []
     rest: list[Ranked] = []
     for rank, entry in enumerate(fused, 1):
-        base = {
-            "ranking": "contract",
-            "fused": {"rank": rank, "score": entry.score, "rrf": entry.raw, "bonus": entry.bonus},
-            "lists": explain_fusion(entry),
-        }
+        details = {"rank": rank, "score": entry.score, "rrf": entry.raw, "bonus": entry.bonus}
+        base = {"ranking": "contract", "fused": details, "lists": entry.explain()}
         score = rerank.get(entry.document)
         if score is None:
             rest.append(Ranked(entry.document, entry.score, base))
@@ -56,33 +49,25 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
         value = share * entry.score + (1.0 - share) * score
         explain = base | {"rerank": score, "blend": {"fused": share, "rerank": round(1.0 - share, 2)}}
         blended.append(Ranked(entry.document, value, explain))
-    blended.sort(key=lambda ranked: -ranked.score)
-    return [*blended, *_below(blended, rest)]
+    return _sorted_with(blended, rest)
 
 
 def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], coverage: float) -> list[Ranked]:
     """Sort the candidates by `rerank + coverage · fused + 0.4 title + 0.7 cosine`; the others follow.
 
-    The score is this sum divided by its maximum, without the parts that no candidate has.
-
-    Args:
-        fused: All documents.
-        evidence: The signals about the candidates.
-        coverage: The score of the best keyword match relative to its maximum, 0..1.
+    The score is this sum divided by its maximum, without the parts that no candidate has. `coverage` is the
+    score of the best keyword match relative to its maximum, 0..1.
     """
     maximum = 1.0 + FUSED * coverage
     if any(item.title for item in evidence.values()):
         maximum += TITLE
     if any(item.cosine is not None for item in evidence.values()):
         maximum += COSINE
-    ranked: list[Ranked] = []
+    blended: list[Ranked] = []
     rest: list[Ranked] = []
     for rank, entry in enumerate(fused, 1):
-        base = {
-            "ranking": "tuned",
-            "fused": {"rank": rank, "score": entry.score},
-            "lists": explain_fusion(entry),
-        }
+        details = {"rank": rank, "score": entry.score}
+        base = {"ranking": "tuned", "fused": details, "lists": entry.explain()}
         signals = evidence.get(entry.document)
         if signals is None or signals.rerank is None:
             rest.append(Ranked(entry.document, entry.score, base))
@@ -94,16 +79,16 @@ def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], coverage: fl
             "cosine": COSINE * (signals.cosine or 0.0),
         }
         explain = base | {"rerank": signals.rerank, "blend": parts, "most": maximum}
-        ranked.append(Ranked(entry.document, min(1.0, sum(parts.values()) / maximum), explain))
-    ranked.sort(key=lambda item: -item.score)
-    return [*ranked, *_below(ranked, rest)]
+        blended.append(Ranked(entry.document, min(1.0, sum(parts.values()) / maximum), explain))
+    return _sorted_with(blended, rest)
 
 
-def _below(upper: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Ranked]:
-    """Scale the scores of documents that follow others, so that they do not increase with rank."""
+def _sorted_with(blended: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Ranked]:
+    """Sort by score, and append the rest, scaled so that scores do not increase with rank."""
+    upper = sorted(blended, key=lambda item: -item.score)
     if not upper or not rest:
-        return list(rest)
+        return [*upper, *rest]
     ceiling = min(upper[-1].score, 1.0)
     top = max(item.score for item in rest)
     factor = min(1.0, ceiling / top) if top > 0 else 1.0
-    return [Ranked(item.document, item.score * factor, item.explain) for item in rest]
+    return [*upper, *(Ranked(item.document, item.score * factor, item.explain) for item in rest)]

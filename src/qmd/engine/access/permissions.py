@@ -12,12 +12,7 @@ from qmd.types import Config
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The access of a caller to an index.
-
-    Attributes:
-        collections: The names of the visible collections; None if all are visible.
-        read_only: Whether the caller may change nothing.
-    """
+    """The access of a caller to an index: the visible collections, None for all, and whether it may write."""
 
     collections: frozenset[str] | None = None
     read_only: bool = False

@@ -24,6 +24,14 @@ from qmd.types import Config
 #: If this environment variable is 1, everything that the current project asks for is approved for this run.
 VARIABLE = "QMD_TRUST_LOCAL_CONFIG"
 
+_DESCRIPTIONS: Mapping[Kind, str] = {
+    "update": "the update command of '{name}'",
+    "path": "'{name}', which is outside the project",
+    "model": "the {name} model '{value}'",
+    "store": "the store '{value}'",
+    "pull": "git pull for '{name}'",
+    "context": "the context of {name}",
+}
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
 
@@ -31,12 +39,8 @@ _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
 class Trust:
     """The approvals of one project, and of all others.
 
-    Requests for permission are read from the file at each call, because links may have changed.
-
-    Args:
-        project: The folder of the project; None for the user's own configuration, which needs no approval.
-        written: The content of the configuration file.
-        environ: The environment variables.
+    `project` is its folder; None for the user's own configuration, which needs no approval. `written` is the
+    content of the configuration file. What it asks for is found at each call, because links may have changed.
     """
 
     def __init__(self, project: str | None, written: Config, environ: Mapping[str, str]) -> None:
@@ -54,8 +58,13 @@ class Trust:
             return []
         requested = _requested_by(self._written, self.project, kinds)
         permissions = [permission for permission in requested if permission.kind in kinds]
-        # Most projects ask for nothing, so the file of approvals need not be read.
-        decisions = self._decisions() if permissions else {}
+        if not permissions:
+            return []  # so do most projects, and the file of approvals need not be read
+        decisions = {
+            decision.permission: decision.approved
+            for decision in self.decisions()
+            if decision.project == self.project
+        }
         return [(permission, decisions.get(permission)) for permission in permissions]
 
     def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
@@ -76,10 +85,8 @@ class Trust:
     def decide(self, permissions: Iterable[Permission], *, approved: bool) -> None:
         """Store the decision of the user about some permissions."""
         if self.project is not None:
-            requested = _requested_by(self._written, self.project, KINDS)
-            approvals.decide(
-                trust_path(self._environ), self.project, permissions, approved=approved, asked=requested
-            )
+            path, asked = trust_path(self._environ), _requested_by(self._written, self.project, KINDS)
+            approvals.decide(path, self.project, permissions, approved=approved, asked=asked)
 
     def approve_typed(self, name: str, kind: Kind) -> None:
         """Approve only the folder, command or context that the user has just typed."""
@@ -93,12 +100,9 @@ class Trust:
         return approvals.decisions(trust_path(self._environ))
 
     def revoke(self, folder: str | None = None) -> tuple[str, int]:
-        """Forget the decisions about a project, by default this one.
+        """Forget the decisions about a project, by default this one; return its folder and the approvals.
 
         Raises `NotFoundError` if there are none.
-
-        Returns:
-            The folder of the project, and the number of approvals.
         """
         project = self.project if folder is None else os.path.realpath(os.path.expanduser(folder))
         if project is None:
@@ -113,34 +117,14 @@ class Trust:
             )
         return project, sum(decision.approved for decision in removed)
 
-    def _decisions(self) -> dict[Permission, bool]:
-        return {
-            decision.permission: decision.approved
-            for decision in self.decisions()
-            if decision.project == self.project
-        }
-
 
 def skipped(permissions: Sequence[Permission]) -> str:
     """Return a message that names unapproved permissions, and the command that approves them."""
-    named = ", ".join(map(_describe, permissions))
+    named = ", ".join(
+        _DESCRIPTIONS[permission.kind].format(name=permission.name, value=permission.value)
+        for permission in permissions
+    )
     return f"not approved, so skipped: {named}; 'qmd trust' approves it, without a terminal 'qmd trust --yes'"
-
-
-def _describe(permission: Permission) -> str:
-    match permission.kind:
-        case "update":
-            return f"the update command of '{permission.name}'"
-        case "path":
-            return f"'{permission.name}', which is outside the project"
-        case "model":
-            return f"the {permission.name} model '{permission.value}'"
-        case "store":
-            return f"the store '{permission.value}'"
-        case "pull":
-            return f"git pull for '{permission.name}'"
-        case "context":
-            return f"the context of {permission.name}"
 
 
 def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:

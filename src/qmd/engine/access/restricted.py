@@ -15,11 +15,9 @@ from qmd.engine.access.permissions import Permissions
 class Rule:
     """The permissions that a member of `Index` requires.
 
-    Attributes:
-        changes: Whether the caller must be allowed to change the index.
-        collections: The parameter that names a collection or several, which must be visible.
-        place: The parameter that names the place of a context, which must be in a visible collection.
-        action: Completes "may not" if the member needs all collections to be visible; None if it does not.
+    `changes`: the caller may change the index. `collections` and `place` are parameters: the collections that
+    it names, or that the place of a context is in, are visible. `action`: all collections are visible; it
+    completes "may not".
     """
 
     changes: bool = False

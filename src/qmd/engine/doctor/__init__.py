@@ -9,14 +9,15 @@ import os
 from collections.abc import Iterator, Mapping
 
 from qmd.config.paths import Locations, cache_dir, locate
+from qmd.config.settings import resolve
+from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor import configuration, index_file, models, program
-from qmd.engine.doctor.finding import Finding, Level, failed
+from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, store_url, with_store
-from qmd.errors import QmdError
 from qmd.store.base import OnStep
 
-__all__ = ["Finding", "Level", "diagnose", "examine"]
+__all__ = ["Finding", "diagnose", "examine"]
 
 
 def diagnose(
@@ -28,9 +29,7 @@ def diagnose(
 ) -> Iterator[Finding]:
     """Check the index and configuration that a command with `--index name` and `--store store` uses.
 
-    Raises:
-        UsageError: If the name is not valid.
-        ConfigError: If the home folder is unknown.
+    Raises `UsageError` if the name is not valid, and `ConfigError` if the home folder is unknown.
     """
     variables = os.environ if environ is None else environ
     return examine(with_store(locate(name, variables, os.getcwd()), store), variables, on_step)
@@ -43,30 +42,33 @@ def examine(
     yield from program.versions()
     yield from program.variables(environ)
     written = yield from configuration.read(locations.config)
-    config = (yield from configuration.permitted(written, locations, environ)) if written else None
+    config = None
+    if written is not None:
+        config = yield from attempt("config", Trust(locations.project, written, environ).permitted)
     if config is not None:
         yield from configuration.collections(config, on_step)
         yield from configuration.contexts(config)
-    try:
-        locations = beside_foreign(locations)
-    except QmdError as error:
-        yield failed("index", error)
+    chosen = yield from attempt("index", lambda: beside_foreign(locations))
+    if chosen is None:
         return
-    url = store_url(locations, config) if config else locations.store
+    url = store_url(chosen, config) if config else chosen.store
     if url is None:
-        yield from index_file.space(locations.index)
-    store = yield from index_file.opened(locations.index, url, environ)
+        yield from index_file.space(chosen.index)
+    store = yield from index_file.opened(chosen.index, url, environ)
     try:
         intact = (yield from index_file.contents(store, on_step)) if store else False
-        settings = (yield from configuration.settings(config, environ)) if config else None
-        if written and config and settings:
-            cache = cache_dir(environ)
-            provider = ModelProvider(settings, cache)
-            embeds = yield from models.installed(settings, cache, provider, on_step)
-            if store is not None and intact:
-                yield from index_file.scans(store, config)
-                yield from models.vectors(store, config, provider, embeds, on_step)
-                yield from index_file.reclaimable(store, written, provider, cache)
+        if written is None or config is None:
+            return
+        settings = yield from attempt("environment", lambda: resolve(config, environ))
+        if settings is None:
+            return
+        cache = cache_dir(environ)
+        provider = ModelProvider(settings, cache)
+        embeds = yield from models.installed(settings, cache, provider, on_step)
+        if store is not None and intact:
+            yield from index_file.scans(store, config)
+            yield from models.vectors(store, config, provider, embeds, on_step)
+            yield from index_file.reclaimable(store, written, provider, cache)
     finally:
         if store is not None:
             store.close()

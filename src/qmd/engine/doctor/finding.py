@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from qmd.errors import QmdError
 
 Level = Literal["ok", "warning", "problem"]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +27,25 @@ class Finding:
 
 
 def ok(check: str, message: str, hint: str | None = None) -> Finding:
-    """Return a finding for a check that passed."""
     return Finding(check, "ok", message, hint)
 
 
 def warning(check: str, message: str, hint: str) -> Finding:
-    """Return a finding for a state that needs attention."""
     return Finding(check, "warning", message, hint)
 
 
 def problem(check: str, message: str, hint: str | None) -> Finding:
-    """Return a finding for a function that does not work."""
     return Finding(check, "problem", message, hint)
 
 
 def failed(check: str, error: QmdError) -> Finding:
-    """Return an error as a problem."""
     return problem(check, error.message, error.hint)
+
+
+def attempt(check: str, call: Callable[[], Value]) -> Generator[Finding, None, Value | None]:
+    """Return the value of a call. If it raises an error, yield that as a problem and return None."""
+    try:
+        return call()
+    except QmdError as error:
+        yield failed(check, error)
+        return None

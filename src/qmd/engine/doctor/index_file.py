@@ -6,10 +6,9 @@ import os
 import shutil
 from collections.abc import Generator, Iterator, Mapping
 
-from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
+from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
-from qmd.errors import QmdError, StoreError
 from qmd.store.base import OnStep, Store, SupportsUpkeep
 from qmd.store.opening import open_store
 from qmd.types import Config
@@ -43,11 +42,7 @@ def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[
     if url is None and not os.path.exists(path):
         yield ok("index", f"{path} does not exist yet", "'qmd update' creates it")
         return None
-    try:
-        return open_store(path, url, environ)
-    except QmdError as error:
-        yield failed("index", error)
-        return None
+    return (yield from attempt("index", lambda: open_store(path, url, environ)))
 
 
 def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
@@ -55,23 +50,24 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
     if not isinstance(store, SupportsUpkeep):
         yield ok("index", f"{store.location} can be opened; its contents are not checked")
         return True
-    try:
-        faults = store.faults(on_step)
-        stats = store.collection_stats().values()
-    except StoreError as error:
-        yield failed("index", error)
+    faults = yield from attempt("index", lambda: store.faults(on_step))
+    if faults is None:
         return False
     for fault in faults:
         yield problem("index", f"{store.location}: {fault.message}", fault.hint)
-    if not faults:
-        documents = sum(collection.documents for collection in stats)
-        bytes_used = store.size()
-        size = f", {bytes_used / MEGABYTE:,.1f} MB" if bytes_used else ""
-        paths = (store.location, os.path.dirname(store.location))
-        writable = all(os.access(path, os.W_OK) for path in paths)
-        access = ", read only" if os.path.exists(store.location) and not writable else ""
-        yield ok("index", f"{store.location} is intact: {documents:,} documents{size}{access}")
-    return not faults
+    if faults:
+        return False
+    stats = yield from attempt("index", store.collection_stats)
+    if stats is None:
+        return False
+    documents = sum(collection.documents for collection in stats.values())
+    bytes_used = store.size()
+    size = f", {bytes_used / MEGABYTE:,.1f} MB" if bytes_used else ""
+    paths = (store.location, os.path.dirname(store.location))
+    writable = all(os.access(path, os.W_OK) for path in paths)
+    access = ", read only" if os.path.exists(store.location) and not writable else ""
+    yield ok("index", f"{store.location} is intact: {documents:,} documents{size}{access}")
+    return True
 
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
@@ -86,12 +82,8 @@ def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_di
     """Report the space that a cleanup would free, if it is at least a megabyte."""
     if not isinstance(store, SupportsUpkeep):
         return
-    try:
-        report = clean(store, written, provider, cache_dir, dry_run=True)
-    except StoreError as error:
-        yield failed("space", error)
-        return
-    if report.freed >= MEGABYTE:
+    report = yield from attempt("space", lambda: clean(store, written, provider, cache_dir, dry_run=True))
+    if report is not None and report.freed >= MEGABYTE:
         kinds = ", ".join(item.description for item in report.items)
         freed = f"about {report.freed / MEGABYTE:,.0f} MB can be freed"
         yield ok("space", f"{freed}: {kinds}", "run 'qmd cleanup'")

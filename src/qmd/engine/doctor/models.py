@@ -21,13 +21,15 @@ _SAMPLES, _SAME_COSINE = 5, 0.99
 def installed(
     settings: Settings, cache_dir: str, provider: ModelProvider, on_step: OnStep
 ) -> Generator[Finding, None, bool]:
-    """Check that each role's model is installed and works; returns True if the embedder does."""
+    """Check that each role's model is installed and works; returns True if the embedder is ready."""
     on_step("Checking the models")
-    checked = {use.role: (use, _model(use, provider)) for use in models(settings, cache_dir, thorough=True)}
-    for _, finding in checked.values():
+    embeds = False
+    for use in models(settings, cache_dir, thorough=True):
+        finding = _model(use, provider)
+        if use.role == "embed":
+            embeds = use.condition in ("ready", "remote") and finding.level != "problem"
         yield finding
-    use, finding = checked["embed"]
-    return use.condition in ("ready", "remote") and finding.level != "problem"
+    return embeds
 
 
 def vectors(
@@ -39,24 +41,23 @@ def vectors(
     """
     try:
         fingerprint = provider.fingerprint
-        sent = allowed(config.collections, local_only(config, provider, "embed"))
+        sent = Scope(allowed(config.collections, local_only(config, provider, "embed")))
         first = next(iter(by_priority(store, config, fingerprint)), None)
-        waiting = store.pending_count(first.fingerprint if first else fingerprint, Scope(sent))
-        yield from _others(store, config, provider)
+        waiting = store.pending_count(first.fingerprint if first else fingerprint, sent)
+        yield from _others(store, config, provider, fingerprint)
         if waiting:
-            yield warning(
-                "vectors", f"{waiting:,} texts have no vectors, so only words find them", "run 'qmd embed'"
-            )
+            message = f"{waiting:,} texts have no vectors, so only words find them"
+            yield warning("vectors", message, "run 'qmd embed'")
         # A check must not send the text of documents to another machine.
-        if store.has_vectors(fingerprint, Scope(sent)) and embeds and provider.server("embed") is None:
+        if store.has_vectors(fingerprint, sent) and embeds and provider.server("embed") is None:
             yield _recompute(store, fingerprint, provider, on_step)
     except QmdError as error:
         yield failed("vectors", error)
 
 
-def _others(store: Store, config: Config, provider: ModelProvider) -> Iterator[Finding]:
+def _others(store: Store, config: Config, provider: ModelProvider, fingerprint: str) -> Iterator[Finding]:
     """Report vectors of other models: the set that searches use for now, and unused sets."""
-    fingerprint, chunks = provider.fingerprint, store.chunk_counts()
+    chunks = store.chunk_counts()
     for index, vector_set in enumerate(by_priority(store, config, fingerprint)):
         if vector_set.fingerprint == fingerprint:
             continue
@@ -89,14 +90,12 @@ def _model(use: ModelUse, provider: ModelProvider) -> Finding:
 
 
 def _loaded(check: str, use: ModelUse, provider: ModelProvider) -> Finding:
+    """Use a model once. An expansion takes too long for a check."""
     try:
-        match use.role:
-            case "embed":
-                provider.embedder.embed_queries(["a"])
-            case "rerank":
-                provider.reranker.score("a", ["a"])
-            case "expand":
-                pass  # an expansion takes too long for a check
+        if use.role == "embed":
+            provider.embedder.embed_queries(["a"])
+        elif use.role == "rerank":
+            provider.reranker.score("a", ["a"])
     except QmdError as error:
         return failed(check, error)
     return ok(check, f"{use.role}: {use.name} works")
@@ -109,11 +108,9 @@ def _recompute(store: Store, fingerprint: str, provider: ModelProvider, on_step:
     texts, titles = [sample.text for sample in samples], [sample.title for sample in samples]
     vectors = provider.embedder.embed_documents(texts, titles)
     cosines = [float(new @ sample.vector) for new, sample in zip(vectors, samples, strict=True)]
-    if min(cosines, default=1.0) < _SAME_COSINE:
-        return problem(
-            "vectors",
-            f"of {len(cosines)} recomputed vectors, one differs from the stored one "
-            f"(cosine {min(cosines):.3f})",
-            "run 'qmd embed --force'",
-        )
+    lowest = min(cosines, default=1.0)
+    if lowest < _SAME_COSINE:
+        differs = f"one differs from the stored one (cosine {lowest:.3f})"
+        message = f"of {len(cosines)} recomputed vectors, {differs}"
+        return problem("vectors", message, "run 'qmd embed --force'")
     return ok("vectors", f"{len(cosines)} recomputed vectors equal the stored ones")

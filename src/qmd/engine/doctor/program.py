@@ -9,51 +9,27 @@ from difflib import get_close_matches
 
 from qmd._version import __version__
 from qmd.config.settings import environment_settings
-from qmd.engine.doctor.finding import Finding, failed, ok, warning
-from qmd.errors import QmdError
+from qmd.engine.doctor.finding import Finding, attempt, ok, warning
 from qmd.store.sqlite.opening import probe
 
 #: Every environment variable that the program reads.
 VARIABLES = frozenset(
-    {
-        "QMD_ALLOWED_HOSTS",
-        "QMD_ALLOWED_ORIGINS",
-        "QMD_ARCHIVE_DIR",
-        "QMD_CONFIG_DIR",
-        "QMD_EDITOR_URI",
-        "QMD_EMBED_LEASE",
-        "QMD_EMBED_MODEL",
-        "QMD_GENERATE_MODEL",
-        "QMD_INDEX_PATH",
-        "QMD_KEEP_ALIVE",
-        "QMD_MAX_RAM_MB",
-        "QMD_MCP_TEXT_RESOURCES",
-        "QMD_MCP_UPDATE",
-        "QMD_MILVUS_CA",
-        "QMD_MILVUS_PASSWORD",
-        "QMD_MILVUS_TLS",
-        "QMD_MILVUS_TOKEN",
-        "QMD_MILVUS_USER",
-        "QMD_OPENAI_API_KEY",
-        "QMD_RANKING",
-        "QMD_REQUEST_TIMEOUT",
-        "QMD_RERANK_MODEL",
-        "QMD_SERVER_TIMEOUT",
-        "QMD_SQLITE_BUSY_TIMEOUT",
-        "QMD_STORE",
-        "QMD_THREADS",
-        "QMD_TRUST_LOCAL_CONFIG",
-    }
+    """
+    QMD_ALLOWED_HOSTS QMD_ALLOWED_ORIGINS QMD_ARCHIVE_DIR QMD_CONFIG_DIR QMD_EDITOR_URI QMD_EMBED_LEASE
+    QMD_EMBED_MODEL QMD_GENERATE_MODEL QMD_INDEX_PATH QMD_KEEP_ALIVE QMD_MAX_RAM_MB QMD_MCP_TEXT_RESOURCES
+    QMD_MCP_UPDATE QMD_MILVUS_CA QMD_MILVUS_PASSWORD QMD_MILVUS_TLS QMD_MILVUS_TOKEN QMD_MILVUS_USER
+    QMD_OPENAI_API_KEY QMD_RANKING QMD_REQUEST_TIMEOUT QMD_RERANK_MODEL QMD_SERVER_TIMEOUT
+    QMD_SQLITE_BUSY_TIMEOUT QMD_STORE QMD_THREADS QMD_TRUST_LOCAL_CONFIG
+    """.split()
 )
 
 
 def versions() -> Iterator[Finding]:
     """Report the versions of Python and SQLite, and check SQLite's full-text search."""
     yield ok("python", f"qmd {__version__}, Python {platform.python_version()} on {sys.platform}")
-    try:
-        yield ok("sqlite", f"{probe()}, full-text search works")
-    except QmdError as error:
-        yield failed("sqlite", error)
+    sqlite = yield from attempt("sqlite", probe)
+    if sqlite is not None:
+        yield ok("sqlite", f"{sqlite}, full-text search works")
 
 
 def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -63,8 +39,5 @@ def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
             yield ok("environment", f"{name}={value}")
             continue
         close = get_close_matches(name, VARIABLES, n=1)
-        yield warning(
-            "environment",
-            f"{name} is set, but qmd does not know it",
-            f"did you mean {close[0]}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}",
-        )
+        hint = f"did you mean {close[0]}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}"
+        yield warning("environment", f"{name} is set, but qmd does not know it", hint)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from qmd.config.settings import Settings
 from qmd.engine.evaluation.corpora import EvaluatedIndex, OpenIndex, indexed
-from qmd.engine.evaluation.fixtures import Fixture, read_benchmark, read_judgements
+from qmd.engine.evaluation.fixtures import Fixture, Question, read_benchmark, read_judgements
 from qmd.engine.evaluation.modes import (
     Evaluation,
     Evaluator,
@@ -15,12 +17,12 @@ from qmd.engine.evaluation.modes import (
     OnProgress,
     by_path,
     endings,
-    missing_documents,
     normalised,
     select_modes,
 )
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
+from qmd.types import Hit
 
 #: How many missing documents a note names.
 _NAMED = 3
@@ -49,23 +51,20 @@ class Benchmark:
 
 def evaluate(
     index: EvaluatedIndex,
-    open_index: OpenIndex,
+    open_index: Callable[..., EvaluatedIndex],
     environ: Mapping[str, str],
     benchmark: Benchmark,
     on_progress: OnProgress | None,
 ) -> Evaluation:
-    """Run a benchmark. Raises as `Index.evaluate`. `open_index` opens the index of a corpus in a folder."""
-    report = on_progress or _ignore_progress
+    """Run a benchmark. Raises as `Index.evaluate`. `open_index` is `qmd.open_index`."""
+    report: OnProgress = on_progress or (lambda *_: None)
     modes = select_modes(benchmark.modes)
     if not 1 <= benchmark.k <= 1000 or (benchmark.questions is not None and benchmark.questions < 1):
         raise UsageError("k must be from 1 to 1000, and the number of questions at least 1")
     if os.path.isdir(benchmark.fixture):
-        return _evaluate_folder(index, open_index, environ, benchmark, modes, report)
+        open_corpus = partial(open_index, environ={**environ, **_variables(index.settings)})
+        return _evaluate_folder(open_corpus, benchmark, modes, report)
     return _evaluate_file(index, benchmark, modes, report)
-
-
-def _ignore_progress(description: str, done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 def _evaluate_file(
@@ -85,59 +84,57 @@ def _evaluate_file(
             f"{subject} no documents to search", "index some: qmd collection add, or qmd update"
         )
     indexed_paths = {ending for file in files for ending in endings(file)}
-    missing = missing_documents(fixture, lambda path: normalised(path) in indexed_paths)
     setting = replace(benchmark.setting, collections=names)
     evaluator = Evaluator(index.run, fixture, by_path, setting, benchmark.k)
     results = tuple(evaluator.measure(mode, on_progress) for mode in modes)
-    return Evaluation(fixture, len(files), benchmark.k, results, _missing_note(missing))
+    notes = _missing_notes(fixture, lambda path: normalised(path) in indexed_paths)
+    return Evaluation(fixture, len(files), benchmark.k, results, tuple(notes))
 
 
 def _evaluate_folder(
-    index: EvaluatedIndex,
-    open_index: OpenIndex,
-    environ: Mapping[str, str],
-    benchmark: Benchmark,
-    modes: Sequence[Mode],
-    on_progress: OnProgress,
+    open_corpus: OpenIndex, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
 ) -> Evaluation:
     if benchmark.setting.collections:
         raise UsageError("a folder in BEIR layout is searched as one collection: leave -c out")
-    fixture = _truncated(read_judgements(benchmark.fixture), benchmark.questions)
+    folder, k = benchmark.fixture, benchmark.k
+    fixture = _truncated(read_judgements(folder), benchmark.questions)
     vectors = any(mode.kind != "search" for mode in modes)
-    with indexed(
-        benchmark.fixture,
-        benchmark.work,
-        index.settings,
-        open_index,
-        environ,
-        vectors=vectors,
-        on_progress=on_progress,
-    ) as corpus:
-        evaluator = Evaluator(
-            corpus.index.run,
-            fixture,
-            lambda question, hits: [corpus.id(hit) for hit in hits],
-            benchmark.setting,
-            benchmark.k,
-        )
+    with indexed(folder, benchmark.work, open_corpus, vectors, on_progress) as corpus:
+
+        def names(question: Question, hits: Sequence[Hit]) -> list[str]:
+            return [corpus.id(hit) for hit in hits]
+
+        evaluator = Evaluator(corpus.index.run, fixture, names, benchmark.setting, k)
         results = tuple(evaluator.measure(mode, on_progress) for mode in modes)
         documents = len(corpus.index.documents())
-    notes = _missing_note(missing_documents(fixture, set(corpus.ids).__contains__))
-    if corpus.problems:
-        path, reason = corpus.problems[0]
-        notes = (
-            *notes,
-            f"{len(corpus.problems)} document(s) could not be indexed, the first: {reason} ({path})",
-        )
-    return Evaluation(fixture, documents, benchmark.k, results, notes)
+    notes = _missing_notes(fixture, set(corpus.ids).__contains__)
+    for path, reason in corpus.problems[:1]:
+        count = len(corpus.problems)
+        notes.append(f"{count} document(s) could not be indexed, the first: {reason} ({path})")
+    return Evaluation(fixture, documents, k, results, tuple(notes))
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Return the settings of models and ranking as variables, which override the folder's configuration."""
+    values = {
+        "QMD_EMBED_MODEL": settings.embed_model,
+        "QMD_RERANK_MODEL": settings.rerank_model,
+        "QMD_GENERATE_MODEL": settings.generate_model,
+        "QMD_RANKING": settings.ranking,
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _truncated(fixture: Fixture, questions: int | None) -> Fixture:
     return replace(fixture, questions=fixture.questions[:questions])
 
 
-def _missing_note(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    examples = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return (f"{len(names)} expected document(s) are not in the index, so nothing finds them: {examples}",)
+def _missing_notes(fixture: Fixture, is_indexed: Callable[[str], bool]) -> list[str]:
+    """Return a note that names relevant documents that are not in the index, if there are any."""
+    judgements = (item for question in fixture.questions for item in question.grades.items())
+    relevant = dict.fromkeys(name for name, grade in judgements if grade > 0)
+    missing = [name for name in relevant if not is_indexed(name)]
+    if not missing:
+        return []
+    examples = ", ".join(missing[:_NAMED]) + (", ..." if len(missing) > _NAMED else "")
+    return [f"{len(missing)} expected document(s) are not in the index, so nothing finds them: {examples}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -53,10 +53,8 @@ class EvaluatedIndex(Protocol):
     def embed(self, *, on_progress: OnEmbedded) -> EmbedReport: ...
 
 
-class OpenIndex(Protocol):
-    """Opens the index at a path; see `qmd.open_index`."""
-
-    def __call__(self, path: str, *, environ: Mapping[str, str]) -> EvaluatedIndex: ...
+#: Opens the index at a path.
+OpenIndex = Callable[[str], EvaluatedIndex]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +72,16 @@ class Corpus:
 
 @contextmanager
 def indexed(
-    folder: str,
-    work: str | None,
-    settings: Settings,
-    open_index: OpenIndex,
-    environ: Mapping[str, str],
-    *,
-    vectors: bool,
-    on_progress: OnProgress,
+    folder: str, work: str | None, open_index: OpenIndex, vectors: bool, on_progress: OnProgress
 ) -> Iterator[Corpus]:
-    """Index the corpus of a folder in BEIR layout.
+    """Index the corpus of a folder in BEIR layout, and embed it if `vectors` is true.
 
-    Args:
-        folder: The corpus.
-        work: Folder to keep the index in, so that it is reused; None for a temporary one.
-        settings: Settings that name the models and the ranking.
-        open_index: Opens the index in the folder.
-        environ: Environment variables.
-        vectors: Embed the documents.
-        on_progress: Called during indexing and embedding.
-
-    Raises:
-        SourceError: If the corpus cannot be read, or `work` contains other files.
+    The index is kept in `work` and reused, or temporary if that is None. Raises `SourceError` if the corpus
+    cannot be read, or if `work` contains other files.
     """
     with _work_folder(work) as target:
         ids = _write_files(folder, target)
-        variables = {**environ, **_variables(settings)}
-        with open_index(os.path.join(target, "index.sqlite"), environ=variables) as index:
+        with open_index(os.path.join(target, "index.sqlite")) as index:
             problems = _scan(index, os.path.join(target, "files"), on_progress)
             if vectors:
                 _embed(index, on_progress)
@@ -125,7 +106,7 @@ def _work_folder(chosen: str | None) -> Iterator[str]:
 
 
 def _write_files(folder: str, target: str) -> tuple[str, ...]:
-    """Write the documents as files; returns their ids.
+    """Write the documents as files, and return their ids.
 
     The files are named by number, so that their names do not influence the search.
     """
@@ -142,11 +123,11 @@ def _write_files(folder: str, target: str) -> tuple[str, ...]:
     files = os.path.join(target, "files")
     os.makedirs(files, exist_ok=True)
     ids: list[str] = []
-    for number, document in enumerate(read_corpus(folder)):
-        ids.append(document.id)
+    for number, (identity, markdown) in enumerate(read_corpus(folder)):
+        ids.append(identity)
         path = os.path.join(files, f"{number:07d}.md")
         with open(path, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(document.markdown)
+            file.write(markdown)
     for name in os.listdir(files):
         if _number(name) >= len(ids):
             os.unlink(os.path.join(files, name))
@@ -156,17 +137,6 @@ def _write_files(folder: str, target: str) -> tuple[str, ...]:
 
 def _write_stamp(path: str, digest: str, ids: list[str]) -> None:
     replace_file(path, json.dumps({"digest": digest, "ids": ids}, ensure_ascii=False).encode())
-
-
-def _variables(settings: Settings) -> dict[str, str]:
-    """Return the settings of models and ranking as variables, which override the folder's configuration."""
-    values = {
-        "QMD_EMBED_MODEL": settings.embed_model,
-        "QMD_RERANK_MODEL": settings.rerank_model,
-        "QMD_GENERATE_MODEL": settings.generate_model,
-        "QMD_RANKING": settings.ranking,
-    }
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _scan(index: EvaluatedIndex, files: str, on_progress: OnProgress) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +24,9 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its judgements.
+    """A query with grades by document name; a grade above 0 means relevant.
 
-    Attributes:
-        grades: Grades by document name; a grade above 0 means relevant.
-        type: The question's type as the fixture names it.
-        within: The rank by which the fixture expects the documents, or None.
+    `type` is the fixture's own. `within` is the rank by which the fixture expects the documents.
     """
 
     id: str
@@ -48,20 +46,6 @@ class Fixture:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusDocument:
-    """A document of a BEIR corpus."""
-
-    id: str
-    title: str
-    text: str
-
-    @property
-    def markdown(self) -> str:
-        """The document as Markdown, with its title, if it has one, as a heading."""
-        return f"# {self.title}\n\n{self.text}" if self.title else self.text
-
-
 def read_benchmark(path: str) -> Fixture:
     """Read a file in tobi/qmd's format: JSON with `queries` of `id`, `query`, `expected_files` and more.
 
@@ -76,60 +60,56 @@ def read_benchmark(path: str) -> Fixture:
         raise SourceError(f"{path}: not UTF-8") from error
     except json.JSONDecodeError as error:
         raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
-    return _Benchmark(path).fixture(root)
+    try:
+        return _fixture(os.path.basename(path), root)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}", _EXAMPLE) from error
 
 
-class _Benchmark:
-    """Parses a benchmark file, and names the file in error messages."""
+def _fixture(name: str, root: Any) -> Fixture:
+    """Parse a benchmark. Like the functions below, raises `ValueError` with the reason if it is invalid."""
+    if not isinstance(root, dict) or not isinstance(root.get("queries"), list):
+        raise ValueError("no list of 'queries'")
+    if root.get("version", 1) != 1:
+        raise ValueError(f"version {root['version']!r} is unknown; this qmd knows version 1")
+    questions = tuple(_question(item, number) for number, item in enumerate(root["queries"], 1))
+    if not questions:
+        raise ValueError("'queries' is empty")
+    for identity, count in Counter(question.id for question in questions).items():
+        if count > 1:
+            raise ValueError(f"two queries have the id '{identity}'")
+    collection, description = (_text(root, key, "the file") for key in ("collection", "description"))
+    return Fixture(name, questions, collection, description)
 
-    def __init__(self, path: str) -> None:
-        self._path = path
 
-    def fixture(self, root: Any) -> Fixture:
-        if not isinstance(root, dict) or not isinstance(root.get("queries"), list):
-            raise self._error("no list of 'queries'")
-        if root.get("version", 1) != 1:
-            raise self._error(f"version {root['version']!r} is unknown; this qmd knows version 1")
-        questions = tuple(self._question(item, number) for number, item in enumerate(root["queries"], 1))
-        if not questions:
-            raise self._error("'queries' is empty")
-        seen: set[str] = set()
-        for question in questions:
-            if question.id in seen:
-                raise self._error(f"two queries have the id '{question.id}'")
-            seen.add(question.id)
-        collection, description = (self._text(root, key, "the file") for key in ("collection", "description"))
-        return Fixture(os.path.basename(self._path), questions, collection, description)
+def _question(item: Any, number: int) -> Question:
+    location = f"query {number}"
+    if not isinstance(item, dict):
+        raise ValueError(f"{location} is not an object")
+    identity = _text(item, "id", location) or str(number)
+    location = f"query {number} ('{identity}')"
+    text = _text(item, "query", location)
+    if text is None:
+        raise ValueError(f"{location}: no 'query'")
+    try:
+        parse_document(text)
+    except QueryError as error:
+        raise ValueError(f"{location}: {error.message}") from error
+    files = item.get("expected_files")
+    if not isinstance(files, list) or not files or not all(isinstance(f, str) and f for f in files):
+        raise ValueError(f"{location}: 'expected_files' must be a list of paths, at least one")
+    within = item.get("expected_in_top_k")
+    if within is not None and (type(within) is not int or not 1 <= within <= 1000):
+        raise ValueError(f"{location}: 'expected_in_top_k' must be a whole number from 1 to 1000")
+    return Question(identity, text, dict.fromkeys(files, 1), _text(item, "type", location), within)
 
-    def _question(self, item: Any, number: int) -> Question:
-        location = f"query {number}"
-        if not isinstance(item, dict):
-            raise self._error(f"{location} is not an object")
-        identity = self._text(item, "id", location) or str(number)
-        location = f"query {number} ('{identity}')"
-        text = self._text(item, "query", location)
-        if text is None:
-            raise self._error(f"{location}: no 'query'")
-        try:
-            parse_document(text)
-        except QueryError as error:
-            raise self._error(f"{location}: {error.message}") from error
-        files = item.get("expected_files")
-        if not isinstance(files, list) or not files or not all(isinstance(f, str) and f for f in files):
-            raise self._error(f"{location}: 'expected_files' must be a list of paths, at least one")
-        within = item.get("expected_in_top_k")
-        if within is not None and (type(within) is not int or not 1 <= within <= 1000):
-            raise self._error(f"{location}: 'expected_in_top_k' must be a whole number from 1 to 1000")
-        return Question(identity, text, dict.fromkeys(files, 1), self._text(item, "type", location), within)
 
-    def _text(self, item: Mapping[str, Any], key: str, location: str) -> str | None:
-        value = item.get(key)
-        if value is not None and not isinstance(value, str):
-            raise self._error(f"{location}: '{key}' must be text")
-        return value if value and value.strip() else None
-
-    def _error(self, reason: str) -> SourceError:
-        return SourceError(f"{self._path}: {reason}", _EXAMPLE)
+def _text(item: Mapping[str, Any], key: str, location: str) -> str | None:
+    """Return an optional text; None if it is missing or blank."""
+    value = item.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{location}: '{key}' must be text")
+    return value if value and value.strip() else None
 
 
 def read_judgements(folder: str) -> Fixture:
@@ -154,14 +134,13 @@ def read_judgements(folder: str) -> Fixture:
         grades.setdefault(query, {})[document] = value
         first_lines.setdefault(query, number)
     texts: dict[str, str] = {}
-    for path, number, row in _rows(_first_existing(folder, "queries.jsonl")):
-        texts[_id(row, path, number)] = " ".join(_string(row, "text", path, number).split())
+    for location, row in _rows(_first_existing(folder, "queries.jsonl")):
+        texts[_id(row, location)] = " ".join(_string(row, "text", location).split())
     questions = []
     for query, judged in grades.items():
         if not texts.get(query):
-            raise SourceError(
-                f"{qrels}:{first_lines[query]}: no text for the query '{query}' in queries.jsonl"
-            )
+            location = f"{qrels}:{first_lines[query]}"
+            raise SourceError(f"{location}: no text for the query '{query}' in queries.jsonl")
         if any(value > 0 for value in judged.values()):
             questions.append(Question(query, texts[query], judged))
     if not questions:
@@ -169,14 +148,15 @@ def read_judgements(folder: str) -> Fixture:
     return Fixture(os.path.basename(os.path.abspath(folder)), tuple(questions))
 
 
-def read_corpus(folder: str) -> Iterator[CorpusDocument]:
-    """Yield the documents of a folder in BEIR layout, from `corpus.jsonl` or `corpus.jsonl.gz`.
+def read_corpus(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield (id, Markdown) of the documents of a folder in BEIR layout; a title becomes a heading.
 
-    Raises `SourceError`, which names file and line, if the file is missing or cannot be read.
+    Raises `SourceError`, which names file and line, if `corpus.jsonl` is missing or cannot be read.
     """
-    for path, number, row in _rows(corpus_file(folder)):
-        title, text = (_string(row, key, path, number) for key in ("title", "text"))
-        yield CorpusDocument(_id(row, path, number), title.strip(), text)
+    for location, row in _rows(corpus_file(folder)):
+        title, text = (_string(row, key, location) for key in ("title", "text"))
+        heading = f"# {title.strip()}\n\n" if title.strip() else ""
+        yield _id(row, location), heading + text
 
 
 def corpus_file(folder: str) -> str:
@@ -184,8 +164,8 @@ def corpus_file(folder: str) -> str:
     return _first_existing(folder, "corpus.jsonl")
 
 
-def _rows(path: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """Yield (file, line number, object) from a file of JSON lines."""
+def _rows(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (file and line number, object) from a file of JSON lines."""
     for number, line in _lines(path):
         try:
             row = json.loads(line)
@@ -193,7 +173,7 @@ def _rows(path: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
             raise SourceError(f"{path}:{number}: not JSON: {error.msg}") from error
         if not isinstance(row, dict):
             raise SourceError(f"{path}:{number}: not a JSON object")
-        yield path, number, row
+        yield f"{path}:{number}", row
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
@@ -225,17 +205,17 @@ def _first_existing(folder: str, *names: str) -> str:
     )
 
 
-def _id(row: Mapping[str, Any], path: str, number: int) -> str:
+def _id(row: Mapping[str, Any], location: str) -> str:
     value = row.get("_id")
     if not isinstance(value, str | int) or value == "":
-        raise SourceError(f"{path}:{number}: no '_id'")
+        raise SourceError(f"{location}: no '_id'")
     return str(value)
 
 
-def _string(row: Mapping[str, Any], key: str, path: str, number: int) -> str:
+def _string(row: Mapping[str, Any], key: str, location: str) -> str:
     value = row.get(key)
     if value is not None and not isinstance(value, str):
-        raise SourceError(f"{path}:{number}: '{key}' must be text")
+        raise SourceError(f"{location}: '{key}' must be text")
     return value or ""
 
 

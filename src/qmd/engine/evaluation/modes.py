@@ -32,19 +32,16 @@ class Mode:
 
     name: str
     kind: Literal["search", "vsearch", "query"]
-    types: frozenset[str]
+    types: tuple[str, ...]
     rerank: bool = True
 
 
-MODES = {
-    mode.name: mode
-    for mode in (
-        Mode("bm25", "search", frozenset({"lex"})),
-        Mode("vector", "vsearch", frozenset({"vec", "hyde"})),
-        Mode("hybrid", "query", frozenset({"lex", "vec", "hyde"}), rerank=False),
-        Mode("full", "query", frozenset({"lex", "vec", "hyde"})),
-    )
-}
+MODES = (
+    Mode("bm25", "search", ("lex",)),
+    Mode("vector", "vsearch", ("vec", "hyde")),
+    Mode("hybrid", "query", ("lex", "vec", "hyde"), rerank=False),
+    Mode("full", "query", ("lex", "vec", "hyde")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The results of one mode.
+    """The results of one mode: means over the questions, and percentiles of their times in milliseconds.
 
-    Attributes:
-        skipped: The reason why the mode could not be used; then the other fields are empty.
-        measures: Means over the questions.
-        p50: Median time of a question in milliseconds.
-        p95: 95th percentile of the time in milliseconds.
-        notes: Messages about the measurement.
+    `skipped` is the reason why the mode could not be used; then the other fields are empty.
     """
 
     mode: str
@@ -90,33 +82,33 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Evaluator:
     """Runs the questions of a fixture on one index; `run` is the index's search.
 
     `setting` is the request that all searches share; its query, limit, `min_score` and timeout are ignored.
     """
 
-    def __init__(self, run: Run, fixture: Fixture, names: Names, setting: SearchRequest, k: int) -> None:
-        self._run = run
-        self._fixture = fixture
-        self._names = names
-        self._k = k
-        depth = max(k, *CUTOFFS, *(question.within or 1 for question in fixture.questions))
-        self._setting = replace(setting, limit=depth, min_score=0.0, timeout=None)
+    run: Run
+    fixture: Fixture
+    names: Names
+    setting: SearchRequest
+    k: int
 
     def measure(self, mode: Mode, on_progress: OnProgress) -> Result:
         """Run all questions in one mode."""
-        questions = self._fixture.questions
+        questions = self.fixture.questions
         answers: list[Answer] = []
         stages: list[Stage] = []
         for number, question in enumerate(questions):
             on_progress(mode.name, number, len(questions))
             watch = Stopwatch()
+            responses: list[SearchResponse] = []
+            failure: str | None = None
             try:
-                responses = [self._run(mode.kind, request) for request in self._requests(mode, question)]
+                responses = [self.run(mode.kind, request) for request in self._requests(mode, question)]
             except (UsageError, QueryError) as error:
-                answers.append(self._answer(question, (), watch.milliseconds(), error.in_one_line()))
-                continue
+                failure = error.in_one_line()
             except QmdError as error:
                 return Result(mode.name, skipped=error.in_one_line())
             milliseconds = watch.milliseconds()
@@ -125,8 +117,8 @@ class Evaluator:
                 return Result(mode.name, skipped=reason)
             stages += question_stages
             hits = {hit.file: hit for response in responses for hit in response.hits}
-            ranked = self._names(question, list(hits.values()))
-            answers.append(self._answer(question, ranked, milliseconds))
+            ranked = tuple(self.names(question, list(hits.values())))
+            answers.append(Answer(question, ranked, judge(question, ranked, self.k), milliseconds, failure))
         # The first question also loads the models.
         times = [answer.milliseconds for answer in answers[1:] or answers]
         p50, p95 = metrics.percentile(times, 0.5), metrics.percentile(times, 0.95)
@@ -135,7 +127,8 @@ class Evaluator:
 
     def _requests(self, mode: Mode, question: Question) -> Iterator[SearchRequest]:
         """Yield the requests for a question; of typed searches, only the types that the mode supports."""
-        common = replace(self._setting, rerank=mode.rerank)
+        depth = max(self.k, *CUTOFFS, *(question.within or 1 for question in self.fixture.questions))
+        common = replace(self.setting, limit=depth, min_score=0.0, timeout=None, rerank=mode.rerank)
         searches = parse_document(question.text).searches
         if not searches or mode.kind == "query":
             yield replace(common, query=question.text)
@@ -144,17 +137,9 @@ class Evaluator:
             if search.type in mode.types:
                 yield replace(common, query=search.query)
 
-    def _answer(
-        self, question: Question, ranked: Sequence[str], milliseconds: float, error: str | None = None
-    ) -> Answer:
-        return Answer(question, tuple(ranked), judge(question, ranked, self._k), milliseconds, error)
-
 
 def judge(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:
-    """Compute all measures of one answer.
-
-    The measure `expected` is only included if the fixture gives a rank by which it expects the documents.
-    """
+    """Compute all measures of one answer; `expected` only if the fixture expects documents by a rank."""
     grades = question.grades
     measures = {
         f"ndcg@{k}": metrics.ndcg(ranked, grades, k),
@@ -206,22 +191,13 @@ def endings(file: str) -> set[str]:
     return {"/".join(parts[start:]) for start in range(len(parts))}
 
 
-def missing_documents(fixture: Fixture, is_indexed: Callable[[str], bool]) -> list[str]:
-    """Return the relevant documents that are not in the index, without duplicates."""
-    judgements = (item for question in fixture.questions for item in question.grades.items())
-    relevant = dict.fromkeys(name for name, grade in judgements if grade > 0)
-    return [name for name in relevant if not is_indexed(name)]
-
-
 def select_modes(names: Collection[str]) -> list[Mode]:
-    """Return the modes with these names, or all modes if `names` is empty.
-
-    Raises `UsageError` for an unknown name.
-    """
+    """Return the modes with these names, all if there are none. Raises `UsageError` for an unknown name."""
+    known = [mode.name for mode in MODES]
     for name in names:
-        if name not in MODES:
-            raise UsageError(f"unknown way to search: {name}", f"choose from {', '.join(MODES)}")
-    return [mode for mode in MODES.values() if not names or mode.name in names]
+        if name not in known:
+            raise UsageError(f"unknown way to search: {name}", f"choose from {', '.join(known)}")
+    return [mode for mode in MODES if not names or mode.name in names]
 
 
 def _failures(stages: Iterable[Stage]) -> Iterator[str]:

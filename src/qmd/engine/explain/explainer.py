@@ -35,14 +35,10 @@ DEPTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The document's rank in a search without its limit.
+    """The document's rank among the `total` results of a search without its limit; None if it is not there.
 
-    Attributes:
-        rank: The document's rank among `total` results, from 1; None if it is not among them.
-        complete: False if there may be more than `total` results.
-        hit: The document's hit, None if it has none.
-        last: The last of the results.
-        passage: The document's chunk nearest to the query.
+    `complete` is false if there may be more results. `last` is the last of them. `passage` is the document's
+    chunk nearest to the query.
     """
 
     kind: Kind
@@ -107,51 +103,43 @@ class _Search:
         return replace(self.request, limit=self.request.limit and self.depth, min_score=0.0)
 
 
+@dataclass(frozen=True, slots=True)
 class Explainer:
     """Explains the results of one index. `run` is the index's search."""
 
-    def __init__(self, store: Store, config: Config, models: ModelProvider, lookup: Lookup, run: Run) -> None:
-        self._store = store
-        self._config = config
-        self._models = models
-        self._lookup = lookup
-        self._run = run
+    store: Store
+    config: Config
+    models: ModelProvider
+    lookup: Lookup
+    run: Run
 
     def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
         search = _search(kind, replace(request.checked(), explain=True, full=False))
-        scope = scope_of(self._config, search.request)
+        scope = scope_of(self.config, search.request)
         query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
-        document = self._lookup.find(reference)
+        document = self.lookup.find(reference)
         if isinstance(document, str):
-            absence = self._lookup.absence(document)
+            absence = self.lookup.absence(document)
             return Why(kind, query, document, None, "not_indexed", absence.reason, absence.hint)
-        words = _words(search)
-        why = Why(
-            kind,
-            query,
-            document.file,
-            document,
-            "not_searched",
-            f"its collection '{document.collection}' is searched only if you name it",
-            f"add -c {document.collection}",
-            tuple(self._lookup.differences(document)),
-            tuple(match_terms(self._store, document, words)),
-        )
-        if document.collection in scope.collections:
-            why = replace(why, hint=None)
+        notes = tuple(self.lookup.differences(document))
+        terms = tuple(match_terms(self.store, document, _words(search)))
+        why = Why(kind, query, document.file, document, "not_searched", "", notes=notes, terms=terms)
+        collection = document.collection
+        if collection in scope.collections:
             reason = filtered_out(scope, document)
             return replace(why, reason=reason) if reason else self._ranked(why, document, search)
+        reason = f"its collection '{collection}' is searched only if you name it"
         if request.collections:
             named = ", ".join(f"'{name}'" for name in scope.collections)
-            why = replace(why, reason=f"it is in '{document.collection}', and only {named} is searched")
-        return why
+            reason = f"it is in '{collection}', and only {named} is searched"
+        return replace(why, reason=reason, hint=f"add -c {collection}")
 
     def _ranked(self, why: Why, document: Document, search: _Search) -> Why:
         passages = self._passages(document, search.dense)
         lacking = bool(search.dense) and not any(passages)
         try:
-            response, unlimited = self._run(search.kind, search.request), self._run(search.kind, search.uncut)
+            response, unlimited = self.run(search.kind, search.request), self.run(search.kind, search.uncut)
         except VectorIndexMissingError:
             reason = "none of the documents searched have vectors yet"
             return replace(why, verdict="not_found", reason=reason, hint="run 'qmd embed'")
@@ -160,20 +148,19 @@ class Explainer:
         standing = replace(ranked, rank=displayed.rank, hit=displayed.hit) if displayed.hit else ranked
         if search.kind == "vsearch" and passages:
             standing = replace(standing, passage=passages[0])
-        parts = self._parts(document, search, passages) if search.kind == "query" else []
+        parts, notes = [], list(why.notes)
+        if search.kind == "query":
+            parts = self._parts(document, search, passages)
+            notes += _left_out(standing, search, unlimited, lacking)
+        stages = [stage for stage in (*response.stages, *unlimited.stages) if stage.status != "ran"]
         why = replace(
             why,
+            notes=tuple(notes),
             standings=(*parts, standing),
             shown=len(response.hits),
             lowest_score=response.hits[-1].score if response.hits else None,
-            stages=tuple(
-                dict.fromkeys(
-                    stage for stage in (*response.stages, *unlimited.stages) if stage.status != "ran"
-                )
-            ),
+            stages=tuple(dict.fromkeys(stages)),
         )
-        if search.kind == "query":
-            why = replace(why, notes=(*why.notes, *_left_out(standing, search, unlimited, lacking)))
         if displayed.hit is not None:
             return replace(why, verdict="shown", reason=f"result {displayed.rank} of the {why.shown} shown")
         if standing.hit is not None and standing.rank is not None:
@@ -187,11 +174,11 @@ class Explainer:
         standings = []
         for text in search.lexical:
             alone = search.alone("search", text)
-            standings.append(_standing(alone, text, self._run("search", alone.uncut), document))
+            standings.append(_standing(alone, text, self.run("search", alone.uncut), document))
         for text, passage in zip(search.dense, passages, strict=True):
             alone = search.alone("vsearch", text)
             try:
-                response = self._run("vsearch", alone.uncut)
+                response = self.run("vsearch", alone.uncut)
             except (VectorIndexMissingError, ModelError, TimedOutError):
                 continue  # a stage of the hybrid search reports the reason
             standings.append(replace(_standing(alone, text, response, document), passage=passage))
@@ -202,11 +189,11 @@ class Explainer:
         if not texts:
             return []
         try:
-            chosen = select(self._store, self._config, self._models, Scope((document.collection,)))
+            chosen = select(self.store, self.config, self.models, Scope((document.collection,)))
             if chosen.configured:
-                disclose(self._store, self._models, "embed")
+                disclose(self.store, self.models, "embed")
             return [
-                self._store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
+                self.store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
                 for vector in chosen.embedder.embed_queries(list(texts))
             ]
         except (ModelError, VectorIndexMissingError):
@@ -236,11 +223,9 @@ def _words(search: _Search) -> LexicalQuery:
 
 
 def _standing(search: _Search, query: str, response: SearchResponse, document: Document) -> Standing:
-    hits = response.hits
+    hits, total = response.hits, len(response.hits)
     rank, hit = next(((n, hit) for n, hit in enumerate(hits, 1) if hit.file == document.file), (None, None))
-    return Standing(
-        search.kind, query, rank, len(hits), len(hits) < search.depth, hit, hits[-1] if hits else None
-    )
+    return Standing(search.kind, query, rank, total, total < search.depth, hit, hits[-1] if hits else None)
 
 
 def _left_out(standing: Standing, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:

@@ -26,49 +26,45 @@ class Absence:
     hint: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """Looks up documents in the index and files on disk.
 
     `refused` maps collections to folders that a project's configuration names without the user's approval.
     """
 
-    def __init__(self, store: Store, config: Config, library: Library, refused: Mapping[str, str]) -> None:
-        self._store = store
-        self._config = config
-        self._library = library
-        self._refused = refused
+    store: Store
+    config: Config
+    library: Library
+    refused: Mapping[str, str]
 
     def find(self, reference: str) -> Document | str:
         """Return the document that a reference names, or the absolute path of a file that is not indexed.
 
-        Args:
-            reference: Any reference that `get` accepts, or a path on disk.
-
-        Raises:
-            UsageError: If the reference names a folder.
-            QmdError: As `Library.resolve`, if the reference names neither a document nor a file.
+        `reference` is anything that `get` accepts, or a path on disk. Raises `UsageError` if it names a
+        folder, otherwise as `Library.resolve`.
         """
         absolute = os.path.abspath(os.path.expanduser(reference))
         on_disk = not is_uri(reference) and os.path.lexists(absolute)
-        if on_disk and not os.path.isdir(absolute):
+        is_file = on_disk and not os.path.isdir(absolute)
+        if is_file:
             for spelling in (absolute, os.path.realpath(absolute)):
                 try:
-                    return self._library.resolve(spelling)
+                    return self.library.resolve(spelling)
                 except DocumentNotFoundError:
                     continue
         try:
             document = self._resolve(reference)
         except (DocumentNotFoundError, AmbiguousReferenceError):
-            if on_disk and os.path.isdir(absolute):
-                raise UsageError(f"{reference} is a folder", "name a file in it") from None
-            if on_disk:
+            if is_file:
                 return absolute
+            if on_disk:
+                raise UsageError(f"{reference} is a folder", "name a file in it") from None
             below = self._below(reference)
             if below is None:
                 raise
             return below
         # A file with exactly this path wins over a document whose path only ends with it.
-        is_file = on_disk and not os.path.isdir(absolute)
         return absolute if is_file and document.file != reference else document
 
     def absence(self, path: str) -> Absence:
@@ -90,7 +86,7 @@ class Lookup:
     def differences(self, document: Document) -> list[str]:
         """Describe how a document's file differs from the indexed text."""
         try:
-            source = source_at(self._config.collections[document.collection], document.path)
+            source = source_at(self.config.collections[document.collection], document.path)
         except SourceError as error:
             return [f"the file cannot be indexed any more: {error.message}"]
         if source.hash != document.hash:
@@ -105,7 +101,7 @@ class Lookup:
         files = (
             file
             for spelling in dict.fromkeys((path, split_location(path)[0]))
-            for _, file in paths_on_disk(self._config, spelling)
+            for _, file in paths_on_disk(self.config, spelling)
             if not os.path.isdir(file)
         )
         return next(files, None)
@@ -113,36 +109,31 @@ class Lookup:
     def _resolve(self, reference: str) -> Document:
         """Resolve a reference as `get` does, ignoring line numbers after the path."""
         try:
-            return self._library.resolve(reference)
+            return self.library.resolve(reference)
         except DocumentNotFoundError:
             path, line, _ = split_location(reference)
             if line is None:
                 raise
-            return self._library.resolve(path)
+            return self.library.resolve(path)
 
     def _outside(self, path: str) -> Absence:
-        for name, folder in self._refused.items():
+        for name, folder in self.refused.items():
             if is_inside(os.path.realpath(path), folder):
                 return Absence(f"its collection '{name}' is outside the project", "approve it: qmd trust")
-        return Absence(
-            "no collection contains its folder", f"add it: qmd collection add {_as_arguments(path)}"
-        )
+        hint = f"add it: qmd collection add {_as_arguments(path)}"
+        return Absence("no collection contains its folder", hint)
 
     def _not_scanned(self, collection: Collection) -> Absence:
-        stats = self._store.collection_stats().get(collection.name)
+        stats = self.store.collection_stats().get(collection.name)
         scanned = stats is not None and stats.updated_at is not None
         reason = "it is new since the last update" if scanned else "its collection has not been indexed yet"
         return Absence(reason, f"run 'qmd update -c {collection.name}'")
 
     def _collections_above(self, path: str) -> Iterator[tuple[Collection, str]]:
         """Yield the collections that contain a file, deepest first, with its path in each."""
-        for collection in sorted(self._config.collections.values(), key=lambda item: -len(item.path)):
+        for collection in sorted(self.config.collections.values(), key=lambda item: -len(item.path)):
             root = os.path.realpath(collection.path)
-            for file, folder in (
-                (path, collection.path),
-                (path, root),
-                (os.path.realpath(path), root),
-            ):
+            for file, folder in ((path, collection.path), (path, root), (os.path.realpath(path), root)):
                 if is_inside(file, folder):
                     yield collection, nfc(file[len(folder) :].strip(os.sep).replace(os.sep, "/"))
                     break

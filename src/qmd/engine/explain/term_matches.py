@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qmd.store.base import Scope, Store
@@ -15,14 +15,11 @@ from qmd.types import Document
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """One term of a query, and its occurrences in a document.
+    """One term of a query, and the number of its occurrences in each field that contains it.
 
-    Attributes:
-        found: The number of occurrences in each field (`title`, `text`, `path`) that contains the term.
-        documents: How many of the `total` documents in the index contain the term.
-        longer: True if the document contains the term only as the beginning of longer words.
-        excluded: True if the query excludes documents with the term.
-        part: True for a part of a compound word, searched in addition to the word.
+    The fields are `title`, `text` and `path`. `documents` of `total` in the index contain the term. `longer`:
+    this one contains it only as the beginning of longer words. `excluded`: the query excludes documents with
+    it. `part`: it is a part of a compound word, searched in addition to the word.
     """
 
     term: str
@@ -66,22 +63,14 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
 
 
 def _counts(term: Term, fields: Mapping[str, str]) -> dict[str, int]:
-    counts = {
-        name: sum(len(pattern.findall(form)) for pattern in _patterns(term)) for name, form in fields.items()
-    }
+    """Count a term and its alternatives in each field, a text of space-separated tokens that contains any."""
+    spellings = [(term.tokens, term.prefix), *((tokens, False) for tokens in term.alternatives)]
+    patterns = [
+        re.compile(f"(?<= ){re.escape(' '.join(tokens))}{'' if prefix else '(?= )'}")
+        for tokens, prefix in spellings
+    ]
+    counts = {name: sum(len(pattern.findall(form)) for pattern in patterns) for name, form in fields.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def _patterns(term: Term) -> Iterator[re.Pattern[str]]:
-    """Yield patterns that find the term and its alternatives in a text of space-separated tokens."""
-    yield _pattern(term.tokens, term.prefix)
-    for tokens in term.alternatives:
-        yield _pattern(tokens, False)
-
-
-def _pattern(tokens: tuple[str, ...], prefix: bool) -> re.Pattern[str]:
-    end = "" if prefix else "(?= )"
-    return re.compile(f"(?<= ){re.escape(' '.join(tokens))}{end}")
 
 
 def _documents(idf: float, total: int) -> int:

@@ -41,10 +41,7 @@ def disclose(store: Store, models: ModelProvider, role: Role) -> None:
 
 
 def local_only(config: Config, models: ModelProvider, role: Role) -> frozenset[str]:
-    """Return the collections whose text must not be sent to the model of a role.
-
-    Empty if the model runs on this machine.
-    """
+    """Return the collections whose text must not be sent to a role's model; none if it runs here."""
     private = frozenset(name for name, collection in config.collections.items() if not collection.remote)
     return private if private and models.server(role) is not None else frozenset()
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class ModelProvider:
     """Provides the embedder, reranker and query expander that the settings name.
 
-    Each property raises `ModelError` if its model is not available.
+    Each property raises `ModelError` if its model is not available. `progress` is called with messages for
+    the user. If the index may come with a checkout, a `foreign_index`, models that only it names are not
+    trusted.
     """
 
     def __init__(
@@ -31,68 +33,60 @@ class ModelProvider:
         *,
         foreign_index: bool = False,
     ) -> None:
-        """Create a provider; nothing is loaded yet.
-
-        Args:
-            settings: Settings that name the models.
-            cache_dir: Folder of downloaded models.
-            progress: Called with messages for the user.
-            foreign_index: True if the index may come with a checkout. Models that only the index names are
-                then not trusted.
-        """
         self._settings = settings
         self._foreign_index = foreign_index
         self._cache_dir = cache_dir
-        self.progress = progress
+        self._progress = progress
         self._lock = threading.RLock()
-        self._embedder: Embedder | None = None
+        self._models: dict[Role, Any] = {}
         self._earlier: tuple[VectorSet, Embedder] | None = None
-        self._reranker: Reranker | None = None
-        self._expander: Expander | None = None
-        self._expander_loaded = False
         self._expander_given = False
 
     @property
     def embedder(self) -> Embedder:
         """The embedder. Its weights are loaded when it first embeds."""
+        return cast("Embedder", self._model("embed"))
+
+    @property
+    def reranker(self) -> Reranker:
+        return cast("Reranker", self._model("rerank"))
+
+    @property
+    def expander(self) -> Expander | None:
+        """The query expander, or None if the settings name none."""
+        return cast("Expander | None", self._model("generate"))
+
+    def _model(self, role: Role) -> Any:
+        with self._lock:
+            if role not in self._models:
+                self._models[role] = self._load(role, self.setting(role), self._settings)
+            return self._models[role]
+
+    def _load(self, role: Role, source: str | None, settings: Settings) -> Any:
         from pathlib import Path
 
-        from qmd.models.registry import load_embedder
+        from qmd.models.registry import load_embedder, load_expander, load_reranker
 
-        with self._lock:
-            if self._embedder is None:
-                self._embedder = load_embedder(
-                    self._settings.embed_model,
-                    cache_dir=Path(self._cache_dir),
-                    settings=self._settings,
-                    progress=self.report,
-                )
-            return self._embedder
+        load = {"embed": load_embedder, "rerank": load_reranker, "generate": load_expander}[role]
+        return load(source, cache_dir=Path(self._cache_dir), settings=settings, progress=self.report)
 
     def earlier(self, vectors: VectorSet) -> Embedder:
         """Return the embedder that made `vectors`, which the settings do not name any more.
 
         Raises `ModelError` if it is not available, or if its name now stands for another model.
         """
-        from pathlib import Path
-
         from qmd.engine.embedding.batches import fingerprint
-        from qmd.models.registry import load_embedder
+        from qmd.models.catalog import CARDS
 
         with self._lock:
             if self._earlier is not None and self._earlier[0].fingerprint == vectors.fingerprint:
                 return self._earlier[1]
-            if self._foreign_index and not _is_known(vectors.source):
+            if self._foreign_index and all(vectors.source != card.name for card in CARDS):
                 raise ModelError(
                     f"the project's index names the model '{vectors.name}', which your settings do not name",
                     "Run 'qmd embed'.",
                 )
-            embedder = load_embedder(
-                vectors.source,
-                cache_dir=Path(self._cache_dir),
-                settings=self._without_key_for(vectors.source),
-                progress=self.report,
-            )
+            embedder: Embedder = self._load("embed", vectors.source, self._without_key_for(vectors.source))
             # Compare the model alone if possible: how texts are chunked does not matter for queries.
             if vectors.model:
                 same = embedder.fingerprint == vectors.model
@@ -129,55 +123,21 @@ class ModelProvider:
         """True if the weights of the embedder, or of the earlier embedder, are in memory."""
         with self._lock:
             earlier = None if self._earlier is None else self._earlier[1]
-            return any(model is not None and model.loaded for model in (self._embedder, earlier))
-
-    @property
-    def reranker(self) -> Reranker:
-        """The reranker."""
-        from pathlib import Path
-
-        from qmd.models.registry import load_reranker
-
-        with self._lock:
-            if self._reranker is None:
-                self._reranker = load_reranker(
-                    self._settings.rerank_model,
-                    cache_dir=Path(self._cache_dir),
-                    settings=self._settings,
-                    progress=self.report,
-                )
-            return self._reranker
-
-    @property
-    def expander(self) -> Expander | None:
-        """The query expander, or None if the settings name none."""
-        from pathlib import Path
-
-        from qmd.models.registry import load_expander
-
-        with self._lock:
-            if not self._expander_loaded:
-                self._expander = load_expander(
-                    self._settings.generate_model,
-                    cache_dir=Path(self._cache_dir),
-                    settings=self._settings,
-                    progress=self.report,
-                )
-                self._expander_loaded = True
-            return self._expander
+            return any(model is not None and model.loaded for model in (self._models.get("embed"), earlier))
 
     def release(self) -> None:
         """Release the models. Running calls finish; the next use loads the models again."""
         with self._lock:
-            self._embedder = self._reranker = self._earlier = None
-            if not self._expander_given:
-                self._expander, self._expander_loaded = None, False
+            expander = self._models.get("generate")
+            self._models = {"generate": expander} if self._expander_given else {}
+            self._earlier = None
         _trim_memory()
 
     def use_expander(self, expander: Expander | None) -> None:
         """Use `expander` in place of the configured one."""
         with self._lock:
-            self._expander, self._expander_loaded, self._expander_given = expander, True, True
+            self._models["generate"] = expander
+            self._expander_given = True
 
     def server(self, role: Role) -> str | None:
         """Return the server that a role's texts are sent to, or None if its model runs on this machine."""
@@ -189,13 +149,7 @@ class ModelProvider:
 
     def setting(self, role: Role) -> str | None:
         """Return the model that the settings name for a role."""
-        match role:
-            case "embed":
-                return self._settings.embed_model
-            case "rerank":
-                return self._settings.rerank_model
-            case "generate":
-                return self._settings.generate_model
+        return model_setting(self._settings, role)
 
     @property
     def fingerprint(self) -> str:
@@ -214,15 +168,18 @@ class ModelProvider:
 
     def report(self, message: str) -> None:
         """Send the user a message outside of the result."""
-        if self.progress is not None:
-            self.progress(message)
+        if self._progress is not None:
+            self._progress(message)
 
 
-def _is_known(source: str) -> bool:
-    """Return whether a model is in the program's own catalog."""
-    from qmd.models.catalog import CARDS
-
-    return any(source == card.name for card in CARDS)
+def model_setting(settings: Settings, role: Role) -> str | None:
+    """Return the model that settings name for a role; None for the default."""
+    models: dict[Role, str | None] = {
+        "embed": settings.embed_model,
+        "rerank": settings.rerank_model,
+        "generate": settings.generate_model,
+    }
+    return models[role]
 
 
 def _trim_memory() -> None:

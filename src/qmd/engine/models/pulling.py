@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
 
 from qmd.config.settings import Settings
 from qmd.config.validate import require_file_name, require_unicode
+from qmd.engine.models.provider import model_setting
+from qmd.engine.models.usage import ROLES
 from qmd.errors import ModelError
 from qmd.models import bundle as bundles
 from qmd.models import registry
@@ -15,13 +16,7 @@ from qmd.models.bundle import BundledModel, ImportedModel
 from qmd.models.catalog import CARDS, ModelCard, Role, find_card
 from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download, parse_source
 
-#: The user's names for the roles, and the names in the configuration.
-_ROLES: Mapping[str, Role] = {
-    "embed": "embed",
-    "rerank": "rerank",
-    "expand": "generate",
-    "generate": "generate",
-}
+_ROLES: Mapping[str, Role] = {"generate": "generate", **{str(name): role for name, role in ROLES.items()}}
 
 
 def select(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
@@ -32,9 +27,9 @@ def select(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
     """
     require_unicode(*names)
     cards: dict[str, ModelCard] = {}
-    for name in names or ("embed", "rerank", "expand"):
+    for name in names or ROLES:
         role = _ROLES.get(name.casefold())
-        card = _named(name) if role is None else registry.resolve(_setting(settings, role), role)
+        card = _named(name) if role is None else registry.resolve(model_setting(settings, role), role)
         if card is not None and card.source.startswith("hf:"):
             cards[card.source] = card
     return list(cards.values())
@@ -50,7 +45,7 @@ def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: 
 def export(
     settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
 ) -> list[BundledModel]:
-    """Write downloaded models to a bundle; see `bundle.export`. `names` are as for `select`.
+    """Write downloaded models, by `names` as for `select`, to a bundle; see `bundle.export`.
 
     Raises `ModelError` if none of them is a downloaded model.
     """
@@ -73,7 +68,7 @@ def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[ImportedMode
 def _named(name: str) -> ModelCard:
     if name.startswith("hf:"):
         parse_source(name)
-    for role in get_args(Role):
+    for role in ROLES.values():
         card = find_card(name, role)
         if card is not None:
             return card
@@ -81,13 +76,3 @@ def _named(name: str) -> ModelCard:
         return ModelCard(name.rpartition("/")[2], "embed", "llama", name)
     known = ", ".join(card.name for card in CARDS if card.source.startswith("hf:"))
     raise ModelError(f"Unknown model '{name}'", f"Known: {known}; or write hf:owner/repository/file.gguf")
-
-
-def _setting(settings: Settings, role: Role) -> str | None:
-    match role:
-        case "embed":
-            return settings.embed_model
-        case "rerank":
-            return settings.rerank_model
-        case "generate":
-            return settings.generate_model

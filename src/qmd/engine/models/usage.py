@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from qmd.config.settings import Settings
+from qmd.engine.models.provider import model_setting
 from qmd.errors import ModelError
 from qmd.models import registry
 from qmd.models.catalog import Condition, Installation, ModelCard, Role
 
-#: The user's names for the roles. In the configuration, `expand` is called `generate`.
 RoleName = Literal["embed", "rerank", "expand"]
+
+#: The user's names for the roles, and the names in the configuration.
+ROLES: Mapping[RoleName, Role] = {"embed": "embed", "rerank": "rerank", "expand": "generate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +49,24 @@ class ModelUse:
 
 def models(settings: Settings, cache_dir: str, *, thorough: bool = False) -> tuple[ModelUse, ...]:
     """Return every role's model without loading it; `thorough` compares checksums."""
-    folder = Path(cache_dir)
-    return (
-        _use("embed", "embed", settings.embed_model, folder, thorough),
-        _use("rerank", "rerank", settings.rerank_model, folder, thorough),
-        _use("expand", "generate", settings.generate_model, folder, thorough),
-    )
+    packages: dict[str, Installation] = {}
 
+    def inspect(card: ModelCard) -> Installation:
+        if not card.source.startswith("pypi:"):
+            return registry.inspect(card, Path(cache_dir), thorough=thorough)
+        # The roles of a package share its files, and checksums of large files take long.
+        if card.source not in packages:
+            packages[card.source] = registry.inspect(card, Path(cache_dir), thorough=thorough)
+        return packages[card.source]
 
-def _use(name: RoleName, role: Role, setting: str | None, cache_dir: Path, thorough: bool) -> ModelUse:
-    try:
-        card = registry.resolve(setting, role)
-    except ModelError as error:
-        return ModelUse(name, setting, None, Installation("unknown", reason=error.message, hint=error.hint))
-    installation = None if card is None else registry.inspect(card, cache_dir, thorough=thorough)
-    return ModelUse(name, setting, card, installation)
+    uses = []
+    for name, role in ROLES.items():
+        setting = model_setting(settings, role)
+        try:
+            card = registry.resolve(setting, role)
+        except ModelError as error:
+            unknown = Installation("unknown", reason=error.message, hint=error.hint)
+            uses.append(ModelUse(name, setting, None, unknown))
+        else:
+            uses.append(ModelUse(name, setting, card, inspect(card) if card else None))
+    return tuple(uses)

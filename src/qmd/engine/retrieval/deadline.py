@@ -10,16 +10,14 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """The time by which a search must respond.
+    """The time by which a search must respond, in seconds from now; None for no limit.
 
-    Args:
-        seconds: The time from now; None for no limit.
-        cancelled: Returns true as soon as the response is no longer needed.
+    `cancelled` returns true as soon as the response is no longer needed.
     """
 
     def __init__(self, seconds: float | None, cancelled: Cancelled | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._cancelled = cancelled
+        self._cancelled = cancelled or (lambda: False)
         self.seconds = seconds
 
     def remaining(self) -> float | None:
@@ -28,13 +26,11 @@ class Deadline:
 
     def passed(self) -> bool:
         """Tell whether the time is up or the search is cancelled."""
-        if self._cancelled is not None and self._cancelled():
-            return True
-        return self._end is not None and time.monotonic() >= self._end
+        return self._cancelled() or (self._end is not None and time.monotonic() >= self._end)
 
     def check(self) -> None:
         """Raise `CancelledError` if the search is cancelled."""
-        if self._cancelled is not None and self._cancelled():
+        if self._cancelled():
             from qmd.models.base import CancelledError
 
             raise CancelledError

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from qmd.engine.models.egress import disclose
-from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.retrievers import Retrieval
 from qmd.errors import QmdError
 from qmd.models.base import Expander, Variant
-from qmd.store.base import LexicalMatches, Store
+from qmd.store.base import LexicalMatches
 from qmd.types import Stage
 
 #: If the best keyword match has this score and this lead, variants would only cost time.
@@ -21,38 +19,30 @@ STRONG_LEAD = 0.15
 TIME_SHARE = 0.5
 
 
-def expand(
-    store: Store,
-    models: ModelProvider,
-    retrieval: Retrieval,
-    request: SearchRequest,
-    lexical: LexicalMatches | None,
-    population: Sequence[str] | None,
-) -> list[Variant]:
-    """Return variants of the query, from the cache if possible. A stage gives the reason if there are none.
-
-    Cached variants are separate for each `population`, because they reveal that the same query was asked.
-    """
-    expander = _expander(models, retrieval, request, lexical)
+def expand(retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches | None) -> list[Variant]:
+    """Return variants of the query, from the cache if possible. If there are none, a stage says why."""
+    expander = _expander(retrieval, request, lexical)
     if expander is None:
         return []
+    store, population = retrieval.store, retrieval.scope.population
     parts = ["expand", expander.name, request.query, request.intent]
+    # Cached variants reveal that the same query was asked, so each population has its own.
     key = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     cached = store.cache_get(key)
     if cached is not None:
         retrieval.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(cached)]
-    disclose(store, models, "generate")
+    disclose(store, retrieval.models, "generate")
     task = retrieval.start(lambda: expander.expand(request.query, intent=request.intent))
     variants = retrieval.gather("expand", task, share=TIME_SHARE, failed="skipped") or []
     if variants:
         value = json.dumps([[variant.kind, variant.query] for variant in variants], ensure_ascii=False)
-        retrieval.cache(store, {key: value})
+        retrieval.cache({key: value})
     return variants
 
 
 def _expander(
-    models: ModelProvider, retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches | None
+    retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches | None
 ) -> Expander | None:
     """Return the expander; None, and a stage with the reason, if the query is not expanded."""
     if request.searches:
@@ -61,22 +51,21 @@ def _expander(
         reason = "not asked for"
     else:
         try:
-            expander = models.expander
+            expander = retrieval.models.expander
         except QmdError as error:
             retrieval.skip("expand", error.in_one_line())
             return None
-        if expander is not None and (lexical is None or not is_strong(lexical)):
+        if expander is None:
+            reason = "no expansion model is set"
+        elif lexical is not None and _is_strong(lexical):
+            reason = "the keywords alone find one document far ahead of the others"
+        else:
             return expander
-        reason = (
-            "no expansion model is set"
-            if expander is None
-            else "the keywords alone find one document far ahead of the others"
-        )
     retrieval.skip("expand", reason, expected=True)
     return None
 
 
-def is_strong(lexical: LexicalMatches) -> bool:
+def _is_strong(lexical: LexicalMatches) -> bool:
     """Tell whether the best document has a high score and a clear lead."""
     if lexical.bound <= 0 or not lexical.matches:
         return False

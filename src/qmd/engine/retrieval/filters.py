@@ -40,8 +40,8 @@ def without_filters(request: SearchRequest) -> SearchRequest:
         query=query,
         searches=tuple(searches),
         author=request.author or typed.author,
-        after=_first_moment(request.after) or typed.after,
-        before=_first_moment(request.before) or typed.before,
+        after=dates.read(request.after or "") or typed.after,
+        before=dates.read(request.before or "") or typed.before,
     )
 
 
@@ -66,7 +66,3 @@ def filtered_out(scope: Scope, document: Document) -> str | None:
 def _short(date: str) -> str:
     """Format a date, without its time if that is midnight."""
     return date.removesuffix("T00:00:00").replace("T", " ")
-
-
-def _first_moment(date: str | None) -> str | None:
-    return None if date is None else dates.read(date)

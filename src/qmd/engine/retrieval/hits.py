@@ -9,16 +9,13 @@ from qmd.engine.requests import SearchRequest
 from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
 from qmd.text.snippet import snippet
-from qmd.types import Chunk, Config, Hit, Ranked
+from qmd.types import Config, Hit, Ranked
 
 
 def make_hits(
     store: Store, config: Config, highlighter: Highlighter, ranked: Sequence[Ranked], request: SearchRequest
 ) -> tuple[Hit, ...]:
-    """Return the hits that a request asks for, best first.
-
-    Documents that were removed during the search are left out.
-    """
+    """Return the hits that a request asks for, best first, without documents that were removed meanwhile."""
     ranked = [item for item in ranked if item.score >= request.min_score][: request.limit]
     ids = [item.document for item in ranked]
     documents, texts = store.documents(ids), store.texts(ids)
@@ -27,7 +24,9 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passage = snippet(text, highlighter, within=_span(text, item.chunk))
+        chunk = item.chunk
+        span = None if chunk is None else (min(chunk.start, len(text)), min(chunk.end, len(text)))
+        passage = snippet(text, highlighter, within=span)
         hits.append(
             Hit(
                 docid=document.docid,
@@ -45,8 +44,3 @@ def make_hits(
             )
         )
     return tuple(hits)
-
-
-def _span(text: str, chunk: Chunk | None) -> tuple[int, int] | None:
-    """Return the part of a text to take the snippet from; None for the whole text."""
-    return None if chunk is None else (min(chunk.start, len(text)), min(chunk.end, len(text)))

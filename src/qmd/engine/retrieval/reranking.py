@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
-from qmd.engine.models.egress import disclose, explain_local
-from qmd.engine.models.provider import ModelProvider
-from qmd.engine.retrieval.retrievers import DenseResult, Retrieval
+from qmd.engine.models.egress import disclose, explain_local, local_only
+from qmd.engine.retrieval.retrievers import DenseResult, LexicalResult, Retrieval
 from qmd.errors import QmdError
 from qmd.models.base import Frequencies, Reranker
 from qmd.ranking.rerank import Evidence
-from qmd.store.base import LexicalMatches, Store
+from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
 from qmd.text.query import LexicalQuery
 from qmd.text.snippet import window
@@ -28,83 +28,70 @@ PASSAGE_TOKENS = 110
 _SPACED, _UNSPACED = 4.0, 1.6
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """The query of a hybrid search, and the results of its retrievers.
+    """The query of a hybrid search, parsed and as text, and the results of its retrievers.
 
-    Attributes:
-        query: The parsed query.
-        text: The query as text.
-        intent: What the user wants to know.
-        lexical: The matches of the first lexical subquery.
-        dense: The dense lists.
-        fingerprint: The set of vectors that was searched; None if none was.
-        population: The collections whose statistics scores may depend on; None for all.
+    `rerank_query` is the query with the user's intent. `vectors` are those searched; None if none were.
     """
 
     query: LexicalQuery
-    text: str
-    intent: str | None
-    lexical: LexicalMatches | None
+    rerank_query: str
+    lexical: LexicalResult
     dense: DenseResult
-    fingerprint: str | None
-    population: tuple[str, ...] | None = None
+    vectors: ActiveVectors | None
 
     @property
     def coverage(self) -> float:
         """The score of the best keyword match relative to its maximum, 0..1."""
-        if self.lexical is None or self.lexical.bound <= 0:
+        first = self.lexical.first
+        if first is None or first.bound <= 0:
             return 0.0
-        best = max((match.score for match in self.lexical.matches), default=0.0)
-        return min(1.0, best / self.lexical.bound)
+        best = max((match.score for match in first.matches), default=0.0)
+        return min(1.0, best / first.bound)
 
     @property
     def idf(self) -> Mapping[tuple[str, ...], float]:
         """The idf of the query's terms, empty without keyword matches."""
-        return self.lexical.idf if self.lexical else {}
+        return self.lexical.first.idf if self.lexical.first else {}
 
     @property
-    def rerank_query(self) -> str:
-        """The query for the reranker, with the intent."""
-        return f"{self.text} {self.intent}" if self.intent else self.text
+    def highlighter(self) -> Highlighter:
+        return Highlighter(self.query.terms, self.idf)
 
     def chunk(self, document: int) -> Chunk | None:
-        """Return the chunk that matched by vector."""
         match = self.dense.chunks.get(document)
         return match[1] if match else None
 
     def add_missing_chunks(self, store: Store, documents: Sequence[int]) -> None:
         """Look up the best chunk of candidates that only keywords matched."""
         missing = [document for document in documents if document not in self.dense.chunks]
-        if self.fingerprint is None or self.dense.vector is None or not missing:
+        if self.vectors is None or self.dense.vector is None or not missing:
             return
-        for document, match in store.similarities(self.fingerprint, self.dense.vector, missing).items():
+        matches = store.similarities(self.vectors.fingerprint, self.dense.vector, missing)
+        for document, match in matches.items():
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
 
-def rerank(
-    store: Store,
-    models: ModelProvider,
-    retrieval: Retrieval,
-    documents: Sequence[int],
-    candidates: Candidates,
-    local: frozenset[str] = frozenset(),
-) -> dict[int, float]:
-    """Return scores of the candidates, 0..1. There are none if the reranker fails or is not ready in time.
-
-    Documents of the collections in `local` are not sent to it.
-    """
+def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidates) -> dict[int, float]:
+    """Return scores of the candidates, 0..1. There are none if the reranker fails or is not ready in time."""
+    store, models = retrieval.store, retrieval.models
+    local = local_only(retrieval.config, models, "rerank")
     try:
         reranker = models.reranker
     except QmdError as error:
         retrieval.skip("rerank", error.in_one_line())
         return {}
-    documents = _sendable(store, retrieval, documents, local)
+    documents = _sendable(retrieval, documents, local)
     if not documents:
         return {}
     candidates.add_missing_chunks(store, documents)
     passages = _passages(store, documents, candidates)
-    keys = {document: _cache_key(reranker, passage, candidates) for document, passage in passages.items()}
+    population = retrieval.scope.population
+    keys = {
+        document: _cache_key(reranker, candidates.rerank_query, passage, population)
+        for document, passage in passages.items()
+    }
     cached = {document: store.cache_get(key) for document, key in keys.items()}
     scores = {document: float(value) for document, value in cached.items() if value is not None}
     unscored = [document for document in passages if document not in scores]
@@ -116,8 +103,8 @@ def rerank(
         lambda: reranker.score(
             candidates.rerank_query,
             [passages[document] for document in unscored],
-            frequencies=_frequencies(store, candidates),
-            cancelled=retrieval.expired,
+            frequencies=_frequencies(store, candidates.vectors, population),
+            cancelled=retrieval.deadline.passed,
         )
     )
     values = retrieval.gather("rerank", task)
@@ -127,17 +114,16 @@ def rerank(
         retrieval.time_out("rerank")
         return {}
     new_scores = dict(zip(unscored, values, strict=False))
-    retrieval.cache(store, {keys[document]: repr(score) for document, score in new_scores.items()})
+    retrieval.cache({keys[document]: repr(score) for document, score in new_scores.items()})
     return scores | new_scores
 
 
-def _sendable(
-    store: Store, retrieval: Retrieval, documents: Sequence[int], local: frozenset[str]
-) -> Sequence[int]:
+def _sendable(retrieval: Retrieval, documents: Sequence[int], local: frozenset[str]) -> Sequence[int]:
     """Return the candidates that the reranker may get; a stage names the collections of the others."""
     if not local:
         return documents
-    collections = {key: document.collection for key, document in store.documents(documents).items()}
+    rows = retrieval.store.documents(documents)
+    collections = {key: document.collection for key, document in rows.items()}
     left_out = local.intersection(collections.values())
     if left_out:
         retrieval.skip("rerank", explain_local(sorted(left_out)), expected=True)
@@ -154,11 +140,8 @@ def gather_evidence(
     evidence: dict[int, Evidence] = {}
     for document in documents:
         match = candidates.dense.chunks.get(document)
-        evidence[document] = Evidence(
-            rerank=scores.get(document),
-            title=_title_share(titles.get(document, ""), candidates),
-            cosine=match[0] if match else None,
-        )
+        title = _title_share(titles.get(document, ""), candidates)
+        evidence[document] = Evidence(scores.get(document), title, match[0] if match else None)
     return evidence
 
 
@@ -184,7 +167,7 @@ def _passages(store: Store, documents: Sequence[int], candidates: Candidates) ->
     the subject of the document.
     """
     texts, rows = store.texts(documents), store.documents(documents)
-    highlighter = Highlighter(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
+    highlighter = candidates.highlighter
     passages: dict[int, str] = {}
     for document in documents:
         text = texts.get(document)
@@ -204,17 +187,16 @@ def _width(sample: str) -> int:
     return int(PASSAGE_TOKENS / (unspaced / _UNSPACED + (1.0 - unspaced) / _SPACED))
 
 
-def _frequencies(store: Store, candidates: Candidates) -> Frequencies | None:
-    fingerprint = candidates.fingerprint
-    if fingerprint is None:
+def _frequencies(
+    store: Store, vectors: ActiveVectors | None, population: tuple[str, ...] | None
+) -> Frequencies | None:
+    if vectors is None:
         return None
-    return lambda tokens: store.token_frequencies(fingerprint, tokens, candidates.population)
+    return lambda tokens: store.token_frequencies(vectors.fingerprint, tokens, population)
 
 
-def _cache_key(reranker: Reranker, passage: str, candidates: Candidates) -> str:
-    parts: list[object] = ["rerank", reranker.name, candidates.rerank_query, passage]
-    if candidates.population is not None:
-        # Scores depend on the population, and a cached score reveals that the same query was asked.
-        parts.append(candidates.population)
-    text = json.dumps(parts, ensure_ascii=False)
+def _cache_key(reranker: Reranker, query: str, passage: str, population: tuple[str, ...] | None) -> str:
+    # Scores depend on the population, and a cached score reveals that the same query was asked.
+    parts: list[object] = ["rerank", reranker.name, query, passage]
+    text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from qmd.engine.models.provider import ModelProvider
 from qmd.engine.retrieval.deadline import Deadline, Stopwatch
 from qmd.errors import QmdError, TimedOutError
 from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import LexicalMatches, Scope, Store
 from qmd.text.query import parse
-from qmd.types import Chunk, Stage, StageStatus
+from qmd.types import Chunk, Config, SearchType, Stage, StageStatus
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     import numpy as np
     from numpy.typing import NDArray
 
 Result = TypeVar("Result")
+Task = tuple[Future[Result], Stopwatch]
 
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """A query text and the retrievers that get it. `weight` is 2 for the original query, otherwise 1."""
+    """A query text for the retriever of its type, for both if it has none. `weight` is 2 for the original."""
 
     name: str
     query: str
-    lexical: bool
-    dense: bool
-    weight: float
+    type: SearchType | None
+    weight: float = 1.0
+
+    @property
+    def lexical(self) -> bool:
+        return self.type in (None, "lex")
+
+    @property
+    def dense(self) -> bool:
+        return self.type != "lex"
 
 
 @dataclass(slots=True)
 class LexicalResult:
-    """A list of (document, BM25) for each lexical subquery.
-
-    Attributes:
-        lists: The lists.
-        first: The matches of the first subquery, with their details.
-    """
+    """A list of (document, BM25) for each lexical subquery, and all details of the first one."""
 
     lists: list[RankedList] = field(default_factory=list)
     first: LexicalMatches | None = None
@@ -51,10 +54,8 @@ class LexicalResult:
 class DenseResult:
     """A list of (document, cosine) for each dense subquery.
 
-    Attributes:
-        lists: The lists.
-        vector: The vector of the first subquery, float32 of shape (dimension,).
-        chunks: The cosine and the position of the best chunk of each document.
+    `vector` is that of the first subquery, float32 of shape (dimension,). `chunks` are the cosine and the
+    position of the best chunk of each document.
     """
 
     lists: list[RankedList] = field(default_factory=list)
@@ -101,46 +102,36 @@ def retrieve_dense(
     return result
 
 
+@dataclass(slots=True)
 class Retrieval:
-    """Runs the stages of a search in threads, and records the outcome of each.
+    """Runs the stages of one search in threads, and records the outcome of each.
 
-    Attributes:
-        stages: The outcomes, in order.
-        failures: The errors of stages that failed or timed out, in order.
+    `failures` are the errors of stages that failed or timed out. Stages and failures are in order.
     """
 
-    def __init__(self, threads: ThreadPoolExecutor, deadline: Deadline) -> None:
-        self._threads = threads
-        self._deadline = deadline
-        self.stages: list[Stage] = []
-        self.failures: list[QmdError] = []
+    store: Store
+    models: ModelProvider
+    config: Config
+    scope: Scope
+    deadline: Deadline
+    threads: ThreadPoolExecutor
+    stages: list[Stage] = field(default_factory=list)
+    failures: list[QmdError] = field(default_factory=list)
 
-    def start(self, work: Callable[[], Result]) -> tuple[Future[Result], Stopwatch]:
+    def start(self, work: Callable[[], Result]) -> Task[Result]:
         """Start work in a thread. Raises `CancelledError` if the search is cancelled."""
-        self._deadline.check()
-        return self._threads.submit(work), Stopwatch()
+        self.deadline.check()
+        return self.threads.submit(work), Stopwatch()
 
     def gather(
-        self,
-        name: str,
-        task: tuple[Future[Result], Stopwatch],
-        *,
-        share: float = 1.0,
-        failed: StageStatus = "failed",
+        self, name: str, task: Task[Result], *, share: float = 1.0, failed: StageStatus = "failed"
     ) -> Result | None:
-        """Wait for a task, and record its stage.
+        """Wait for a task, and record its stage; None if it raised an error or was not ready in time.
 
-        Args:
-            name: The name of the stage.
-            task: The return value of `start`.
-            share: The part of the remaining time to wait.
-            failed: The status of the stage if the task raises an error.
-
-        Returns:
-            The result of the task; None if it raised an error or was not ready in time.
+        `share` is the part of the remaining time to wait, and `failed` the stage's status after an error.
         """
         future, stopwatch = task
-        remaining = self._deadline.remaining()
+        remaining = self.deadline.remaining()
         timeout = None if remaining is None else share * remaining
         try:
             result = future.result(timeout=timeout)
@@ -155,13 +146,9 @@ class Retrieval:
         self.stages.append(Stage(name, "ran", None, stopwatch.milliseconds()))
         return result
 
-    def expired(self) -> bool:
-        """Tell whether the time is up or the search is cancelled. Long work asks between its steps."""
-        return self._deadline.passed()
-
     def time_out(self, name: str, seconds: float | None = None) -> None:
         """Record that a stage was not ready within some seconds; None for the time of the whole search."""
-        limit = self._deadline.seconds if seconds is None else seconds
+        limit = self.deadline.seconds if seconds is None else seconds
         reason = f"not ready within {limit:g} s"
         self.failures.append(TimedOutError(f"the search timed out: {reason}", "give it more time"))
         self.stages.append(Stage(name, "timed_out", reason))
@@ -170,9 +157,9 @@ class Retrieval:
         """Record that a stage was skipped; `expected` if the user need not do anything about it."""
         self.stages.append(Stage(name, "skipped", reason, expected=expected))
 
-    def cache(self, store: Store, values: Mapping[str, str]) -> None:
+    def cache(self, values: Mapping[str, str]) -> None:
         """Store values in the cache. If the index cannot be written, a stage says so."""
         try:
-            store.cache_put(dict(values))
+            self.store.cache_put(dict(values))
         except QmdError as error:
             self.stages.append(Stage("cache", "failed", error.in_one_line()))
