@@ -10,7 +10,7 @@ from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
 from qmd.errors import QmdError, StoreError
-from qmd.store.base import OnStep, Store, SupportsUpkeep
+from qmd.store.base import OnStep, Store
 from qmd.store.opening import open_store
 from qmd.types import Config
 
@@ -52,12 +52,9 @@ def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[
 
 def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
     """Check that the index is intact and its tables are consistent; returns True if they are."""
-    if not isinstance(store, SupportsUpkeep):
-        yield ok("index", f"{store.location} can be opened; its contents are not checked")
-        return True
     try:
-        faults = store.faults(on_step)
-        stats = store.collection_stats().values()
+        faults = store.upkeep.faults(on_step)
+        stats = store.collections.stats().values()
     except StoreError as error:
         yield failed("index", error)
         return False
@@ -76,7 +73,7 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
     """Report collections that were never scanned."""
-    last_scans = store.last_scans()
+    last_scans = store.collections.last_scans()
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
@@ -84,8 +81,6 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
 
 def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_dir: str) -> Iterator[Finding]:
     """Report the space that a cleanup would free, if it is at least a megabyte."""
-    if not isinstance(store, SupportsUpkeep):
-        return
     try:
         report = clean(store, written, provider, cache_dir, dry_run=True)
     except StoreError as error:

@@ -206,7 +206,7 @@ class Explainer:
             if chosen.configured:
                 disclose(self._store, self._models, "embed")
             return [
-                self._store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
+                self._store.vectors.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
                 for vector in chosen.embedder.embed_queries(list(texts))
             ]
         except (ModelError, VectorIndexMissingError):

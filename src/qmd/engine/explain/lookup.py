@@ -129,7 +129,7 @@ class Lookup:
         )
 
     def _not_scanned(self, collection: Collection) -> Absence:
-        stats = self._store.collection_stats().get(collection.name)
+        stats = self._store.collections.stats().get(collection.name)
         scanned = stats is not None and stats.updated_at is not None
         reason = "it is new since the last update" if scanned else "its collection has not been indexed yet"
         return Absence(reason, f"run 'qmd update -c {collection.name}'")

@@ -78,7 +78,9 @@ class Candidates:
         missing = [document for document in documents if document not in self.dense.chunks]
         if self.fingerprint is None or self.dense.vector is None or not missing:
             return
-        for document, match in store.similarities(self.fingerprint, self.dense.vector, missing).items():
+        for document, match in store.vectors.similarities(
+            self.fingerprint, self.dense.vector, missing
+        ).items():
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
 
@@ -105,7 +107,7 @@ def rerank(
     candidates.add_missing_chunks(store, documents)
     passages = _passages(store, documents, candidates)
     keys = {document: _cache_key(reranker, passage, candidates) for document, passage in passages.items()}
-    cached = {document: store.cache_get(key) for document, key in keys.items()}
+    cached = {document: store.answers.get(key) for document, key in keys.items()}
     scores = {document: float(value) for document, value in cached.items() if value is not None}
     unscored = [document for document in passages if document not in scores]
     if not unscored:
@@ -137,7 +139,7 @@ def _sendable(
     """Return the candidates that the reranker may get; a stage names the collections of the others."""
     if not local:
         return documents
-    collections = {key: document.collection for key, document in store.documents(documents).items()}
+    collections = {key: document.collection for key, document in store.documents.by_id(documents).items()}
     left_out = local.intersection(collections.values())
     if left_out:
         retrieval.skip("rerank", explain_local(sorted(left_out)), expected=True)
@@ -150,7 +152,7 @@ def gather_evidence(
     """Return the signals that the tuned ranking combines; none without scores of the reranker."""
     if not scores:
         return {}
-    titles = {key: document.title for key, document in store.documents(documents).items()}
+    titles = {key: document.title for key, document in store.documents.by_id(documents).items()}
     evidence: dict[int, Evidence] = {}
     for document in documents:
         match = candidates.dense.chunks.get(document)
@@ -183,7 +185,7 @@ def _passages(store: Store, documents: Sequence[int], candidates: Candidates) ->
     The title comes before a passage that is not at the beginning, because the passage alone does not tell
     the subject of the document.
     """
-    texts, rows = store.texts(documents), store.documents(documents)
+    texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
     highlighter = Highlighter(candidates.query.terms, candidates.lexical.idf if candidates.lexical else None)
     passages: dict[int, str] = {}
     for document in documents:
@@ -208,7 +210,7 @@ def _frequencies(store: Store, candidates: Candidates) -> Frequencies | None:
     fingerprint = candidates.fingerprint
     if fingerprint is None:
         return None
-    return lambda tokens: store.token_frequencies(fingerprint, tokens, candidates.population)
+    return lambda tokens: store.vector_sets.token_frequencies(fingerprint, tokens, candidates.population)
 
 
 def _cache_key(reranker: Reranker, passage: str, candidates: Candidates) -> str:

@@ -54,7 +54,7 @@ class TokenStats:
         #: The leased shard of each embedder.
         self._shards: dict[str, _Shard] = {}
 
-    def token_frequencies(
+    def frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
         """Return (number of embedded chunks, number of chunks with each token)."""
@@ -81,7 +81,7 @@ class TokenStats:
         chunks = self._client.count(name, f"{where} and array_length(tokens) > 0")
         return chunks, [counts[token] for token in tokens]
 
-    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+    def all_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
         """Return (number of embedded chunks, number of chunks by token)."""
         counts: Counter[int] = Counter()
         for row in self._client.all(token_table(embedder), "", ["token", "chunks"]):

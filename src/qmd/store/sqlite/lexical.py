@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import apsw
 
 from qmd.ranking import bm25
+from qmd.store import base
 from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.sqlite.database import Database, state_of
 from qmd.store.sqlite.scope_filter import (
@@ -83,17 +84,14 @@ def _all(entries: Sequence[_Weighted]) -> str:
     return " AND ".join(expression(entry.term) for entry in entries)
 
 
-class Lexical:
-    """Full-text search."""
+class Lexical(base.Lexical):
+    """Full-text search with an `_Engine` for each thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._local = threading.local()
 
-    def lexical(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
-    ) -> LexicalMatches:
-        """Return the best documents by BM25; see `LexicalStore.lexical`."""
+    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
         with self._database.snapshot() as db:
             engine: _Engine | None = getattr(self._local, "engine", None)
             if engine is None or engine.db is not db:
