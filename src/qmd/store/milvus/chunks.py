@@ -15,7 +15,6 @@ CHUNK_FIELDS = ("seq", "start", "end", "first_line", "last_line")
 
 
 def to_chunk(row: Row) -> Chunk:
-    """Return the chunk of a row."""
     return Chunk(*(int(row[field]) for field in CHUNK_FIELDS))
 
 

@@ -244,7 +244,6 @@ class Documents(base.Documents):
         )
 
     def _put_terms(self, weighted: Sequence[Weighted]) -> None:
-        """Add new terms to the vocabulary."""
         terms = set().union(*(document.frequencies for document in weighted)) - self._vocabulary
         unknown = terms - {str(row["term"]) for row in self._client.among(TERMS, "term", terms, ["term"])}
         self._client.put(TERMS, ({"term": term} for term in sorted(unknown)))
@@ -278,7 +277,6 @@ class Documents(base.Documents):
         return Totals(*json.loads(text)) if text is not None else None
 
     def _count(self, reading: Reading, where: str = "live == true") -> dict[int, Totals]:
-        """Return totals by collection id."""
         documents: Counter[int] = Counter()
         terms: Counter[int] = Counter()
         for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
@@ -287,7 +285,6 @@ class Documents(base.Documents):
         return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
-        """Return texts by their ids."""
         pieces: dict[int, dict[int, str]] = {}
         for row in self._client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
             pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
@@ -316,7 +313,6 @@ class Documents(base.Documents):
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:
-    """Return the `DOCUMENTS` row of a file."""
     source, fingerprint = item.source, item.fingerprint
     return {
         "id": document_id(collection, item.path),

@@ -40,7 +40,6 @@ class Garbage:
         self._state = state
 
     def prune(self) -> int:
-        """Drop texts without documents, with their vectors, and return the number of texts."""
         if self._state.get(ORPHANS, "strong") is None:
             return 0
         # Deleted before the search: a writer that leaves orphans from now on sets the mark again.
@@ -52,7 +51,6 @@ class Garbage:
         return len(orphans.texts)
 
     def delete(self, orphans: Orphans) -> None:
-        """Delete orphans."""
         self._client.delete_among(DOCUMENTS, "id", orphans.documents, where="live == false")
         for embedder, chunks in orphans.chunks.items():
             self._client.delete_among(vector_table(embedder), "id", chunks)

@@ -134,7 +134,6 @@ class _Search:
         self._fields: dict[int, tuple[list[str], list[str], list[str]]] = {}
 
     def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
-        """Return the best `limit` documents, with raw BM25 scores."""
         terms = [self._resolve(term) for term in query.terms]
         self._count(terms)
         for entry in terms:
@@ -200,7 +199,6 @@ class _Search:
     # -- terms ---------------------------------------------------------------------------------------------
 
     def _resolve(self, term: Term) -> _QueryTerm:
-        """Return a term with its forms and dimensions."""
         forms = (_Pattern(term.tokens, term.prefix), *map(_Pattern, term.alternatives))
         last = dict.fromkeys(dimension(form.tokens[-1]) for form in forms if not form.prefix)
         for form in forms:

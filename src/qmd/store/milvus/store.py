@@ -64,7 +64,6 @@ class MilvusStore:
         return lite.size(self._address.file) if self._address.file is not None else 0
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
 
     def _refuse_newer(self) -> None:

@@ -84,7 +84,6 @@ class VectorSets(base.VectorSets):
             self._state.put_embedder(copied, int(stored["dimension"]))
 
     def drop_embedders(self, embedders: Iterable[str]) -> None:
-        """Drop embedders with their vectors and token statistics."""
         for embedder in embedders:
             self._drop_embedder(embedder)
         self._client.flush()

@@ -126,7 +126,6 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
 
 
 def drop_unused_texts(db: apsw.Connection) -> int:
-    """Drop texts without documents, with their vectors, and return the number of texts."""
     db.execute(f"DELETE FROM contents WHERE id IN ({_UNUSED})")
     return int(db.changes())
 

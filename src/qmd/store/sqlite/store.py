@@ -53,5 +53,4 @@ class SqliteStore:
         backup.make(self._database, path, notes, on_pages)
 
     def close(self) -> None:
-        """Close the connections. The store cannot be used afterwards."""
         self._database.close()

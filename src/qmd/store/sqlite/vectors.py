@@ -180,22 +180,20 @@ class Vectors(base.Vectors):
         if documents.is_empty:
             return np.zeros(0, np.int64)
         # A filter with many documents takes long to read, so results are cached until the index changes.
-        cached_state: object
-        cache: dict[tuple[str, DocumentFilter], NDArray[np.int64]]
-        cached_state, cache = getattr(self._local, "chosen", (None, {}))
-        if cached_state != (state := state_of(db)) or len(cache) >= _CACHED_FILTERS:
+        cache: dict[object, NDArray[np.int64]]
+        state, cache = getattr(self._local, "filtered", (None, {}))
+        if state != state_of(db) or len(cache) >= _CACHED_FILTERS:
             cache = {}
-            self._local.chosen = (state, cache)
-        if (embedder, documents) in cache:
-            return cache[embedder, documents]
+            self._local.filtered = (state_of(db), cache)
+        key = (embedder, documents)
+        if key in cache:
+            return cache[key]
         joined = f"CROSS JOIN content_vectors v ON v.content_id = d.content_id AND v.embedder_id = {EMBEDDER}"
         query, values = select(documents, "v.id", joined)
         # The chunks of a text appear once for each of its documents.
-        filtered = np.unique(
-            np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64)
-        )
-        cache[embedder, documents] = filtered
-        return filtered
+        chunks = (row[0] for row in db.execute(query, (embedder, *values)))
+        cache[key] = np.unique(np.fromiter(chunks, np.int64))
+        return cache[key]
 
     def _nearest(
         self,
@@ -273,16 +271,12 @@ def _size(block: _Block) -> int:
 
 
 def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> int:
-    db.execute(
+    rows: list[Any] = db.execute(
         "INSERT INTO embedders (fingerprint, name, dimension, model, source) VALUES (?1, ?2, ?3, ?4, ?5) "
-        "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5",
+        "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5 RETURNING id, dimension",
         (vector_set.fingerprint, vector_set.name, dimension, vector_set.model, vector_set.source),
-    )
-    row = db.execute(
-        "SELECT id, dimension FROM embedders WHERE fingerprint = ?", (vector_set.fingerprint,)
-    ).fetchone()
-    assert row is not None
-    identity, before = int(row[0]), int(row[1])
+    ).fetchall()
+    identity, before = map(int, rows[0])
     if before != dimension:
         if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
             raise other_dimension(vector_set.name, before, dimension)
