@@ -154,7 +154,7 @@ class User:
             connection.close()
             assert found == [("ok",)], found
             store = SqliteStore(copy)
-            faults = store.faults(lambda step: None)
+            faults = store.upkeep.faults(lambda step: None)
             store.close()
             assert not faults, faults
 

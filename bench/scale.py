@@ -229,10 +229,10 @@ def _fill(
         for at in range(low, high, _BATCH):
             batch = list(itertools.islice(source, min(_BATCH, high - at)))
             began = time.perf_counter()
-            store.apply(name, batch, [])
+            store.documents.apply(name, batch, [])
             text_seconds += time.perf_counter() - began
             began = time.perf_counter()
-            waiting = store.pending(fingerprint, Scope((name,)), after, _BATCH)
+            waiting = store.pending.texts(fingerprint, Scope((name,)), after, _BATCH)
             after = waiting[-1].content
             embedded = [
                 Embedded(
@@ -243,16 +243,16 @@ def _fill(
                 )
                 for each in waiting
             ]
-            store.add_vectors(VectorSet(fingerprint, "bench"), embedded)
+            store.vectors.add(VectorSet(fingerprint, "bench"), embedded)
             vector_seconds += time.perf_counter() - began
-        store.finish_scan(name)
-    store.refresh_statistics(force=True)
+        store.collections.finish_scan(name)
+    store.documents.refresh_statistics(force=True)
     return {"text_seconds": round(text_seconds, 1), "vector_seconds": round(vector_seconds, 1)}
 
 
 def _documents(english: Vocabulary, cjk: Vocabulary) -> Iterator[Any]:
     """Documents whose title is their number, a fifth of them Chinese."""
-    from qmd.store.base import Changed
+    from qmd.store.base import DocumentChange
     from qmd.types import Fingerprint, SourceText
 
     chance = random.Random(SEED)
@@ -262,7 +262,7 @@ def _documents(english: Vocabulary, cjk: Vocabulary) -> Iterator[Any]:
         text = f"# {number}\n\n{body}\n"
         digest = hashlib.sha256(text.encode()).hexdigest()
         source = SourceText(text, digest, str(number))
-        yield Changed(f"{number}.md", Fingerprint(len(text), number, number), source)
+        yield DocumentChange(f"{number}.md", Fingerprint(len(text), number, number), source)
 
 
 def _latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]:

@@ -101,7 +101,7 @@ def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) 
     began = time.perf_counter()
     spent_making = size = 0.0
     store = SqliteStore(str(part))
-    store.sync(parsed)
+    store.collections.sync(parsed)
     source = _documents(english, cjk, documents)
     while True:
         making = time.perf_counter()
@@ -110,8 +110,8 @@ def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) 
         if not batch:
             break
         size += sum(len(item.source.text.encode()) for item in batch)
-        store.apply("synthetic", batch, [])
-    store.refresh_statistics()
+        store.documents.apply("synthetic", batch, [])
+    store.documents.refresh_statistics()
     store.close()
     part.rename(location)
     seconds = time.perf_counter() - began - spent_making
@@ -159,7 +159,9 @@ def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict
         index.search(query, limit=limit)
     times = [(*_timed(partial(index.search, query, limit=limit)), query) for query in queries[5:]]
     scope = Scope(("synthetic",))
-    stored = [_timed(partial(index._store.lexical, parse(query), scope, limit))[0] for query in queries[5:]]
+    stored = [
+        _timed(partial(index._store.lexical.search, parse(query), scope, limit))[0] for query in queries[5:]
+    ]
     whole = [wall for wall, _, _ in times]
     processor = [cpu for _, cpu, _ in times]
     return {
@@ -187,7 +189,7 @@ def chinese_counts(folder: Path) -> Counter[str]:
 
 
 def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any]:
-    from qmd.store.base import Changed
+    from qmd.store.base import DocumentChange
     from qmd.types import Fingerprint, SourceText
 
     chance = random.Random(SEED)
@@ -207,7 +209,7 @@ def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any
         text = f"# {title}\n\n" + "\n\n".join(paragraphs) + "\n"
         path = f"{number // 1000:03d}/{number:06d}.md"
         digest = hashlib.sha256(text.encode()).hexdigest()
-        yield Changed(path, Fingerprint(len(text), number, number), SourceText(text, digest, title))
+        yield DocumentChange(path, Fingerprint(len(text), number, number), SourceText(text, digest, title))
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:

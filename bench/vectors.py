@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import median, percentile, say, table, write_json
 from qmd.config import editing
-from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
+from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Chunk, Collection, Fingerprint, SourceText
 
@@ -77,17 +77,19 @@ def measured(
     codes = np.rint(vectors * (127 / np.abs(vectors).max(axis=1, keepdims=True))).astype(np.int8)
     blocks = [codes[at : at + _BLOCK].view(np.int64) for at in range(0, len(codes), _BLOCK)]
     for query in queries[:5]:
-        store.dense(embedder, query, scope, 10)
+        store.vectors.search(embedder, query, scope, 10)
     search, read, search_cpu, read_cpu, found = [], [], [], [], 0
     for query in queries[5:]:
         wall, cpu, _ = timed(lambda: sum(int(block.sum()) for block in blocks))
         read.append(wall)
         read_cpu.append(cpu)
-        wall, cpu, matches = timed(partial(store.dense, embedder, query, scope, 10))
+        wall, cpu, matches = timed(partial(store.vectors.search, embedder, query, scope, 10))
         search.append(wall)
         search_cpu.append(cpu)
         exact = np.argsort(-(vectors @ query))[:10] + offset
-        numbers = {int(chunk.path[:-3]) for chunk in store.documents([m.document for m in matches]).values()}
+        numbers = {
+            int(chunk.path[:-3]) for chunk in store.documents.by_id([m.document for m in matches]).values()
+        }
         found += len(numbers & set(exact.tolist()))
     return {
         "scope": name,
@@ -124,16 +126,16 @@ def build(location: Path, vectors: Matrix) -> SqliteStore:
         parsed = editing.add_collection(config, Collection(name, str(root / "vectors-files" / name)))
     store = SqliteStore(str(location))
     assert parsed is not None
-    store.sync(parsed)
+    store.collections.sync(parsed)
     split = len(vectors) - len(vectors) // 100
     for name, low, high in (("most", 0, split), ("few", split, len(vectors))):
         for at in range(low, high, _BATCH):
             numbers = range(at, min(at + _BATCH, high))
-            store.apply(name, [_document(number) for number in numbers], [])
-            waiting = store.pending(EMBEDDER, Scope((name,)), 0, _BATCH)
+            store.documents.apply(name, [_document(number) for number in numbers], [])
+            waiting = store.pending.texts(EMBEDDER, Scope((name,)), 0, _BATCH)
             chunk = Chunk(0, 0, 1, 1, 1)
             batch = [Embedded(item.content, [chunk], vectors[None, int(item.text)], [[]]) for item in waiting]
-            store.add_vectors(VectorSet(EMBEDDER, EMBEDDER), batch)
+            store.vectors.add(VectorSet(EMBEDDER, EMBEDDER), batch)
     return store
 
 
@@ -144,10 +146,12 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     return 1000 * (time.perf_counter() - wall), 1000 * (time.thread_time() - cpu), answer
 
 
-def _document(number: int) -> Changed:
+def _document(number: int) -> DocumentChange:
     text = str(number)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Changed(f"{number}.md", Fingerprint(len(text), number, number), SourceText(text, digest, text))
+    return DocumentChange(
+        f"{number}.md", Fingerprint(len(text), number, number), SourceText(text, digest, text)
+    )
 
 
 def _options() -> argparse.Namespace:

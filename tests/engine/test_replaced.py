@@ -117,7 +117,7 @@ def test_a_rename_that_another_process_has_seen_already_is_no_conflict(settled: 
 
     editing.rename_collection(settled.locations.config, "notes", "birds")
     settled.update()
-    settled._store.rename_collection("notes", "birds")
+    settled._store.collections.rename("notes", "birds")
     assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
 
 
@@ -129,7 +129,7 @@ def test_an_update_that_began_with_an_older_configuration_drops_nothing_that_was
         older = late.config
         settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
         settled.rename_collection("notes", "birds")
-        late._store.sync(older)
+        late._store.collections.sync(older)
     assert [hit.file for hit in settled.search("bread").hits] == ["other/b.md"]
     assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
 

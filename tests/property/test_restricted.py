@@ -179,10 +179,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Sto
         for names in (("b", "a", "d", "c"), ("a", "c")):
             store = open_store(str(folder / f"{'-'.join(names)}.sqlite"), None, {})
             opened.callback(store.close)
-            store.sync(config(*names))
+            store.collections.sync(config(*names))
             for name in names:
-                store.apply(name, [changed(path, text) for path, text in files[name].items()], [])
-            store.refresh_statistics(force=True)
+                store.documents.apply(name, [changed(path, text) for path, text in files[name].items()], [])
+            store.documents.refresh_statistics(force=True)
             stores.append(store)
         yield stores[0], stores[1]
 
@@ -209,13 +209,13 @@ def test_restricted_search_takes_the_same_candidates(
 ) -> None:
     whole, alone = large
     within = Scope(scope, population=("a", "c"))
-    restricted = _rows(whole, whole.lexical(parse(query), within, limit))
-    assert restricted == _rows(alone, alone.lexical(parse(query), Scope(scope), limit))
-    assert restricted == _rows(alone, alone.lexical(parse(query), within, limit))
+    restricted = _rows(whole, whole.lexical.search(parse(query), within, limit))
+    assert restricted == _rows(alone, alone.lexical.search(parse(query), Scope(scope), limit))
+    assert restricted == _rows(alone, alone.lexical.search(parse(query), within, limit))
 
 
 def _rows(store: Store, found: LexicalMatches) -> object:
-    files = store.documents([match.document for match in found.matches])
+    files = store.documents.by_id([match.document for match in found.matches])
     return (
         [(files[match.document].file, match.score, match.tier) for match in found.matches],
         found.bound,
@@ -225,19 +225,19 @@ def _rows(store: Store, found: LexicalMatches) -> object:
 
 def test_whole_index_keeps_its_own_statistics(large: tuple[Store, Store]) -> None:
     whole, _ = large
-    everywhere = whole.lexical(parse("w1 w90"), everything("a"), 5)
-    counted = whole.lexical(parse("w1 w90"), Scope(("a",), population=("a", "b", "c", "d")), 5)
+    everywhere = whole.lexical.search(parse("w1 w90"), everything("a"), 5)
+    counted = whole.lexical.search(parse("w1 w90"), Scope(("a",), population=("a", "b", "c", "d")), 5)
     assert everywhere == counted
-    assert everywhere.idf != whole.lexical(parse("w1 w90"), Scope(("a",), population=("a",)), 5).idf
+    assert everywhere.idf != whole.lexical.search(parse("w1 w90"), Scope(("a",), population=("a",)), 5).idf
 
 
 def test_hidden_documents_change_no_statistics(large: tuple[Store, Store]) -> None:
     """A change elsewhere is not seen, one in a visible collection is."""
     whole, _ = large
     within = Scope(("c",), population=("c",))
-    before = whole.lexical(parse("w1"), within, 5)
-    whole.apply("d", [changed("new.md", "w1 w1 w1")], [])
-    assert whole.lexical(parse("w1"), within, 5) == before
-    whole.apply("c", [changed("new.md", "nothing of it")], [])
-    assert whole.lexical(parse("w1"), within, 5).idf != before.idf
-    assert Counter(whole.manifest("c"))["new.md"]
+    before = whole.lexical.search(parse("w1"), within, 5)
+    whole.documents.apply("d", [changed("new.md", "w1 w1 w1")], [])
+    assert whole.lexical.search(parse("w1"), within, 5) == before
+    whole.documents.apply("c", [changed("new.md", "nothing of it")], [])
+    assert whole.lexical.search(parse("w1"), within, 5).idf != before.idf
+    assert Counter(whole.documents.manifest("c"))["new.md"]

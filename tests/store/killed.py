@@ -28,8 +28,8 @@ def begin(store: Store) -> None:
 
 def change(store: Store) -> None:
     """A run that adds, changes, moves and removes documents, and embeds what is new."""
-    store.sync(config("a", "b"))
-    store.apply(
+    store.collections.sync(config("a", "b"))
+    store.documents.apply(
         "a",
         [
             changed("ops/deploy.md", "pelicans deploy differently now", version=2),
@@ -38,10 +38,10 @@ def change(store: Store) -> None:
         ],
         ["ops/backup.md", "meetings/march.md"],
     )
-    store.finish_scan("a")
+    store.collections.finish_scan("a")
     embed_leased(store, WORKER)
-    store.prune()
-    store.refresh_statistics()
+    store.documents.prune()
+    store.documents.refresh_statistics()
 
 
 def _dying(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.store.base import Changed, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
+from qmd.store.base import DocumentChange, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
 from qmd.text.chunking import numbered
 from qmd.types import Collection, Config, Fingerprint, SourceText
 
@@ -70,18 +70,18 @@ def config(*names: str, digest: str = "1") -> Config:
     return Config("/c/index.yml", digest, {name: Collection(name, f"/files/{name}") for name in names})
 
 
-def changed(path: str, text: str, title: str | None = None, version: int = 1, **more: str) -> Changed:
+def changed(path: str, text: str, title: str | None = None, version: int = 1, **more: str) -> DocumentChange:
     """A file with this text."""
     source = SourceText(text, hashlib.sha256(text.encode()).hexdigest(), title or path.rpartition("/")[2])
-    return Changed(path, Fingerprint(len(text), version, hash(path) % 10_000), source, **more)
+    return DocumentChange(path, Fingerprint(len(text), version, hash(path) % 10_000), source, **more)
 
 
 def fill(store: Store, texts: dict[str, str] = TEXTS, collection: str = "a") -> None:
     """Index texts, counted."""
-    store.sync(config("a", "b"))
-    store.apply(collection, [changed(path, text) for path, text in texts.items()], [])
-    store.refresh_statistics()
-    store.finish_scan(collection)
+    store.collections.sync(config("a", "b"))
+    store.documents.apply(collection, [changed(path, text) for path, text in texts.items()], [])
+    store.documents.refresh_statistics()
+    store.collections.finish_scan(collection)
 
 
 def everything(*collections: str) -> Scope:
@@ -98,22 +98,22 @@ def vector(seed: str) -> NDArray[np.float32]:
 def embed(store: Store, embedder: str = EMBEDDER, scope: Scope | None = None, batch: int = 5) -> int:
     """Give every text without vectors some: a chunk for each 40 characters. Returns how many texts."""
     after = done = 0
-    while found := store.pending(embedder, scope or everything(), after, batch):
+    while found := store.pending.texts(embedder, scope or everything(), after, batch):
         after = found[-1].content
-        store.add_vectors(VectorSet(embedder, "model"), embedded(found))
+        store.vectors.add(VectorSet(embedder, "model"), embedded(found))
         done += len(found)
     return done
 
 
 def embed_leased(store: Store, worker: str, limit: int = 5, seconds: float = 600) -> int:
     """The same as `qmd embed` does it: what is left from before is let go of, and texts are leased."""
-    store.release(worker)
+    store.pending.release(worker)
     done = 0
-    while found := store.lease(EMBEDDER, everything(), worker, limit, seconds):
-        store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(found))
+    while found := store.pending.lease(EMBEDDER, everything(), worker, limit, seconds):
+        store.vectors.add(VectorSet(EMBEDDER, "model"), embedded(found))
         done += len(found)
-    store.release(worker)
-    store.activate_vectors(EMBEDDER, everything())
+    store.pending.release(worker)
+    store.vector_sets.activate(EMBEDDER, everything())
     return done
 
 
@@ -130,7 +130,7 @@ def embedded(found: Iterable[Pending]) -> list[Embedded]:
 
 
 def shown(store: Store, ids: Iterable[int]) -> dict[int, str]:
-    return {key: document.file for key, document in store.documents([*ids]).items()}
+    return {key: document.file for key, document in store.documents.by_id([*ids]).items()}
 
 
 def lexical_rows(store: Store, matches: LexicalMatches) -> list[Row]:
@@ -139,7 +139,7 @@ def lexical_rows(store: Store, matches: LexicalMatches) -> list[Row]:
 
 
 def dense_rows(store: Store, query: NDArray[np.float32], scope: Scope, limit: int) -> list[Row]:
-    matches = store.dense(EMBEDDER, query, scope, limit)
+    matches = store.vectors.search(EMBEDDER, query, scope, limit)
     files = shown(store, (match.document for match in matches))
     return [(str(match.chunk), files[match.document], match.similarity) for match in matches]
 

@@ -13,7 +13,7 @@ import pytest
 
 from qmd.engine.upkeep.copying import copy
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, Changed, Embedded, Keep, Scope, Store, VectorSet
+from qmd.store.base import Applied, DocumentChange, Embedded, Retention, Scope, Store, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 from tests import milvus
@@ -40,59 +40,59 @@ from tests.store.material import (
 
 
 def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
-    store.sync(config("a"))
+    store.collections.sync(config("a"))
     first = [changed("x.md", "one"), changed("y.md", "two")]
-    assert store.apply("a", first, []) == Applied(added=2)
-    assert store.manifest("a") == {each.path: each.fingerprint for each in first}
+    assert store.documents.apply("a", first, []) == Applied(added=2)
+    assert store.documents.manifest("a") == {each.path: each.fingerprint for each in first}
 
     second = [
         changed("x.md", "one", version=2),
         changed("y.md", "two more", version=2),
         changed("z.md", "three"),
     ]
-    assert store.apply("a", second, ["gone.md"]) == Applied(added=1, updated=1)
-    assert store.manifest("a") == {each.path: each.fingerprint for each in second}
+    assert store.documents.apply("a", second, ["gone.md"]) == Applied(added=1, updated=1)
+    assert store.documents.manifest("a") == {each.path: each.fingerprint for each in second}
 
     # Saved anew without a change: only what tells the file from a changed one is other.
     saved = replace(second[0], fingerprint=Fingerprint(9, 9, 9))
-    assert store.apply("a", [saved], ["z.md"]) == Applied(removed=1)
-    assert store.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
-    assert sorted(store.manifest("a")) == ["x.md", "y.md"]
+    assert store.documents.apply("a", [saved], ["z.md"]) == Applied(removed=1)
+    assert store.documents.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
+    assert sorted(store.documents.manifest("a")) == ["x.md", "y.md"]
 
 
 def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
-    store.sync(config("a"))
+    store.collections.sync(config("a"))
     with pytest.raises(CollectionNotFoundError):
-        store.apply("b", [changed("x.md", "one")], [])
+        store.documents.apply("b", [changed("x.md", "one")], [])
     with pytest.raises(CollectionNotFoundError):
-        store.manifest("b")
+        store.documents.manifest("b")
 
 
 def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("ops/deploy.md", "another text")], [])
+        each.documents.apply("b", [changed("ops/deploy.md", "another text")], [])
 
     def answers(store: Store) -> object:
-        deploy = store.find("a", "ops/deploy.md")
+        deploy = store.documents.find("a", "ops/deploy.md")
         assert deploy is not None
         return (
             (deploy.file, deploy.title, deploy.hash, deploy.size, deploy.modified_ns),
-            store.find("a", "ops/none.md"),
-            store.find("c", "ops/deploy.md"),
-            [each.file for each in store.ending_with("deploy.md")],
-            [each.file for each in store.ending_with("a/ops/deploy.md")],
-            [each.file for each in store.ending_with("ploy.md")],
-            [each.file for each in store.ending_with("100%.md")],
-            [each.file for each in store.path_contains("_")],
-            [each.file for each in store.path_contains("笔记")],
-            [each.file for each in store.by_hash(deploy.hash[:6])],
-            [each.file for each in store.listing()],
-            [each.file for each in store.listing("b")],
-            [each.file for each in store.listing("a", "ops")],
-            [each.file for each in store.listing("a", "/ops/deploy.md/")],
-            [each.file for each in store.listing("a", "op")],
-            [each.file for each in store.listing("c")],
+            store.documents.find("a", "ops/none.md"),
+            store.documents.find("c", "ops/deploy.md"),
+            [each.file for each in store.documents.ending_with("deploy.md")],
+            [each.file for each in store.documents.ending_with("a/ops/deploy.md")],
+            [each.file for each in store.documents.ending_with("ploy.md")],
+            [each.file for each in store.documents.ending_with("100%.md")],
+            [each.file for each in store.documents.path_contains("_")],
+            [each.file for each in store.documents.path_contains("笔记")],
+            [each.file for each in store.documents.by_hash(deploy.hash[:6])],
+            [each.file for each in store.documents.listing()],
+            [each.file for each in store.documents.listing("b")],
+            [each.file for each in store.documents.listing("a", "ops")],
+            [each.file for each in store.documents.listing("a", "/ops/deploy.md/")],
+            [each.file for each in store.documents.listing("a", "op")],
+            [each.file for each in store.documents.listing("c")],
         )
 
     assert answers(store) == answers(oracle)
@@ -100,13 +100,13 @@ def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store)
 
 def test_texts_come_back_as_they_were(store: Store) -> None:
     long = "长文\n" * 60_000
-    store.sync(config("a"))
-    store.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [])
+    store.collections.sync(config("a"))
+    store.documents.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [])
     for path, text in (("long.md", long), ("zero.md", "a\u0000b \U0001f600")):
-        document = store.find("a", path)
+        document = store.documents.find("a", path)
         assert document is not None
-        assert store.texts([document.id, 12345]) == {document.id: text}
-        assert store.documents([document.id, 12345]) == {document.id: document}
+        assert store.documents.texts([document.id, 12345]) == {document.id: text}
+        assert store.documents.by_id([document.id, 12345]) == {document.id: document}
 
 
 HOSTILE = {
@@ -123,12 +123,12 @@ HOSTILE = {
 
 
 def test_hostile_texts_are_kept_and_found(store: Store) -> None:
-    store.sync(config("a"))
-    store.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
-    store.refresh_statistics()
+    store.collections.sync(config("a"))
+    store.documents.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
+    store.documents.refresh_statistics()
 
     def found(query: str) -> list[str]:
-        matches = store.lexical(parse(query), everything("a"), 20)
+        matches = store.lexical.search(parse(query), everything("a"), 20)
         return sorted(row[1].removeprefix("a/") for row in lexical_rows(store, matches))
 
     assert found("x" * 200_000) == found("x" * 128) == found("x" * 500 + "*") == ["word.md"]
@@ -144,18 +144,20 @@ def test_hostile_texts_are_kept_and_found(store: Store) -> None:
     assert found("badger") == ["controls.md"]
     assert found("\ud800badger\udfff") == ["controls.md"]  # half characters are no letters
     for path, text in HOSTILE.items():
-        document = store.find("a", path)
+        document = store.documents.find("a", path)
         assert document is not None
-        assert store.texts([document.id]) == {document.id: text}
-    assert store.faults(lambda _: None) == []
+        assert store.documents.texts([document.id]) == {document.id: text}
+    assert store.upkeep.faults(lambda _: None) == []
 
 
 def test_half_characters_in_a_text_are_refused_and_nothing_changes(store: Store) -> None:
-    store.sync(config("a"))
+    store.collections.sync(config("a"))
     source = SourceText("half \ud800 a character", "0" * 64, "title")
     with pytest.raises(UnicodeEncodeError):
-        store.apply("a", [changed("a.md", "whole"), Changed("b.md", Fingerprint(1, 1, 1), source)], [])
-    assert store.manifest("a") == {}
+        store.documents.apply(
+            "a", [changed("a.md", "whole"), DocumentChange("b.md", Fingerprint(1, 1, 1), source)], []
+        )
+    assert store.documents.manifest("a") == {}
 
 
 # -- collections -------------------------------------------------------------------------------------------
@@ -163,72 +165,72 @@ def test_half_characters_in_a_text_are_refused_and_nothing_changes(store: Store)
 
 def test_collections_are_those_of_the_configuration(store: Store) -> None:
     fill(store)
-    store.apply("b", [changed("x.md", "in b")], [])
-    stats = store.collection_stats()
+    store.documents.apply("b", [changed("x.md", "in b")], [])
+    stats = store.collections.stats()
     assert (stats["a"].documents, stats["b"].documents) == (len(TEXTS), 1)
     assert stats["a"].bytes == sum(len(text.encode()) for text in TEXTS.values())
     assert stats["a"].updated_at is not None
-    assert store.last_scans() == {"a": stats["a"].updated_at, "b": None}
+    assert store.collections.last_scans() == {"a": stats["a"].updated_at, "b": None}
 
-    store.sync(config("b", "c", digest="2"))
-    assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 1, "c": 0}
-    assert [each.file for each in store.listing()] == ["b/x.md"]
+    store.collections.sync(config("b", "c", digest="2"))
+    assert {name: each.documents for name, each in store.collections.stats().items()} == {"b": 1, "c": 0}
+    assert [each.file for each in store.documents.listing()] == ["b/x.md"]
 
 
 def test_sync_with_another_configuration_drops_documents_only_if_told(store: Store) -> None:
     fill(store)
     other = replace(config("b", "c", digest="2"), path="/d/index.yml")
     with pytest.raises(ConfigError, match=r"belongs to /c/index\.yml.* of a$"):
-        store.sync(other)
-    assert {name: each.documents for name, each in store.collection_stats().items()} == {
+        store.collections.sync(other)
+    assert {name: each.documents for name, each in store.collections.stats().items()} == {
         "a": len(TEXTS),
         "b": 0,
     }
-    store.sync(other, drop=True)
-    assert {name: each.documents for name, each in store.collection_stats().items()} == {"b": 0, "c": 0}
+    store.collections.sync(other, drop=True)
+    assert {name: each.documents for name, each in store.collections.stats().items()} == {"b": 0, "c": 0}
     # Nothing is lost by this one, so the index is its own from now on.
-    store.apply("b", [changed("x.md", "in b")], [])
-    store.sync(replace(config("b", digest="3"), path="/e/index.yml"))
-    store.sync(replace(config("c", digest="4"), path="/e/index.yml"))
-    assert list(store.listing()) == []
+    store.documents.apply("b", [changed("x.md", "in b")], [])
+    store.collections.sync(replace(config("b", digest="3"), path="/e/index.yml"))
+    store.collections.sync(replace(config("c", digest="4"), path="/e/index.yml"))
+    assert list(store.documents.listing()) == []
 
 
 def test_the_copy_of_the_configuration_is_that_of_its_digest(store: Store, opens: Opens) -> None:
     written = config("a", "b")
-    store.sync(written)
-    assert opens().config_copy(written.path, "1") == written
-    assert store.config_copy(written.path, "2") is None
-    assert store.config_copy("/other.yml", "1") is None
+    store.collections.sync(written)
+    assert opens().collections.config_copy(written.path, "1") == written
+    assert store.collections.config_copy(written.path, "2") is None
+    assert store.collections.config_copy("/other.yml", "1") is None
 
 
 def test_a_renamed_collection_keeps_documents_ids_and_vectors(store: Store) -> None:
     fill(store)
     embed(store)
-    before = store.find("a", "ops/deploy.md")
+    before = store.documents.find("a", "ops/deploy.md")
     with pytest.raises(ConflictError):
-        store.rename_collection("a", "b")
-    store.rename_collection("a", "z")
-    after = store.find("z", "ops/deploy.md")
+        store.collections.rename("a", "b")
+    store.collections.rename("a", "z")
+    after = store.documents.find("z", "ops/deploy.md")
     assert before is not None and after is not None
     assert (after.id, after.file) == (before.id, "z/ops/deploy.md")
-    assert store.pending_count(EMBEDDER, everything("z")) == 0
-    assert lexical_rows(store, store.lexical(parse("deploy"), everything("z"), 5))
+    assert store.pending.count(EMBEDDER, everything("z")) == 0
+    assert lexical_rows(store, store.lexical.search(parse("deploy"), everything("z"), 5))
     # Its old name is free again, for other documents.
-    store.sync(config("a", "z", digest="3"))
-    store.apply("a", [changed("ops/deploy.md", "another")], [])
-    assert len(list(store.listing())) == len(TEXTS) + 1
+    store.collections.sync(config("a", "z", digest="3"))
+    store.documents.apply("a", [changed("ops/deploy.md", "another")], [])
+    assert len(list(store.documents.listing())) == len(TEXTS) + 1
 
 
 def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [])
-    assert store.remove_collection("a") == len(TEXTS)
-    assert store.remove_collection("a") == 0
-    assert [each.file for each in store.listing()] == ["b/same.md"]
-    assert store.prune() == len(TEXTS) - 1
-    assert store.prune() == 0
-    assert store.pending_count(EMBEDDER, everything()) == 0
+    store.documents.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [])
+    assert store.collections.remove("a") == len(TEXTS)
+    assert store.collections.remove("a") == 0
+    assert [each.file for each in store.documents.listing()] == ["b/same.md"]
+    assert store.documents.prune() == len(TEXTS) - 1
+    assert store.documents.prune() == 0
+    assert store.pending.count(EMBEDDER, everything()) == 0
 
 
 # -- search by words ---------------------------------------------------------------------------------------
@@ -237,14 +239,14 @@ def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> 
 def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply(
+        each.documents.apply(
             "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], []
         )
-        each.refresh_statistics()
+        each.documents.refresh_statistics()
     for query in QUERIES:
         for scope in (everything(), everything("a"), everything("b"), everything("none")):
             for limit in (3, 100):
-                got, wanted = (each.lexical(parse(query), scope, limit) for each in (store, oracle))
+                got, wanted = (each.lexical.search(parse(query), scope, limit) for each in (store, oracle))
                 assert got.bound == pytest.approx(wanted.bound), query
                 assert dict(got.idf) == pytest.approx(dict(wanted.idf)), query
                 assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
@@ -254,7 +256,7 @@ def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracl
     for each in (store, oracle):
         fill(each)
     got, wanted = (
-        each.lexical(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle)
+        each.lexical.search(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle)
     )
     assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
 
@@ -263,13 +265,13 @@ def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store
     for each in (store, oracle):
         fill(each)
         edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)
-        each.apply("a", [edited, changed("new.md", "pelicans deploy")], ["meetings/march.md"])
+        each.documents.apply("a", [edited, changed("new.md", "pelicans deploy")], ["meetings/march.md"])
     for query in ("deploy", "pelicans", "search page", "的"):
         # Statistics are those of now, counted or not.
         for _ in range(2):
-            got, wanted = (each.lexical(parse(query), everything(), 9) for each in (store, oracle))
+            got, wanted = (each.lexical.search(parse(query), everything(), 9) for each in (store, oracle))
             assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
-            store.refresh_statistics()
+            store.documents.refresh_statistics()
 
 
 # -- search by vectors -------------------------------------------------------------------------------------
@@ -278,25 +280,27 @@ def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store
 def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("copy.md", TEXTS["ops/backup.md"]), changed("own.md", "only in b")], [])
-        assert not each.has_vectors(EMBEDDER, everything())
-        assert each.pending_count(EMBEDDER, everything()) == len(TEXTS) + 1
-        assert each.pending_count(EMBEDDER, everything("b")) == 2
+        each.documents.apply(
+            "b", [changed("copy.md", TEXTS["ops/backup.md"]), changed("own.md", "only in b")], []
+        )
+        assert not each.vectors.exist(EMBEDDER, everything())
+        assert each.pending.count(EMBEDDER, everything()) == len(TEXTS) + 1
+        assert each.pending.count(EMBEDDER, everything("b")) == 2
         assert embed(each, scope=everything("b")) == 2
-        assert each.pending_count(EMBEDDER, everything()) == len(TEXTS) - 1
+        assert each.pending.count(EMBEDDER, everything()) == len(TEXTS) - 1
         assert embed(each) == len(TEXTS) - 1
-        assert each.pending_count(EMBEDDER, everything()) == 0
-        assert each.has_vectors(EMBEDDER, everything("b"))
-        assert not each.has_vectors(EMBEDDER, everything("none"))
-        assert not each.has_vectors("other", everything())
+        assert each.pending.count(EMBEDDER, everything()) == 0
+        assert each.vectors.exist(EMBEDDER, everything("b"))
+        assert not each.vectors.exist(EMBEDDER, everything("none"))
+        assert not each.vectors.exist("other", everything())
     for seed in ("one", "two", TEXTS["long.md"][40:80], TEXTS["笔记/部署.md"][:40]):
         for scope in (everything(), everything("b"), everything("none")):
             for limit in (1, 5, 100):
                 got, wanted = (dense_rows(each, vector(seed), scope, limit) for each in (store, oracle))
                 assert_alike(got, wanted)
-    assert store.token_frequencies(EMBEDDER, [ord("e"), ord("部"), 7]) == oracle.token_frequencies(
+    assert store.vector_sets.token_frequencies(
         EMBEDDER, [ord("e"), ord("部"), 7]
-    )
+    ) == oracle.vector_sets.token_frequencies(EMBEDDER, [ord("e"), ord("部"), 7])
 
 
 def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -> None:
@@ -305,21 +309,21 @@ def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -
         "many.md": "deploy deployed deployer performance 部署 库存 foo_bar search page call on",
         "more.md": " ".join(f"performancx{number}" for number in range(4_500)),
     }
-    store.sync(config("a", "b", "c"))
-    oracle.sync(config("a", "c"))
+    store.collections.sync(config("a", "b", "c"))
+    oracle.collections.sync(config("a", "c"))
     halves = [dict(list(short.items())[at::2]) for at in (0, 1)]
-    store.apply("b", [changed(path, text) for path, text in hidden.items()], [])
+    store.documents.apply("b", [changed(path, text) for path, text in hidden.items()], [])
     for each in (store, oracle):
         for name, texts in zip("ac", halves, strict=True):
-            each.apply(name, [changed(path, text) for path, text in texts.items()], [])
-        each.refresh_statistics()
+            each.documents.apply(name, [changed(path, text) for path, text in texts.items()], [])
+        each.documents.refresh_statistics()
         embed(each, scope=everything("a", "b", "c"))
     for query in (*QUERIES, "performanc* call", "deploye*", "performancx12*"):
         for names in (("a", "c"), ("c",)):
             for limit in (2, 50):
                 scope = Scope(names, population=("a", "c"))
-                got = store.lexical(parse(query), scope, limit)
-                wanted = oracle.lexical(parse(query), everything(*names), limit)
+                got = store.lexical.search(parse(query), scope, limit)
+                wanted = oracle.lexical.search(parse(query), everything(*names), limit)
                 assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
                 assert got.bound == pytest.approx(wanted.bound)
                 assert got.idf == pytest.approx(wanted.idf)
@@ -327,23 +331,23 @@ def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -
         got_, wanted_ = (dense_rows(each, vector(seed), everything("a", "c"), 9) for each in (store, oracle))
         assert_alike(got_, wanted_)
     asked = [*map(ord, "ex部库#"), 7]
-    known = oracle.token_frequencies(EMBEDDER, asked)
-    assert store.token_frequencies(EMBEDDER, asked, ("a", "c")) == known
-    assert store.token_frequencies(EMBEDDER, asked) != known
-    assert store.token_frequencies(EMBEDDER, asked, ("none",)) == (0, [0] * len(asked))
+    known = oracle.vector_sets.token_frequencies(EMBEDDER, asked)
+    assert store.vector_sets.token_frequencies(EMBEDDER, asked, ("a", "c")) == known
+    assert store.vector_sets.token_frequencies(EMBEDDER, asked) != known
+    assert store.vector_sets.token_frequencies(EMBEDDER, asked, ("none",)) == (0, [0] * len(asked))
 
 
 def test_population_that_changes_is_counted_anew(store: Store) -> None:
     fill(store)
-    store.apply("b", [changed("x.md", "deploy")], [])
+    store.documents.apply("b", [changed("x.md", "deploy")], [])
     scope = Scope(("a",), population=("a",))
-    before = store.lexical(parse("deploy"), scope, 5)
-    store.apply("b", [changed("y.md", "deploy deploy")], [])
-    assert store.lexical(parse("deploy"), scope, 5) == before
-    store.refresh_statistics()
-    assert store.lexical(parse("deploy"), scope, 5) == before
-    store.apply("a", [changed("y.md", "deploy deploy")], [])
-    assert store.lexical(parse("deploy"), scope, 5).idf != before.idf
+    before = store.lexical.search(parse("deploy"), scope, 5)
+    store.documents.apply("b", [changed("y.md", "deploy deploy")], [])
+    assert store.lexical.search(parse("deploy"), scope, 5) == before
+    store.documents.refresh_statistics()
+    assert store.lexical.search(parse("deploy"), scope, 5) == before
+    store.documents.apply("a", [changed("y.md", "deploy deploy")], [])
+    assert store.lexical.search(parse("deploy"), scope, 5).idf != before.idf
 
 
 def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store) -> None:
@@ -351,8 +355,8 @@ def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store
     for each in (store, oracle):
         fill(each)
         embed(each)
-        ids = {document.id: document.file for document in each.listing("a")}
-        matches = each.similarities(EMBEDDER, vector("q"), [*ids, 999])
+        ids = {document.id: document.file for document in each.documents.listing("a")}
+        matches = each.vectors.similarities(EMBEDDER, vector("q"), [*ids, 999])
         found.append(sorted((ids[key], match.chunk, match.similarity) for key, match in matches.items()))
     assert [row[:2] for row in found[0]] == [row[:2] for row in found[1]]
     assert [row[2] for row in found[0]] == pytest.approx([row[2] for row in found[1]], abs=1e-3)
@@ -362,9 +366,9 @@ def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
     fill(store)
     embed(store)
     text = TEXTS["ops/deploy.md"]
-    store.apply("b", [changed("moved.md", text)], [])
-    store.apply("a", [], ["ops/deploy.md"])
-    assert store.pending_count(EMBEDDER, everything()) == 0
+    store.documents.apply("b", [changed("moved.md", text)], [])
+    store.documents.apply("a", [], ["ops/deploy.md"])
+    assert store.pending.count(EMBEDDER, everything()) == 0
     ((_, file, similarity),) = dense_rows(store, vector(text[:40]), everything("b"), 5)
     assert (file, similarity) == ("b/moved.md", pytest.approx(1.0, abs=1e-3))
     assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, vector(text[:40]), everything(), 99)]
@@ -373,19 +377,19 @@ def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
 def test_a_text_that_is_away_for_a_moment_keeps_its_vectors_until_it_is_pruned(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("a", [], ["ops/deploy.md"])
-    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
-    assert store.pending_count(EMBEDDER, everything()) == 0
-    store.apply("a", [], ["ops/back.md"])
-    assert store.prune() == 1
-    store.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
-    assert store.pending_count(EMBEDDER, everything()) == 1
+    store.documents.apply("a", [], ["ops/deploy.md"])
+    store.documents.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    store.documents.apply("a", [], ["ops/back.md"])
+    assert store.documents.prune() == 1
+    store.documents.apply("a", [changed("ops/back.md", TEXTS["ops/deploy.md"])], [])
+    assert store.pending.count(EMBEDDER, everything()) == 1
 
 
 def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
     fill(store)
     embed(store)
-    store.apply("a", [changed("ops/deploy.md", "all new", version=2)], [])
+    store.documents.apply("a", [changed("ops/deploy.md", "all new", version=2)], [])
     old = vector(TEXTS["ops/deploy.md"][:40])
     assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, old, everything(), 99)]
     assert embed(store) == 1
@@ -395,7 +399,7 @@ def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
 def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store) -> None:
     fill(store, {"long.md": TEXTS["long.md"], "short.md": "short"})
     made = VectorSet(EMBEDDER, "model")
-    short, long = store.lease(EMBEDDER, everything(), "a", 10, 600)
+    short, long = store.pending.lease(EMBEDDER, everything(), "a", 10, 600)
     whole = embedded([long])[0]
     chunks = len(whole.chunks)
 
@@ -409,61 +413,61 @@ def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store
         )
 
     def state() -> tuple[int | None, int, int]:
-        pending = {each.content: each for each in store.pending(EMBEDDER, everything(), 0, 10)}
-        counted = store.token_frequencies(EMBEDDER, [])[0]
-        return pending[long.content].embedded_from, store.chunk_counts()[EMBEDDER], counted
+        pending = {each.content: each for each in store.pending.texts(EMBEDDER, everything(), 0, 10)}
+        counted = store.vector_sets.token_frequencies(EMBEDDER, [])[0]
+        return pending[long.content].embedded_from, store.vector_sets.chunk_counts()[EMBEDDER], counted
 
-    store.add_vectors(made, [*embedded([short]), part(chunks - 30, chunks)])
+    store.vectors.add(made, [*embedded([short]), part(chunks - 30, chunks)])
     assert state() == (chunks - 30, 31, 31)
-    assert store.pending_count(EMBEDDER, everything()) == 1
-    (left,) = store.pending_sizes(EMBEDDER, everything())
+    assert store.pending.count(EMBEDDER, everything()) == 1
+    (left,) = store.pending.sizes(EMBEDDER, everything())
     assert left == whole.chunks[chunks - 30].start
     # What is embedded is found, and nothing of it twice.
     last = vector(long.text[whole.chunks[-1].start :])
     assert dense_rows(store, last, everything(), 5)[0][1] == "a/long.md"
-    assert store.activate_vectors(EMBEDDER, everything()) is None
-    assert store.faults(lambda _: None) == []
+    assert store.vector_sets.activate(EMBEDDER, everything()) is None
+    assert store.upkeep.faults(lambda _: None) == []
 
     # It stays the worker's until it is complete; then it is resumed from there, by whoever.
-    assert store.lease(EMBEDDER, everything(), "b", 10, 600) == []
-    store.release("a")
-    (resumed,) = store.lease(EMBEDDER, everything(), "b", 10, 600)
+    assert store.pending.lease(EMBEDDER, everything(), "b", 10, 600) == []
+    store.pending.release("a")
+    (resumed,) = store.pending.lease(EMBEDDER, everything(), "b", 10, 600)
     assert resumed.embedded_from == chunks - 30
     # Chunks that are there already, or that would leave a gap, are left out.
-    store.add_vectors(made, [part(chunks - 40, chunks - 20), part(3, 9)])
+    store.vectors.add(made, [part(chunks - 40, chunks - 20), part(3, 9)])
     assert state() == (chunks - 40, 41, 41)
     # Another document with the same text has as much of it.
-    store.apply("b", [changed("copy.md", long.text)], [])
+    store.documents.apply("b", [changed("copy.md", long.text)], [])
     assert dense_rows(store, last, everything("b"), 5)[0][1] == "b/copy.md"
-    store.add_vectors(made, [part(0, chunks - 40)])
-    assert store.pending_count(EMBEDDER, everything()) == 0
-    assert store.pending_sizes(EMBEDDER, everything()) == []
+    store.vectors.add(made, [part(0, chunks - 40)])
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    assert store.pending.sizes(EMBEDDER, everything()) == []
     first = vector(long.text[:40])
     assert {row[1] for row in dense_rows(store, first, everything(), 2)} == {"a/long.md", "b/copy.md"}
-    assert store.token_frequencies(EMBEDDER, [])[0] == chunks + 1
-    assert store.activate_vectors(EMBEDDER, everything()) == []
-    assert store.faults(lambda _: None) == []
+    assert store.vector_sets.token_frequencies(EMBEDDER, [])[0] == chunks + 1
+    assert store.vector_sets.activate(EMBEDDER, everything()) == []
+    assert store.upkeep.faults(lambda _: None) == []
 
 
 def test_vectors_dropped_meanwhile_begin_a_text_anew(store: Store) -> None:
     fill(store, {"long.md": TEXTS["long.md"]})
     made = VectorSet(EMBEDDER, "model")
-    (item,) = store.lease(EMBEDDER, everything(), "a", 10, 600)
+    (item,) = store.pending.lease(EMBEDDER, everything(), "a", 10, 600)
     (whole,) = embedded([item])
     half = len(whole.chunks) // 2
     begin = Embedded(item.content, whole.chunks[half:], whole.vectors[half:], whole.tokens[half:])
     rest = Embedded(item.content, whole.chunks[:half], whole.vectors[:half], whole.tokens[:half], True)
-    store.add_vectors(made, [begin])
-    store.drop_vectors(everything(), EMBEDDER)
-    store.add_vectors(made, [rest])
-    assert store.pending_count(EMBEDDER, everything()) == 1
-    assert [each.embedded_from for each in store.pending(EMBEDDER, everything(), 0, 10)] == [None]
+    store.vectors.add(made, [begin])
+    store.vector_sets.drop(everything(), EMBEDDER)
+    store.vectors.add(made, [rest])
+    assert store.pending.count(EMBEDDER, everything()) == 1
+    assert [each.embedded_from for each in store.pending.texts(EMBEDDER, everything(), 0, 10)] == [None]
 
 
 def test_partly_embedded_text_is_copied_as_it_is_and_completed_later(store: Store, oracle: Store) -> None:
     fill(oracle, {"long.md": TEXTS["long.md"]})
     made = VectorSet(EMBEDDER, "model")
-    (whole,) = embedded(oracle.pending(EMBEDDER, everything(), 0, 10))
+    (whole,) = embedded(oracle.pending.texts(EMBEDDER, everything(), 0, 10))
     parts = [
         Embedded(
             whole.content,
@@ -477,20 +481,22 @@ def test_partly_embedded_text_is_copied_as_it_is_and_completed_later(store: Stor
     done = 0
     for count in (1, 2, len(parts) - 3):
         for _ in range(count):
-            oracle.add_vectors(made, [parts.pop()])
+            oracle.vectors.add(made, [parts.pop()])
         report = copy(oracle, store, config("a", "b"))
-        held = oracle.chunk_counts()[EMBEDDER]
-        assert (store.chunk_counts()[EMBEDDER], report.chunks) == (held, held - done)
+        held = oracle.vector_sets.chunk_counts()[EMBEDDER]
+        assert (store.vector_sets.chunk_counts()[EMBEDDER], report.chunks) == (held, held - done)
         done = held
-    assert store.pending_count(EMBEDDER, everything()) == 0
-    assert store.token_frequencies(EMBEDDER, [ord("w")]) == oracle.token_frequencies(EMBEDDER, [ord("w")])
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    assert store.vector_sets.token_frequencies(EMBEDDER, [ord("w")]) == oracle.vector_sets.token_frequencies(
+        EMBEDDER, [ord("w")]
+    )
 
 
 def test_small_texts_are_leased_first(store: Store) -> None:
     words = [2_000, 3, 90, 12_000, 400]
     fill(store, {f"{count}.md": f"{count} " + "word " * count for count in words})
     leased = []
-    while found := store.lease(EMBEDDER, everything(), "a", 2, 600):
+    while found := store.pending.lease(EMBEDDER, everything(), "a", 2, 600):
         leased += [int(item.title.removesuffix(".md")) for item in found]
     assert leased == sorted(words)
 
@@ -500,24 +506,24 @@ def test_vectors_of_another_length_are_refused(store: Store) -> None:
     embed(store)
     short = np.ones(DIMENSION // 2, np.float32) / np.sqrt(np.float32(DIMENSION // 2))
     with pytest.raises(ModelError):
-        store.dense(EMBEDDER, short, everything(), 3)
+        store.vectors.search(EMBEDDER, short, everything(), 3)
     with pytest.raises(ModelError):
-        store.similarities(EMBEDDER, short, [1])
+        store.vectors.similarities(EMBEDDER, short, [1])
 
 
 def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("own.md", "only in b")], [])
+        each.documents.apply("b", [changed("own.md", "only in b")], [])
         embed(each)
         embed(each, "other")
-        chunks = each.chunk_counts()
-        dropped = each.drop_vectors(everything("b"), EMBEDDER)
-        left = each.pending_count(EMBEDDER, everything()), each.pending_count("other", everything())
-        rest = each.drop_vectors(everything(), EMBEDDER)
-        sets = [made.fingerprint for made in each.vector_sets()]
-        answers.append((chunks, dropped, left, rest, sets, each.chunk_counts()))
+        chunks = each.vector_sets.chunk_counts()
+        dropped = each.vector_sets.drop(everything("b"), EMBEDDER)
+        left = each.pending.count(EMBEDDER, everything()), each.pending.count("other", everything())
+        rest = each.vector_sets.drop(everything(), EMBEDDER)
+        sets = [made.fingerprint for made in each.vector_sets.all()]
+        answers.append((chunks, dropped, left, rest, sets, each.vector_sets.chunk_counts()))
     assert answers[0] == answers[1]
 
 
@@ -525,85 +531,85 @@ def test_a_set_that_has_every_text_takes_the_place_of_the_others(store: Store, o
     fill(store)
     embed(store)
     made = VectorSet("new", "a new model", "model", "hf:somewhere")
-    first, *rest = store.pending("new", everything(), 0, 100)
+    first, *rest = store.pending.texts("new", everything(), 0, 100)
     chunk = [Chunk(0, 0, 1, 1, 1)]
-    store.add_vectors(made, [Embedded(first.content, chunk, vector("x")[None], [[1]])])
-    assert store.activate_vectors("new", everything()) is None
-    assert store.activate_vectors("unknown", everything()) is None
-    assert {each.fingerprint for each in store.vector_sets()} == {EMBEDDER, "new"}
-    store.add_vectors(made, [Embedded(each.content, chunk, vector("y")[None], [[1]]) for each in rest])
-    assert store.activate_vectors("new", everything()) == ["model"]
-    assert opens().vector_sets() == [replace(made, complete=True)]
-    assert store.has_vectors("new", everything())
-    assert not store.has_vectors(EMBEDDER, everything())
+    store.vectors.add(made, [Embedded(first.content, chunk, vector("x")[None], [[1]])])
+    assert store.vector_sets.activate("new", everything()) is None
+    assert store.vector_sets.activate("unknown", everything()) is None
+    assert {each.fingerprint for each in store.vector_sets.all()} == {EMBEDDER, "new"}
+    store.vectors.add(made, [Embedded(each.content, chunk, vector("y")[None], [[1]]) for each in rest])
+    assert store.vector_sets.activate("new", everything()) == ["model"]
+    assert opens().vector_sets.all() == [replace(made, complete=True)]
+    assert store.vectors.exist("new", everything())
+    assert not store.vectors.exist(EMBEDDER, everything())
 
 
 def test_a_sample_has_first_chunks_as_they_were_embedded(store: Store) -> None:
     fill(store)
     embed(store)
-    found = store.sample(EMBEDDER, 5)
+    found = store.vectors.sample(EMBEDDER, 5)
     assert 2 <= len({each.text for each in found}) <= 5
     for each in found:
         assert any(text.startswith(each.text) for text in TEXTS.values())
         assert each.vector @ vector(each.text) == pytest.approx(1.0, abs=1e-3)
-    assert store.sample("other", 5) == []
+    assert store.vectors.sample("other", 5) == []
 
 
 # -- upkeep and cache --------------------------------------------------------------------------------------
 
 
 def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> None:
-    store.cache_put({"k1": "v1", "鍵": '{"a": "b\\n"}'})
-    assert (opens().cache_get("k1"), store.cache_get("鍵"), store.cache_get("k2")) == (
+    store.answers.put({"k1": "v1", "鍵": '{"a": "b\\n"}'})
+    assert (opens().answers.get("k1"), store.answers.get("鍵"), store.answers.get("k2")) == (
         "v1",
         '{"a": "b\\n"}',
         None,
     )
-    store.clear(Keep(None, None, datetime.now(UTC) + timedelta(days=1)), lambda _: None)
-    assert store.cache_get("k1") is None
+    store.upkeep.clear(Retention(None, None, datetime.now(UTC) + timedelta(days=1)), lambda _: None)
+    assert store.answers.get("k1") is None
 
 
 def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
         fill(each)
-        each.apply("b", [changed("own.md", "only in b")], [])
+        each.documents.apply("b", [changed("own.md", "only in b")], [])
         embed(each)
         embed(each, "other")
-        each.cache_put({"k": "v"})
-        each.apply("a", [], ["ops/deploy.md"])
-        keep = Keep(("a",), (EMBEDDER,), datetime.now(UTC) + timedelta(days=1))
-        found = {waste.kind: waste.count for waste in each.waste(keep)}
-        each.clear(keep, lambda _: None)
+        each.answers.put({"k": "v"})
+        each.documents.apply("a", [], ["ops/deploy.md"])
+        keep = Retention(("a",), (EMBEDDER,), datetime.now(UTC) + timedelta(days=1))
+        found = {waste.kind: waste.count for waste in each.upkeep.waste(keep)}
+        each.upkeep.clear(keep, lambda _: None)
         named = ("answers", "documents", "texts", "vectors")
-        left = [waste for waste in each.waste(keep) if waste.kind in named]
-        rest = sorted(document.file for document in each.listing())
+        left = [waste for waste in each.upkeep.waste(keep) if waste.kind in named]
+        rest = sorted(document.file for document in each.documents.listing())
         answers.append(([found.get(kind) for kind in named[:3]], found["vectors"] > 0, left, rest))
-        assert each.faults(lambda _: None) == []
-        assert set(each.chunk_counts()) == {EMBEDDER}
+        assert each.upkeep.faults(lambda _: None) == []
+        assert set(each.vector_sets.chunk_counts()) == {EMBEDDER}
     assert answers[0] == answers[1]
 
 
 def test_what_only_reads_finds_an_empty_index_where_there_is_none(store: Store) -> None:
     assert store.size() == 0
-    assert store.collection_stats() == {}
-    assert store.lexical(parse("x"), everything(), 5).matches == ()
-    assert store.dense(EMBEDDER, vector("x"), everything(), 5) == []
-    assert store.similarities(EMBEDDER, vector("x"), [1]) == {}
-    assert store.pending(EMBEDDER, everything(), 0, 5) == []
-    assert store.pending_count(EMBEDDER, everything()) == 0
-    assert (store.prune(), list(store.listing()), store.cache_get("k")) == (0, [], None)
-    assert store.waste(Keep(None, None, datetime.now(UTC))) == []
-    assert store.faults(lambda _: None) == []
-    assert (store.chunk_counts(), store.vector_sets()) == ({}, [])
+    assert store.collections.stats() == {}
+    assert store.lexical.search(parse("x"), everything(), 5).matches == ()
+    assert store.vectors.search(EMBEDDER, vector("x"), everything(), 5) == []
+    assert store.vectors.similarities(EMBEDDER, vector("x"), [1]) == {}
+    assert store.pending.texts(EMBEDDER, everything(), 0, 5) == []
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    assert (store.documents.prune(), list(store.documents.listing()), store.answers.get("k")) == (0, [], None)
+    assert store.upkeep.waste(Retention(None, None, datetime.now(UTC))) == []
+    assert store.upkeep.faults(lambda _: None) == []
+    assert (store.vector_sets.chunk_counts(), store.vector_sets.all()) == ({}, [])
 
 
 # -- authors and dates -------------------------------------------------------------------------------------
 
 
 def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> None:
-    store.sync(config("a", "b"))
-    store.apply(
+    store.collections.sync(config("a", "b"))
+    store.documents.apply(
         "a",
         [
             changed("1.md", "pelican one", author="Ana Gómez", date="2024-05-01"),
@@ -616,7 +622,9 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
 
     def found(**narrow: str) -> list[str]:
         scope = replace(everything(), **narrow)
-        by_words = sorted(row[1] for row in lexical_rows(store, store.lexical(parse("pelican"), scope, 9)))
+        by_words = sorted(
+            row[1] for row in lexical_rows(store, store.lexical.search(parse("pelican"), scope, 9))
+        )
         assert by_words == sorted(row[1] for row in dense_rows(store, vector("x"), scope, 9))
         return by_words
 
@@ -627,12 +635,12 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
     assert found(after="2024-05-02") == ["a/2.md", "a/3.md"]
     assert found(before="2024-06-01") == ["a/1.md"]
     assert found(after="2024-06-01", before="2024-06-02") == ["a/2.md"]
-    document = store.find("a", "1.md")
+    document = store.documents.find("a", "1.md")
     assert document is not None
     assert (document.author, document.date) == ("Ana Gómez", "2024-05-01")
     # Another author of the same text costs no vectors, and is what counts from then on.
-    store.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [])
-    assert store.pending_count(EMBEDDER, everything()) == 0
+    store.documents.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [])
+    assert store.pending.count(EMBEDDER, everything()) == 0
     assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
 
 
@@ -643,51 +651,53 @@ def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store,
     for each in (store, oracle):
         fill(each)
         embed(each)
-        each.cache_put({"k": "v", "l": "w"})
-    assert sorted(store.cache_items()) == [("k", "v"), ("l", "w")]
-    assert store.all_token_frequencies(EMBEDDER) == oracle.all_token_frequencies(EMBEDDER)
-    assert store.all_token_frequencies("other") == (0, {})
-    hashes = [document.hash for document in store.listing()]
-    got, wanted = (each.vectors_of(EMBEDDER, [*hashes, "0" * 64]) for each in (store, oracle))
+        each.answers.put({"k": "v", "l": "w"})
+    assert sorted(store.answers.items()) == [("k", "v"), ("l", "w")]
+    assert store.vector_sets.all_token_frequencies(EMBEDDER) == oracle.vector_sets.all_token_frequencies(
+        EMBEDDER
+    )
+    assert store.vector_sets.all_token_frequencies("other") == (0, {})
+    hashes = [document.hash for document in store.documents.listing()]
+    got, wanted = (each.vectors.of_texts(EMBEDDER, [*hashes, "0" * 64]) for each in (store, oracle))
     assert got.keys() == wanted.keys() == set(hashes)
     for each in hashes:
         assert got[each][0] == wanted[each][0]
         assert np.allclose(got[each][1], wanted[each][1], atol=1e-3)
-    store.import_statistics(VectorSet(EMBEDDER, "copied", complete=True), 7, {3: 2, 5: 1})
-    assert [each.complete for each in store.vector_sets()] == [True]
-    assert store.all_token_frequencies(EMBEDDER) == (7, {3: 2, 5: 1})
-    assert store.token_frequencies(EMBEDDER, [3, ord("e")]) == (7, [2, 0])
+    store.vector_sets.import_statistics(VectorSet(EMBEDDER, "copied", complete=True), 7, {3: 2, 5: 1})
+    assert [each.complete for each in store.vector_sets.all()] == [True]
+    assert store.vector_sets.all_token_frequencies(EMBEDDER) == (7, {3: 2, 5: 1})
+    assert store.vector_sets.token_frequencies(EMBEDDER, [3, ord("e")]) == (7, [2, 0])
 
 
 def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> None:
     fill(store)
     other = opens()
-    first = store.lease(EMBEDDER, everything(), "one", 5, 600)
-    second = other.lease(EMBEDDER, everything(), "two", 5, 600)
+    first = store.pending.lease(EMBEDDER, everything(), "one", 5, 600)
+    second = other.pending.lease(EMBEDDER, everything(), "two", 5, 600)
     assert (len(first), len(second)) == (5, 5)
     # What it holds is not given to it again.
-    assert other.lease(EMBEDDER, everything(), "two", 0, 600) == []
+    assert other.pending.lease(EMBEDDER, everything(), "two", 0, 600) == []
     assert {each.hash for each in first}.isdisjoint(each.hash for each in second)
-    assert len(store.lease(EMBEDDER, everything(), "three", 50, 600)) == len(TEXTS) - 10
+    assert len(store.pending.lease(EMBEDDER, everything(), "three", 50, 600)) == len(TEXTS) - 10
     # What is held is free again once it was released, embedded, or held for too long.
-    other.release("two")
-    again = store.lease(EMBEDDER, everything(), "four", 50, -1)
+    other.pending.release("two")
+    again = store.pending.lease(EMBEDDER, everything(), "four", 50, -1)
     assert {each.hash for each in again} == {each.hash for each in second}
-    again = store.lease(EMBEDDER, everything(), "five", 50, 600)
+    again = store.pending.lease(EMBEDDER, everything(), "five", 50, 600)
     assert {each.hash for each in again} == {each.hash for each in second}
     embed(store)
-    assert store.lease(EMBEDDER, everything(), "six", 50, 600) == []
-    store.drop_vectors(everything(), EMBEDDER)
-    assert len(store.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
+    assert store.pending.lease(EMBEDDER, everything(), "six", 50, 600) == []
+    store.vector_sets.drop(everything(), EMBEDDER)
+    assert len(store.pending.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
 
 
 def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Store) -> None:
     texts = {f"{number}.md": f"text number {number}" for number in range(40)}
     fill(store, texts)
-    given = {item.hash for item in store.lease(EMBEDDER, everything(), "worker", 2, 600)}
-    kept = {document.path: document.hash for document in list(store.listing("a"))[::8]}
-    store.apply("a", [], [path for path in texts if path not in kept])
-    while found := store.lease(EMBEDDER, everything(), "worker", 2, 600):
+    given = {item.hash for item in store.pending.lease(EMBEDDER, everything(), "worker", 2, 600)}
+    kept = {document.path: document.hash for document in list(store.documents.listing("a"))[::8]}
+    store.documents.apply("a", [], [path for path in texts if path not in kept])
+    while found := store.pending.lease(EMBEDDER, everything(), "worker", 2, 600):
         given |= {item.hash for item in found}
     assert given >= set(kept.values())
 
@@ -700,8 +710,8 @@ def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store,
     with ThreadPoolExecutor(len(stores)) as pool:
         done = list(pool.map(lambda at: embed_leased(stores[at], f"worker {at}", 2), range(len(stores))))
     assert sum(done) == len(texts)
-    assert store.chunk_counts() == {EMBEDDER: len(texts)}
-    chunks, counts = store.all_token_frequencies(EMBEDDER)
+    assert store.vector_sets.chunk_counts() == {EMBEDDER: len(texts)}
+    chunks, counts = store.vector_sets.all_token_frequencies(EMBEDDER)
     assert (chunks, counts[ord("p")]) == (len(texts), len(texts))
     assert counts == Counter(ord(letter) for text in texts.values() for letter in set(text))
 
@@ -710,20 +720,20 @@ def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: St
     fill(store)
     embed(store)
     other = opens()
-    assert other.dense(EMBEDDER, vector("x"), everything(), 3)
-    store.drop_vectors(everything(), EMBEDDER)
+    assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
+    store.vector_sets.drop(everything(), EMBEDDER)
     with suppress(StoreError):  # what was known of the store is out of date once
-        other.dense(EMBEDDER, vector("x"), everything(), 3)
-    assert other.dense(EMBEDDER, vector("x"), everything(), 3) == []
+        other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
+    assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3) == []
     assert embed(store) == len(TEXTS)
-    assert other.dense(EMBEDDER, vector("x"), everything(), 3)
+    assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
 
 
 def test_a_copy_of_the_configuration_by_another_version_is_written_anew(store: Store, opens: Opens) -> None:
     config = Config("/c/index.yml", "1", {"a": Collection("a", "/files/a")}, archive="/posts")
-    store.sync(config)
-    assert opens().config_copy(config.path, "1") == config
+    store.collections.sync(config)
+    assert opens().collections.config_copy(config.path, "1") == config
     # The same bytes of the file, read by a version that knows more of what they say.
     newer = replace(config, store="milvus://localhost:19530/")
-    store.sync(newer)
-    assert opens().config_copy(config.path, "1") == newer
+    store.collections.sync(newer)
+    assert opens().collections.config_copy(config.path, "1") == newer

@@ -25,10 +25,12 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     """A store with all there can be in one: a shared text, vectors, answers."""
     with closing(open_store(str(tmp_path / "source.sqlite"), None, {})) as store:
         fill(store)
-        store.apply("b", [changed("copy.md", TEXTS["ops/deploy.md"], author="Ann", date="2024-05-01")], [])
+        store.documents.apply(
+            "b", [changed("copy.md", TEXTS["ops/deploy.md"], author="Ann", date="2024-05-01")], []
+        )
         embed(store)
-        store.apply("b", [changed("new.md", "no vectors yet")], [])
-        store.cache_put({"key": "answer", "鍵": "值"})
+        store.documents.apply("b", [changed("new.md", "no vectors yet")], [])
+        store.answers.put({"key": "answer", "鍵": "值"})
         yield store
 
 
@@ -39,17 +41,19 @@ def config() -> Config:
 
 def told(store: Store) -> dict[str, object]:
     """What a store says, in words that do not depend on its kind."""
-    (made,) = store.vector_sets()
-    similar = store.dense(made.fingerprint, vector("x"), everything(), 5)
-    files = {key: document.file for key, document in store.documents([m.document for m in similar]).items()}
+    (made,) = store.vector_sets.all()
+    similar = store.vectors.search(made.fingerprint, vector("x"), everything(), 5)
+    files = {
+        key: document.file for key, document in store.documents.by_id([m.document for m in similar]).items()
+    }
     return {
-        "documents": [(d.file, d.hash, d.title, d.author, d.date) for d in store.listing()],
-        "manifest": [store.manifest(name) for name in "ab"],
+        "documents": [(d.file, d.hash, d.title, d.author, d.date) for d in store.documents.listing()],
+        "manifest": [store.documents.manifest(name) for name in "ab"],
         "set": made,
-        "frequencies": store.all_token_frequencies(made.fingerprint),
-        "pending": [item.text for item in store.pending(made.fingerprint, everything(), 0, 100)],
+        "frequencies": store.vector_sets.all_token_frequencies(made.fingerprint),
+        "pending": [item.text for item in store.pending.texts(made.fingerprint, everything(), 0, 100)],
         "similar": sorted((files[m.document], m.chunk, round(m.similarity, 3)) for m in similar),
-        "answers": sorted(store.cache_items()),
+        "answers": sorted(store.answers.items()),
     }
 
 
@@ -72,7 +76,7 @@ def test_a_copy_answers_as_what_was_copied(
 def test_a_copy_takes_over_what_has_changed_since(filled: Store, opens: Opens, config: Config) -> None:
     store = opens()
     copying.copy(filled, store, config)
-    filled.apply("a", [changed("ops/deploy.md", "all new", version=2)], ["ops/backup.md"])
+    filled.documents.apply("a", [changed("ops/deploy.md", "all new", version=2)], ["ops/backup.md"])
     embed(filled)
     report = copying.copy(filled, store, config)
     assert (report.documents, report.removed) == (1, 1)
@@ -101,7 +105,7 @@ def test_a_copy_that_was_cut_short_goes_on(
 def test_a_source_that_changes_meanwhile_is_told(filled: Store, opens: Opens, config: Config) -> None:
     def meddle(what: str, done: int, total: int) -> None:
         if what.startswith("vectors"):
-            filled.apply("a", [changed("ops/deploy.md", "edited meanwhile", version=3)], [])
+            filled.documents.apply("a", [changed("ops/deploy.md", "edited meanwhile", version=3)], [])
 
     with pytest.raises(StoreError, match="differ in the documents of 'a'"):
         copying.copy(filled, opens(), config, meddle)

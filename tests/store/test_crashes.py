@@ -38,13 +38,13 @@ def _killed(url: str, writes: int, *more: str) -> bool:
 
 
 def _answers(store: Store) -> list[list[tuple[str, str, float]]]:
-    words = [lexical_rows(store, store.lexical(parse(query), everything(), 9)) for query in _QUERIES]
+    words = [lexical_rows(store, store.lexical.search(parse(query), everything(), 9)) for query in _QUERIES]
     seeds = ("x", "pelicans deploy differently now", TEXTS["ops/backup.md"][:40])
     return words + [dense_rows(store, vector(seed), everything(), 9) for seed in seeds]
 
 
 def _files(store: Store) -> list[tuple[str, str]]:
-    return [(each.file, each.hash) for each in store.listing()]
+    return [(each.file, each.hash) for each in store.documents.listing()]
 
 
 def _assert_whole_and_resumable(url: str, before: Store, after: Store) -> None:
@@ -59,18 +59,20 @@ def _assert_whole_and_resumable(url: str, before: Store, after: Store) -> None:
             assert found <= {file for file, _ in _files(store)}
     begin_and_change(store, again=_files(store) != _files(after))
     assert _files(store) == _files(after)
-    assert store.faults(lambda _: None) == []
-    assert store.pending_count(EMBEDDER, everything()) == 0
+    assert store.upkeep.faults(lambda _: None) == []
+    assert store.pending.count(EMBEDDER, everything()) == 0
     for got, wanted in zip(_answers(store), _answers(after), strict=True):
         assert_alike(got, wanted)
     tokens = [ord(letter) for letter in "pelican数"]
-    assert store.token_frequencies(EMBEDDER, tokens) == after.token_frequencies(EMBEDDER, tokens)
+    assert store.vector_sets.token_frequencies(EMBEDDER, tokens) == after.vector_sets.token_frequencies(
+        EMBEDDER, tokens
+    )
     store.close()
 
 
 def begin_and_change(store: Store, *, again: bool) -> None:
     """What the next run does: all of it, or only what is left."""
-    if again and not list(store.listing()):
+    if again and not list(store.documents.listing()):
         begin(store)
     elif again:
         embed_leased(store, WORKER)
@@ -125,7 +127,7 @@ def test_collections_that_the_server_has_not_loaded_are_loaded(served: str) -> N
 
     store = open_store("", served, {})
     begin(store)
-    before = _answers(store), _files(store), store.pending_count(EMBEDDER, everything())
+    before = _answers(store), _files(store), store.pending.count(EMBEDDER, everything())
     address, _, database = served.removeprefix("milvus://").partition("/")
     other = MilvusClient(f"http://{address}", db_name=database)
 
@@ -138,9 +140,9 @@ def test_collections_that_the_server_has_not_loaded_are_loaded(served: str) -> N
     release()
     assert _answers(store) == before[0]
     release()
-    assert store.pending_count(EMBEDDER, everything()) == before[2]
+    assert store.pending.count(EMBEDDER, everything()) == before[2]
     release()
-    assert store.remove_collection("a")
+    assert store.collections.remove("a")
     assert _files(store) == []
     other.close()
     store.close()

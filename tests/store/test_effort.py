@@ -45,28 +45,28 @@ def steps() -> Iterator[Callable[[], int]]:
 
 
 def edit(store: Store) -> None:
-    store.apply("a", [changed("7.md", "another text", version=2)], [])
+    store.documents.apply("a", [changed("7.md", "another text", version=2)], [])
 
 
 def remove(store: Store) -> None:
-    store.apply("a", [], ["7.md"])
+    store.documents.apply("a", [], ["7.md"])
 
 
 def move(store: Store) -> None:
-    store.apply("a", [changed("moved.md", "text number 7")], ["7.md"])
+    store.documents.apply("a", [changed("moved.md", "text number 7")], ["7.md"])
 
 
 def lease_and_embed(store: Store) -> None:
     # The first lease looks for what is not embedded, the next ones go on from there.
-    found = store.lease(EMBEDDER, everything(), "worker", 5, 60)
-    store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(found))
+    found = store.pending.lease(EMBEDDER, everything(), "worker", 5, 60)
+    store.vectors.add(VectorSet(EMBEDDER, "model"), embedded(found))
 
 
 def find(store: Store) -> None:
-    document = store.find("a", "7.md")
+    document = store.documents.find("a", "7.md")
     assert document is not None
-    store.texts([document.id])
-    store.by_hash(document.hash[:8])
+    store.documents.texts([document.id])
+    store.documents.by_hash(document.hash[:8])
 
 
 @pytest.mark.parametrize("work", [edit, remove, move, lease_and_embed, find])
@@ -77,9 +77,9 @@ def test_work_on_one_document_does_not_grow_with_the_index(
     for size in (SMALL, LARGE):
         store = SqliteStore(str(tmp_path / f"{size}.sqlite"))
         fill(store, {f"{number}.md": f"text number {number}" for number in range(size)})
-        waiting = store.pending(EMBEDDER, everything(), 0, size - 10)
-        store.add_vectors(VectorSet(EMBEDDER, "model"), embedded(waiting))
-        store.lease(EMBEDDER, everything(), "worker", 2, 60)
+        waiting = store.pending.texts(EMBEDDER, everything(), 0, size - 10)
+        store.vectors.add(VectorSet(EMBEDDER, "model"), embedded(waiting))
+        store.pending.lease(EMBEDDER, everything(), "worker", 2, 60)
         steps()
         work(store)
         taken.append(steps())

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import qmd
-from qmd.store.base import Changed, Embedded, Scope, VectorSet
+from qmd.store.base import DocumentChange, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
@@ -66,21 +66,23 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def changed(number: int, text: str) -> Changed:
+def changed(number: int, text: str) -> DocumentChange:
     """A document of a number: `Ann` and `ANN` write most, `é` in two forms little."""
     author = ("Ann", "ANN", "Bob", "")[number % 4]
     if number % 100 == 7:
         author = "é" if number % 200 == 7 else "e\u0301"
     date = f"{2000 + number % 25:04}-01-0{1 + number % 3}T10:00:00"
     source = SourceText(text, hashlib.sha256(text.encode()).hexdigest(), f"Title {number}")
-    return Changed(f"{number:05}.md", Fingerprint(len(text), number, number), source, author, date)
+    return DocumentChange(f"{number:05}.md", Fingerprint(len(text), number, number), source, author, date)
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     folder = tmp_path_factory.mktemp("store")
     store = SqliteStore(str(folder / "index.sqlite"))
-    store.sync(Config("", "1", {name: Collection(name, str(folder / name)) for name in COLLECTIONS}))
+    store.collections.sync(
+        Config("", "1", {name: Collection(name, str(folder / name)) for name in COLLECTIONS})
+    )
     chance = np.random.default_rng(1)
     for at, name in enumerate(COLLECTIONS):
         batch = []
@@ -89,11 +91,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
             own = number if number % 10 else number - number % 40
             words = [word for place, word in enumerate(WORDS) if own * 2654435761 >> place & 1]
             batch.append(changed(number, f"{' '.join(words)} {'heron ' * (own % 7)} own{own} parrot\n"))
-        store.apply(name, batch, [])
-    documents = {each.id: each for each in store.listing()}
+        store.documents.apply(name, batch, [])
+    documents = {each.id: each for each in store.documents.listing()}
     vectors: dict[str, NDArray[np.float32]] = {}
-    waiting = store.pending(EMBEDDER, Scope(COLLECTIONS), 0, DOCUMENTS)
-    hashes = {text: documents[number].hash for number, text in store.texts(list(documents)).items()}
+    waiting = store.pending.texts(EMBEDDER, Scope(COLLECTIONS), 0, DOCUMENTS)
+    hashes = {text: documents[number].hash for number, text in store.documents.texts(list(documents)).items()}
     for at in range(0, len(waiting), 500):
         batch = []
         for each in waiting[at : at + 500]:
@@ -103,8 +105,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
             vectors[hashes[each.text]] = matrix.astype(np.float16).astype(np.float32)
             chunks = [Chunk(number, 0, 1, 1, 1) for number in range(2)]
             batch.append(Embedded(each.content, chunks, matrix, [[1], [2]]))
-        store.add_vectors(VectorSet(EMBEDDER, EMBEDDER), batch)
-    store.refresh_statistics(force=True)
+        store.vectors.add(VectorSet(EMBEDDER, EMBEDDER), batch)
+    store.documents.refresh_statistics(force=True)
     yield Library(store, documents, vectors)
     store.close()
 
@@ -117,7 +119,9 @@ SCOPES += [Scope((), author="Ann"), Scope(("two",), before="2001")]
 def unfiltered(library: Library) -> dict[str, list[tuple[int, float]]]:
     """Queries, and all that they find."""
     queries = ("kestrel", "heron falcon merlin", "own40 heron", "parrot", "kestrel -heron", "parr", "own4*")
-    found = {text: library.store.lexical(parse(text), Scope(COLLECTIONS), DOCUMENTS) for text in queries}
+    found = {
+        text: library.store.lexical.search(parse(text), Scope(COLLECTIONS), DOCUMENTS) for text in queries
+    }
     return {text: [(each.document, each.score) for each in all.matches] for text, all in found.items()}
 
 
@@ -128,9 +132,9 @@ def test_words_find_what_they_find_without_the_filter_and_nothing_else(
     passing = library.passing(scope)
     for text, everything in unfiltered.items():
         expected = [(number, score) for number, score in everything if number in passing]
-        found = library.store.lexical(parse(text), scope, DOCUMENTS)
+        found = library.store.lexical.search(parse(text), scope, DOCUMENTS)
         assert [(each.document, each.score) for each in found.matches] == expected, text
-        first = library.store.lexical(parse(text), scope, 10).matches
+        first = library.store.lexical.search(parse(text), scope, 10).matches
         assert {each.document for each in first} <= passing
         assert [each.score for each in first] == pytest.approx([score for _, score in expected[:10]]), text
 
@@ -143,7 +147,7 @@ def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Libra
         number: float((library.vectors[library.documents[number].hash] @ question).max())
         for number in library.passing(scope)
     }
-    found = library.store.dense(EMBEDDER, question, scope, 10)
+    found = library.store.vectors.search(EMBEDDER, question, scope, 10)
     assert [each.similarity for each in found] == pytest.approx(sorted(nearest.values(), reverse=True)[:10])
     assert all(each.similarity == pytest.approx(nearest[each.document]) for each in found)
     assert len({each.document for each in found}) == len(found)
@@ -152,32 +156,32 @@ def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Libra
 @pytest.mark.parametrize("scope", [Scope(COLLECTIONS, author="Ann"), Scope(("one",), after="2024")], ids=str)
 def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, scope: Scope) -> None:
     texts = {library.documents[number].hash for number in library.passing(scope)}
-    assert library.store.pending_count("another", scope) == len(texts)
-    assert library.store.pending_count(EMBEDDER, scope) == 0
-    waiting = library.store.pending("another", scope, 0, DOCUMENTS)
+    assert library.store.pending.count("another", scope) == len(texts)
+    assert library.store.pending.count(EMBEDDER, scope) == 0
+    waiting = library.store.pending.texts("another", scope, 0, DOCUMENTS)
     assert {hashlib.sha256(each.text.encode()).hexdigest() for each in waiting} == texts
 
 
 def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "index.sqlite"))
-    store.sync(Config("", "1", {"one": Collection("one", str(tmp_path))}))
+    store.collections.sync(Config("", "1", {"one": Collection("one", str(tmp_path))}))
     text = SourceText("a heron\n", hashlib.sha256(b"a heron\n").hexdigest(), "Heron")
     day = "2024-01-01T00:00:00"
-    both = [Changed(f"{name}.md", Fingerprint(1, 1, 1), text, name, day) for name in ("Ann", "Bob")]
-    store.apply("one", both, [])
-    (content,) = [each.content for each in store.pending(EMBEDDER, Scope(("one",)), 0, 10)]
+    both = [DocumentChange(f"{name}.md", Fingerprint(1, 1, 1), text, name, day) for name in ("Ann", "Bob")]
+    store.documents.apply("one", both, [])
+    (content,) = [each.content for each in store.pending.texts(EMBEDDER, Scope(("one",)), 0, 10)]
     vector = np.eye(1, 16, dtype=np.float32)
-    store.add_vectors(
+    store.vectors.add(
         VectorSet(EMBEDDER, EMBEDDER), [Embedded(content, [Chunk(0, 0, 1, 1, 1)], vector, [[1]])]
     )
 
     def authors(scope: Scope) -> list[list[str]]:
         matches = (
-            store.lexical(parse("heron"), scope, 10).matches,
-            store.dense(EMBEDDER, vector[0], scope, 10),
+            store.lexical.search(parse("heron"), scope, 10).matches,
+            store.vectors.search(EMBEDDER, vector[0], scope, 10),
         )
         return [
-            [each.author for each in store.documents([match.document for match in found]).values()]
+            [each.author for each in store.documents.by_id([match.document for match in found]).values()]
             for found in matches
         ]
 
@@ -185,7 +189,12 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
     assert authors(Scope(("one",), author="ann")) == [["Ann"]] * 2
     assert authors(Scope(("one",), author="BOB")) == [["Bob"]] * 2
     # Only the author changes: the same text, and nothing to be searched anew.
-    assert store.apply("one", [Changed("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], []).updated == 0
+    assert (
+        store.documents.apply(
+            "one", [DocumentChange("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], []
+        ).updated
+        == 0
+    )
     assert authors(Scope(("one",), author="ann")) == [[], []]
     assert authors(Scope(("one",), author="eve")) == [["Eve"]] * 2
     store.close()

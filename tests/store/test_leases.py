@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmd.store.base import Changed, Embedded, Scope, Store, VectorSet
+from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
@@ -26,9 +26,9 @@ def source(number: int) -> SourceText:
 
 
 def fill(store: Store, count: int) -> None:
-    store.sync(Config("index.yml", "", {"notes": Collection("notes", "/notes")}))
-    changed = [Changed(f"{n}.md", Fingerprint(1, n, n), source(n)) for n in range(count)]
-    store.apply("notes", changed, [])
+    store.collections.sync(Config("index.yml", "", {"notes": Collection("notes", "/notes")}))
+    changed = [DocumentChange(f"{n}.md", Fingerprint(1, n, n), source(n)) for n in range(count)]
+    store.documents.apply("notes", changed, [])
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def leased(store: Store, worker: str, limit: int = 4, seconds: float = 60.0) -> set[str]:
-    return {item.title for item in store.lease("model", NOTES, worker, limit, seconds)}
+    return {item.title for item in store.pending.lease("model", NOTES, worker, limit, seconds)}
 
 
 def test_no_text_is_leased_to_two(store: Store) -> None:
@@ -52,7 +52,7 @@ def test_no_text_is_leased_to_two(store: Store) -> None:
 
 def test_what_a_worker_lets_go_is_anyones(store: Store) -> None:
     first = leased(store, "a")
-    store.release("a")
+    store.pending.release("a")
     assert leased(store, "b") == first
 
 
@@ -67,20 +67,20 @@ def test_a_lease_from_before_the_clock_was_put_back_ends(store: Store) -> None:
 
 
 def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
-    items = store.lease("model", NOTES, "a", 10, 60.0)
+    items = store.pending.lease("model", NOTES, "a", 10, 60.0)
     chunk = Chunk(0, 0, 5, 1, 1)
-    store.add_vectors(MODEL, [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
-    store.release("a")
+    store.vectors.add(MODEL, [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
+    store.pending.release("a")
     assert items[0].title not in leased(store, "b", limit=10)
     # Another model has not seen it.
-    assert items[0].title in {item.title for item in store.lease("other", NOTES, "b", 10, 60.0)}
+    assert items[0].title in {item.title for item in store.pending.lease("other", NOTES, "b", 10, 60.0)}
 
 
 def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
     leased(store, "a", limit=10)
-    store.apply("notes", [], ["0.md"])
-    store.prune()
-    store.apply("notes", [Changed("0.md", Fingerprint(1, 0, 0), source(0))], [])
+    store.documents.apply("notes", [], ["0.md"])
+    store.documents.prune()
+    store.documents.apply("notes", [DocumentChange("0.md", Fingerprint(1, 0, 0), source(0))], [])
     assert leased(store, "b", limit=10) == {"Note 0"}
 
 
@@ -100,34 +100,34 @@ def test_whatever_is_asked_nothing_is_held_twice(asked: list[tuple[str, int]]) -
 
 
 def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: Path) -> None:
-    items = store.lease("model", NOTES, "a", 10, 60.0)
+    items = store.pending.lease("model", NOTES, "a", 10, 60.0)
     chunks = [Chunk(0, 0, 5, 1, 1), Chunk(1, 5, 9, 2, 3)]
     vectors = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
-    store.add_vectors(MODEL, [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
-    store.cache_put({"key": "answer"})
-    found = store.vectors_of("model", [items[0].hash, items[1].hash, "unknown"])
+    store.vectors.add(MODEL, [Embedded(items[0].content, chunks, vectors, [[1, 2], [2]])])
+    store.answers.put({"key": "answer"})
+    found = store.vectors.of_texts("model", [items[0].hash, items[1].hash, "unknown"])
     assert list(found) == [items[0].hash]
     assert found[items[0].hash][0] == chunks
     np.testing.assert_allclose(found[items[0].hash][1], vectors, atol=1e-3)
-    assert store.all_token_frequencies("model") == (2, {1: 1, 2: 2})
-    assert store.all_token_frequencies("other") == (0, {})
-    assert dict(store.cache_items()) == {"key": "answer"}
+    assert store.vector_sets.all_token_frequencies("model") == (2, {1: 1, 2: 2})
+    assert store.vector_sets.all_token_frequencies("other") == (0, {})
+    assert dict(store.answers.items()) == {"key": "answer"}
 
     other = SqliteStore(str(tmp_path / "other.sqlite"))
     fill(other, 1)
-    item = other.pending("model", NOTES, 0, 10)[0]
-    other.import_statistics(MODEL, 7, {5: 3})
-    assert other.all_token_frequencies("model") == (0, {})
-    other.add_vectors(MODEL, [Embedded(item.content, chunks, vectors, [[9], []])])
-    other.import_statistics(MODEL, 7, {5: 3})
-    assert other.all_token_frequencies("model") == (7, {5: 3})
-    assert other.token_frequencies("model", [5, 9]) == (7, [3, 0])
+    item = other.pending.texts("model", NOTES, 0, 10)[0]
+    other.vector_sets.import_statistics(MODEL, 7, {5: 3})
+    assert other.vector_sets.all_token_frequencies("model") == (0, {})
+    other.vectors.add(MODEL, [Embedded(item.content, chunks, vectors, [[9], []])])
+    other.vector_sets.import_statistics(MODEL, 7, {5: 3})
+    assert other.vector_sets.all_token_frequencies("model") == (7, {5: 3})
+    assert other.vector_sets.token_frequencies("model", [5, 9]) == (7, [3, 0])
     other.close()
 
 
 def test_what_is_let_go_behind_a_worker_comes_in_the_end(store: Store) -> None:
     behind = leased(store, "a")
     ahead = leased(store, "b")
-    store.release("a")
+    store.pending.release("a")
     assert leased(store, "b", limit=10).isdisjoint(behind | ahead)
     assert leased(store, "b", limit=10) == behind

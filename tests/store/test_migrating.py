@@ -72,7 +72,7 @@ def former_file(path: Path) -> None:
 
 
 def found(store: Store, query: str) -> list[str]:
-    return sorted(row[1] for row in lexical_rows(store, store.lexical(parse(query), everything(), 10)))
+    return sorted(row[1] for row in lexical_rows(store, store.lexical.search(parse(query), everything(), 10)))
 
 
 def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
@@ -92,11 +92,11 @@ def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
         former_file(tmp_path / "index.sqlite")
 
     opened = opens()
-    opened.sync(config("a", "b"))
+    opened.collections.sync(config("a", "b"))
     assert found(opened, "📅") == found(opened, "€") == found(opened, "→") == ["a/plan.md"]
     assert found(opened, "📌") == ["a/📌/pinned.md"]
     assert found(opened, LONG) == found(opened, LONG[:120] + "*") == ["a/data.md"]
     assert found(opened, "meeting") == ["a/plain.md", "a/plan.md"]
-    assert opened.pending_count(EMBEDDER, everything()) == 0
+    assert opened.pending.count(EMBEDDER, everything()) == 0
     assert dense_rows(opened, vector("meeting"), everything(), 10) == by_vector
-    assert opened.faults(lambda _: None) == []
+    assert opened.upkeep.faults(lambda _: None) == []

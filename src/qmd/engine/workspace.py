@@ -114,9 +114,9 @@ class Workspace:
         self.sync()
 
     def sync(self, *, drop: bool = False) -> None:
-        """Make the collections of the store those of the configuration; see `Store.sync`."""
+        """Make the collections of the store those of the configuration; see `Collections.sync`."""
         with self.permissions.hide_names("the configuration does not fit the index"):
-            self.store.sync(self.configuration.written, drop=drop)
+            self.store.collections.sync(self.configuration.written, drop=drop)
 
 
 def open_workspace(
@@ -141,7 +141,11 @@ def open_workspace(
     if store.location == locations.index != default and not os.path.exists(locations.index):
         notes.append(f"{default} belongs to another program and is left alone; using {locations.index}")
     # Parsing the file takes longer than a search, so the index keeps a copy of the last parsed content.
-    written = written or store.config_copy(locations.config, digest(data)) or parse(data, locations.config)
+    written = (
+        written
+        or store.collections.config_copy(locations.config, digest(data))
+        or parse(data, locations.config)
+    )
     notes += unknown_keys(written)
     configuration = Configuration(locations, written, environ)
     settings = resolve(configuration.permitted(), environ)

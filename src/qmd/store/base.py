@@ -3,15 +3,14 @@
 A store keeps collections, documents, terms, chunks and vectors. It applies filters and returns raw scores;
 ranking happens in the engine. Every method that writes is one transaction.
 
-`Store` is the part that every store has. `SupportsBackup`, `SupportsCopy` and `SupportsUpkeep` are optional:
-ask for them with `isinstance`.
+A `Store` hands out its parts: `store.documents.find`, `store.lexical.search`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from qmd.types import Chunk, Config, Document, Fingerprint, SourceText
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from qmd.text.query import LexicalQuery
 
+    Floats = NDArray[np.float32]
 
 #: Called with a description of each step of a long operation before the step begins.
 OnStep = Callable[[str], None]
@@ -82,7 +82,7 @@ class ChunkMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class DocumentChange:
     """A file to store. `author` and `date` have the same form as in `Document`."""
 
     path: str
@@ -126,7 +126,7 @@ class Embedded:
 
     content: int
     chunks: Sequence[Chunk]
-    vectors: NDArray[np.float32]
+    vectors: Floats
     tokens: Sequence[Sequence[int]]
     continues: bool = False
 
@@ -160,7 +160,7 @@ class CollectionStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Retention:
     """The data that a cleanup keeps: collections, vectors of embedders, and cached answers since a moment.
 
     None for `collections` or `embedders` keeps all of them.
@@ -189,16 +189,16 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class EmbeddedSample:
     """The first chunk of a text as it was embedded: document title, chunk text and vector (float32)."""
 
     title: str
     text: str
-    vector: NDArray[np.float32]
+    vector: Floats
 
 
-class DocumentStore(Protocol):
-    """Collections, documents and texts."""
+class Collections(Protocol):
+    """The collections of an index, kept in line with the configuration."""
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
         """Make the collections match the configuration, and drop the documents of removed collections.
@@ -210,91 +210,74 @@ class DocumentStore(Protocol):
         Raises:
             ConfigError: If documents would be removed from the index of another configuration file.
         """
-        ...
 
     def config_copy(self, path: str, digest: str) -> Config | None:
         """Return the configuration of the last `sync`, or None if its file has changed since."""
-        ...
 
-    def collection_stats(self) -> Mapping[str, CollectionStats]:
+    def stats(self) -> Mapping[str, CollectionStats]:
         """Return the size and the last scan of each collection by name."""
-        ...
 
     def last_scans(self) -> Mapping[str, str | None]:
         """Return the time of each collection's last scan, ISO 8601 in UTC; None before the first scan."""
-        ...
 
-    def rename_collection(self, old: str, new: str) -> None:
+    def rename(self, old: str, new: str) -> None:
         """Rename a collection; its documents keep their ids.
 
         Raises:
             ConflictError: If the new name is taken.
         """
-        ...
 
-    def remove_collection(self, name: str) -> int:
+    def remove(self, name: str) -> int:
         """Drop a collection with its documents and return the number of documents."""
-        ...
-
-    def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """Return the fingerprint of each file of a collection by path."""
-        ...
-
-    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
-        """Store and remove files of a collection, all of them or none."""
-        ...
 
     def finish_scan(self, collection: str, root: str = "") -> None:
         """Record that a collection was scanned. `root` identifies the folder that is now at its path."""
-        ...
 
     def last_root(self, collection: str) -> str | None:
         """Return the `root` of a collection's last scan, or None if it had none."""
-        ...
+
+
+class Documents(Protocol):
+    """Documents and their texts."""
+
+    def manifest(self, collection: str) -> dict[str, Fingerprint]:
+        """Return the fingerprint of each file of a collection by path."""
+
+    def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
+        """Store and remove files of a collection, all of them or none."""
 
     def prune(self) -> int:
         """Drop texts without documents, with their vectors, and return the number of texts."""
-        ...
 
     def refresh_statistics(self, force: bool = False) -> None:
         """Recompute the stored term statistics if the index has changed enough, or if `force` is true."""
-        ...
 
-    def documents(self, ids: Sequence[int]) -> dict[int, Document]:
+    def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
         """Return documents by id, without ids that no longer exist."""
-        ...
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the texts of documents by document id, without ids that no longer exist."""
-        ...
 
     def find(self, collection: str, path: str) -> Document | None:
         """Return the document at a path of a collection."""
-        ...
 
     def ending_with(self, suffix: str) -> list[Document]:
         """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
-        ...
 
     def path_contains(self, text: str) -> Iterator[Document]:
         """Return documents whose path contains `text`."""
-        ...
 
     def by_hash(self, prefix: str) -> list[Document]:
         """Return documents whose hash starts with `prefix`, in order of path."""
-        ...
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
         """Return documents in order of display path. `under` is a folder or a file inside the collection."""
-        ...
 
 
-class LexicalStore(Protocol):
+class Lexical(Protocol):
     """Full-text search."""
 
-    def lexical(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
-    ) -> LexicalMatches:
+    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
         """Return the best documents by BM25.
 
         Args:
@@ -303,78 +286,53 @@ class LexicalStore(Protocol):
             limit: The maximum number of documents.
             longer: Whether documents with longer words that start with a query word fill up a short result.
         """
-        ...
 
 
-class VectorStore(Protocol):
-    """Chunks, their vectors, and the leases of workers that embed texts."""
+class Vectors(Protocol):
+    """Chunks and their vectors, by the fingerprint of their embedder. Query vectors have length 1."""
 
-    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
-        """Return the best documents by the cosine of their best chunk with `vector` (unit length)."""
-        ...
-
-    def similarities(
-        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, ChunkMatch]:
-        """Return the exact best chunk of each document by id, without documents that have no vectors."""
-        ...
-
-    def has_vectors(self, embedder: str, scope: Scope) -> bool:
+    def exist(self, embedder: str, scope: Scope) -> bool:
         """Return whether any document of the scope's collections has vectors."""
-        ...
 
-    def pending_count(self, embedder: str, scope: Scope) -> int:
-        """Return the number of texts of a scope with chunks that lack vectors."""
-        ...
+    def search(self, embedder: str, vector: Floats, scope: Scope, limit: int) -> list[ChunkMatch]:
+        """Return the best documents by the cosine of their best chunk with `vector`."""
 
-    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
-        """Return the bytes still to embed of each text of a scope that lacks vectors."""
-        ...
+    def similarities(self, embedder: str, vector: Floats, ids: Sequence[int]) -> dict[int, ChunkMatch]:
+        """Return the exact best chunk of each document by id, without documents that have no vectors."""
 
-    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """Return up to `limit` texts that lack vectors, in order of id, with ids greater than `after`."""
-        ...
-
-    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
-        """Lease up to `limit` texts without vectors to `worker` for `seconds`, small texts first.
-
-        The other leases of the worker are renewed for the same time. A lease ends after its time, with
-        `release`, or when the vectors of its text are stored.
-        """
-        ...
-
-    def release(self, prefix: str) -> None:
-        """Release the leases of workers whose name starts with `prefix`."""
-        ...
-
-    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
+    def add(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
         """Store chunks with their vectors. Searches find them at once, before the text is complete.
 
         Chunks that already have vectors are left unchanged. Chunks that continue others (see
         `Embedded.continues`) are skipped if the others were dropped in the meantime.
         """
-        ...
 
-    def drop_vectors(self, scope: Scope, embedder: str) -> int:
+    def sample(self, embedder: str, count: int) -> list[EmbeddedSample]:
+        """Return up to `count` first chunks with their vectors, spread over the index."""
+
+    def of_texts(self, embedder: str, hashes: Sequence[str]) -> dict[str, tuple[list[Chunk], Floats]]:
+        """Return chunks and vectors (float32, shape (n, dimension)) by hash, without unembedded texts."""
+
+
+class VectorSets(Protocol):
+    """The vector sets of an index, and the statistics of their tokens."""
+
+    def all(self) -> list[VectorSet]:
+        """Return the sets that have vectors."""
+
+    def chunk_counts(self) -> dict[str, int]:
+        """Return the number of chunks of each set that has vectors, by fingerprint."""
+
+    def drop(self, scope: Scope, embedder: str) -> int:
         """Delete an embedder's vectors of a scope's texts and return the number of chunks."""
-        ...
 
-    def activate_vectors(self, embedder: str, scope: Scope) -> list[str] | None:
+    def activate(self, embedder: str, scope: Scope) -> list[str] | None:
         """Mark an embedder's set as complete and drop all other sets, if it covers every text of a scope.
 
         Returns:
             The names of the dropped sets, or None if texts lack vectors or there are none. Nothing has
             changed then.
         """
-        ...
-
-    def vector_sets(self) -> list[VectorSet]:
-        """Return the sets that have vectors."""
-        ...
-
-    def chunk_counts(self) -> dict[str, int]:
-        """Return the number of chunks of each set that has vectors, by fingerprint."""
-        ...
 
     def token_frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
@@ -388,91 +346,89 @@ class VectorStore(Protocol):
                 stored tokens (from another store or an earlier version). None uses the stored counts of the
                 whole index.
         """
-        ...
 
-    def sample(self, embedder: str, count: int) -> list[Sampled]:
-        """Return up to `count` first chunks with their vectors, spread over the index."""
-        ...
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        """Return (number of embedded chunks, number of chunks by token)."""
+
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        """Replace the token frequencies of a copied set, and its `complete`, by those of its source."""
 
 
-class Store(DocumentStore, LexicalStore, VectorStore, Protocol):
-    """An index, with a cache of model answers. Safe to share between threads."""
+class PendingTexts(Protocol):
+    """The texts that lack vectors, and the leases of workers that embed them."""
+
+    def count(self, embedder: str, scope: Scope) -> int:
+        """Return the number of texts of a scope with chunks that lack vectors."""
+
+    def sizes(self, embedder: str, scope: Scope) -> list[int]:
+        """Return the bytes still to embed of each text of a scope that lacks vectors."""
+
+    def texts(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
+        """Return up to `limit` texts that lack vectors, in order of id, with ids greater than `after`."""
+
+    def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
+        """Lease up to `limit` texts without vectors to `worker` for `seconds`, small texts first.
+
+        The other leases of the worker are renewed for the same time. A lease ends after its time, with
+        `release`, or when the vectors of its text are stored.
+        """
+
+    def release(self, prefix: str) -> None:
+        """Release the leases of workers whose name starts with `prefix`."""
+
+
+class Answers(Protocol):
+    """The cache of model answers."""
+
+    def get(self, key: str) -> str | None:
+        """Return the cached answer for a key."""
+
+    def put(self, answers: Mapping[str, str]) -> None:
+        """Cache answers by key. The oldest answers make room if there are too many."""
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Return all cached keys and answers."""
+
+
+class Upkeep(Protocol):
+    """Checks and cleanups."""
+
+    def faults(self, on_step: OnStep) -> list[Fault]:
+        """Read the whole index and return its inconsistencies. Nothing is changed."""
+
+    def waste(self, keep: Retention) -> list[Waste]:
+        """Return the data that the index does not need, by kind, without empty kinds."""
+
+    def clear(self, keep: Retention, on_step: OnStep) -> None:
+        """Delete the data that `waste` returns, one kind at a time, and return the space to the disk."""
+
+
+class Store(Protocol):
+    """An index, by its parts. Safe to share between threads."""
+
+    @property
+    def collections(self) -> Collections: ...
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def lexical(self) -> Lexical: ...
+    @property
+    def vectors(self) -> Vectors: ...
+    @property
+    def vector_sets(self) -> VectorSets: ...
+    @property
+    def pending(self) -> PendingTexts: ...
+    @property
+    def answers(self) -> Answers: ...
+    @property
+    def upkeep(self) -> Upkeep: ...
 
     @property
     def location(self) -> str:
         """The path of the file, or the address without secrets."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
     def size(self) -> int:
         """Return the bytes on disk; 0 if they are unknown."""
-        ...
-
-    def cache_get(self, key: str) -> str | None:
-        """Return the cached answer for a key."""
-        ...
-
-    def cache_put(self, answers: Mapping[str, str]) -> None:
-        """Cache answers by key. The oldest answers make room if there are too many."""
-        ...
-
-
-@runtime_checkable
-class SupportsBackup(Protocol):
-    """A store that can be copied to a file as it is."""
-
-    def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
-        """Copy the current state of the index to a new file, with notes, and check the copy.
-
-        Raises:
-            StoreError: If the file cannot be written or the index is damaged.
-        """
-        ...
-
-
-@runtime_checkable
-class SupportsCopy(Protocol):
-    """A store whose vectors, token statistics and cached answers can be copied to and from another store."""
-
-    def vectors_of(
-        self, embedder: str, hashes: Sequence[str]
-    ) -> dict[str, tuple[list[Chunk], NDArray[np.float32]]]:
-        """Return chunks and vectors (float32, shape (n, dimension)) by hash, without unembedded texts."""
-        ...
-
-    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """Return (number of embedded chunks, number of chunks by token)."""
-        ...
-
-    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
-        """Replace the token frequencies of a copied set, and its `complete`, by those of its source."""
-        ...
-
-    def cache_items(self) -> Iterator[tuple[str, str]]:
-        """Return all cached keys and answers."""
-        ...
-
-
-@runtime_checkable
-class CopyableStore(Store, SupportsCopy, Protocol):
-    """An index that can be copied to and from another store."""
-
-
-@runtime_checkable
-class SupportsUpkeep(Protocol):
-    """A store that can be checked and cleaned up."""
-
-    def faults(self, on_step: OnStep) -> list[Fault]:
-        """Read the whole index and return its inconsistencies. Nothing is changed."""
-        ...
-
-    def waste(self, keep: Keep) -> list[Waste]:
-        """Return the data that the index does not need, by kind, without empty kinds."""
-        ...
-
-    def clear(self, keep: Keep, on_step: OnStep) -> None:
-        """Delete the data that `waste` returns, one kind at a time, and return the space to the disk."""
-        ...

@@ -135,7 +135,7 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
     ]
     with closing(open_store("", served, {})) as store:
         until(
-            lambda: store.all_token_frequencies(_fingerprint(store))[0] > 0,
+            lambda: store.vector_sets.all_token_frequencies(_fingerprint(store))[0] > 0,
             alive=lambda: any(process.poll() is None for process in processes),
         )
         os.kill(processes[1].pid, signal.SIGKILL)
@@ -143,13 +143,13 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
         assert [process.returncode for process in processes] == [0, -signal.SIGKILL, 0], done
         embedded = [_texts_of(out) for out, _ in (done[0], done[2])]
         # What the dead one held is free again when its time is up.
-        while store.pending_count(_fingerprint(store), Scope(("many",))):
+        while store.pending.count(_fingerprint(store), Scope(("many",))):
             machines[2].ok("embed", "-q")
-        assert store.chunk_counts()[_fingerprint(store)] == texts
+        assert store.vector_sets.chunk_counts()[_fingerprint(store)] == texts
         # Each text is one chunk, and was counted once. Where the dead one was about to count, it is done
         # when its time is up.
         for _ in range(20):
-            chunks, _ = store.all_token_frequencies(_fingerprint(store))
+            chunks, _ = store.vector_sets.all_token_frequencies(_fingerprint(store))
             if chunks == texts:
                 break
             machines[2].ok("embed", "-q")
@@ -158,7 +158,7 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
 
 
 def _fingerprint(store: Store) -> str:
-    return next((each.fingerprint for each in store.vector_sets()), "")
+    return next((each.fingerprint for each in store.vector_sets.all()), "")
 
 
 def _texts_of(out: str) -> int:

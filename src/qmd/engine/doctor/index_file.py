@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
-from qmd.store.base import OnStep, Store, SupportsUpkeep
+from qmd.store.base import OnStep, Store
 from qmd.store.opening import open_store
 from qmd.types import Config
 
@@ -47,17 +47,14 @@ def opened(path: str, url: str | None, environ: Mapping[str, str]) -> Generator[
 
 def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
     """Check that the index is intact and its tables are consistent; returns True if they are."""
-    if not isinstance(store, SupportsUpkeep):
-        yield ok("index", f"{store.location} can be opened; its contents are not checked")
-        return True
-    faults = yield from attempt("index", lambda: store.faults(on_step))
+    faults = yield from attempt("index", lambda: store.upkeep.faults(on_step))
     if faults is None:
         return False
     for fault in faults:
         yield problem("index", f"{store.location}: {fault.message}", fault.hint)
     if faults:
         return False
-    stats = yield from attempt("index", store.collection_stats)
+    stats = yield from attempt("index", store.collections.stats)
     if stats is None:
         return False
     documents = sum(collection.documents for collection in stats.values())
@@ -72,7 +69,7 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
     """Report collections that were never scanned."""
-    last_scans = store.last_scans()
+    last_scans = store.collections.last_scans()
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
@@ -80,8 +77,6 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
 
 def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_dir: str) -> Iterator[Finding]:
     """Report the space that a cleanup would free, if it is at least a megabyte."""
-    if not isinstance(store, SupportsUpkeep):
-        return
     report = yield from attempt("space", lambda: clean(store, written, provider, cache_dir, dry_run=True))
     if report is not None and report.freed >= MEGABYTE:
         kinds = ", ".join(item.description for item in report.items)

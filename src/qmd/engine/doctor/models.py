@@ -43,13 +43,13 @@ def vectors(
         fingerprint = provider.fingerprint
         sent = Scope(allowed(config.collections, local_only(config, provider, "embed")))
         first = next(iter(by_priority(store, config, fingerprint)), None)
-        waiting = store.pending_count(first.fingerprint if first else fingerprint, sent)
+        waiting = store.pending.count(first.fingerprint if first else fingerprint, sent)
         yield from _others(store, config, provider, fingerprint)
         if waiting:
             message = f"{waiting:,} texts have no vectors, so only words find them"
             yield warning("vectors", message, "run 'qmd embed'")
         # A check must not send the text of documents to another machine.
-        if store.has_vectors(fingerprint, sent) and embeds and provider.server("embed") is None:
+        if store.vectors.exist(fingerprint, sent) and embeds and provider.server("embed") is None:
             yield _recompute(store, fingerprint, provider, on_step)
     except QmdError as error:
         yield failed("vectors", error)
@@ -57,7 +57,7 @@ def vectors(
 
 def _others(store: Store, config: Config, provider: ModelProvider, fingerprint: str) -> Iterator[Finding]:
     """Report vectors of other models: the set that searches use for now, and unused sets."""
-    chunks = store.chunk_counts()
+    chunks = store.vector_sets.chunk_counts()
     for index, vector_set in enumerate(by_priority(store, config, fingerprint)):
         if vector_set.fingerprint == fingerprint:
             continue
@@ -104,7 +104,7 @@ def _loaded(check: str, use: ModelUse, provider: ModelProvider) -> Finding:
 def _recompute(store: Store, fingerprint: str, provider: ModelProvider, on_step: OnStep) -> Finding:
     """Compare a sample of the stored vectors with vectors made now."""
     on_step("Recomputing sample vectors")
-    samples = store.sample(fingerprint, _SAMPLES)
+    samples = store.vectors.sample(fingerprint, _SAMPLES)
     texts, titles = [sample.text for sample in samples], [sample.title for sample in samples]
     vectors = provider.embedder.embed_documents(texts, titles)
     cosines = [float(new @ sample.vector) for new, sample in zip(vectors, samples, strict=True)]

@@ -16,7 +16,7 @@ def list_authors(store: Store, collections: Sequence[str]) -> list[Author]:
     """
     by_key: dict[str, tuple[str, list[str]]] = {}
     for collection in collections:
-        for document in store.listing(collection):
+        for document in store.documents.listing(collection):
             if document.author:
                 _, dates = by_key.setdefault(author_key(document.author), (document.author, []))
                 dates.append(document.date)

@@ -206,7 +206,7 @@ class Library:
                 return on_disk
         docid = _DOCID.fullmatch(reference)
         if docid:
-            matches = self._visible(self._store.by_hash(docid[2].lower()))[:_CANDIDATES]
+            matches = self._visible(self._store.documents.by_hash(docid[2].lower()))[:_CANDIDATES]
             if len({document.hash for document in matches}) > 1:
                 names = [f"#{document.hash[:12]} {document.file}" for document in matches]
                 raise _ambiguous(reference, names)
@@ -214,7 +214,11 @@ class Library:
                 return matches[0]
         if not path.strip("/"):
             return None
-        matches = self._visible(self._store.ending_with(path)) or self._linked(path) or self._by_name(path)
+        matches = (
+            self._visible(self._store.documents.ending_with(path))
+            or self._linked(path)
+            or self._by_name(path)
+        )
         if len(matches) > 1:
             raise _ambiguous(reference, [document.file for document in matches[:_CANDIDATES]])
         return matches[0] if matches else None
@@ -224,7 +228,7 @@ class Library:
         for collection, absolute in paths_on_disk(self._config, path):
             root, real = os.path.realpath(collection.path), os.path.realpath(absolute)
             if real.startswith(root.rstrip("/") + "/"):
-                document = self._store.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
+                document = self._store.documents.find(collection.name, nfc(real[len(root.rstrip("/")) + 1 :]))
                 if document is not None:
                     return [document]
         return []
@@ -234,7 +238,7 @@ class Library:
         if self._names is None:
             # Read all documents once, because `multi_get` may look up many names.
             self._names = {}, {}
-            for document in self._visible(self._store.listing()):
+            for document in self._visible(self._store.documents.listing()):
                 file_name = document.path.rpartition("/")[2]
                 for by_name, key in zip(self._names, (file_name, document.title), strict=True):
                     by_name.setdefault(key.casefold(), []).append(document)
@@ -257,11 +261,11 @@ class Library:
         require_unicode(target or "")
         path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
         if not path:
-            return self._visible(self._store.listing())
+            return self._visible(self._store.documents.listing())
         collection, _, folder = path.partition("/")
         if collection not in self._config.collections:
             raise unknown_collection(self._config, collection)
-        documents = list(self._store.listing(collection, folder))
+        documents = list(self._store.documents.listing(collection, folder))
         if folder and not documents:
             raise DocumentNotFoundError(f"no documents in {path}", hint=f"see 'qmd ls {collection}'")
         return documents
@@ -311,7 +315,7 @@ class Library:
         """Yield the documents whose paths, with or without the collection, match a glob."""
         matches = compile_pattern(glob.removeprefix("qmd://"))
         empty = True
-        for document in self._visible(self._store.listing()):
+        for document in self._visible(self._store.documents.listing()):
             if matches(document.file) or matches(document.path):
                 empty = False
                 yield document, None, None
@@ -321,7 +325,10 @@ class Library:
     def _most_pieces(self) -> int:
         """Return the largest number of pieces that splitting at commas makes of one path."""
         return 1 + max(
-            (document.path.count(",") for document in self._visible(self._store.path_contains(","))),
+            (
+                document.path.count(",")
+                for document in self._visible(self._store.documents.path_contains(","))
+            ),
             default=0,
         )
 
@@ -338,7 +345,7 @@ class Library:
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
         """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
-        text = self._store.texts([document.id]).get(document.id)
+        text = self._store.documents.texts([document.id]).get(document.id)
         if text is None:
             raise self._not_found(document.file)
         context = context_for(self._config, document.collection, document.path)
@@ -356,7 +363,7 @@ class Library:
     def _exact(self, path: str) -> Document | None:
         collection, _, rest = path.strip("/").partition("/")
         if rest and collection in self._config.collections:
-            return self._store.find(collection, rest)
+            return self._store.documents.find(collection, rest)
         return None
 
     def _absolute(self, path: str) -> Document | None:
@@ -365,7 +372,7 @@ class Library:
         for collection in collections:
             for root in (collection.path, os.path.realpath(collection.path)):
                 if path.startswith(root.rstrip("/") + "/"):
-                    document = self._store.find(collection.name, path[len(root.rstrip("/")) + 1 :])
+                    document = self._store.documents.find(collection.name, path[len(root.rstrip("/")) + 1 :])
                     if document is not None:
                         return document
         return None
@@ -388,7 +395,7 @@ class Library:
         from rapidfuzz.distance import OSA
 
         query = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
-        files = [document.file for document in self._visible(self._store.listing())]
+        files = [document.file for document in self._visible(self._store.documents.listing())]
         names = [_stem(file.rpartition("/")[2].lower()) for file in files]
         similar = process.extract(
             _stem(query.rpartition("/")[2]),

@@ -48,7 +48,7 @@ def select(store: Store, config: Config, models: ModelProvider, scope: Scope) ->
         failure = error
     unusable: str | None = None
     for vectors in by_priority(store, config, configured):
-        if not store.has_vectors(vectors.fingerprint, scope):
+        if not store.vectors.exist(vectors.fingerprint, scope):
             continue
         if vectors.fingerprint == configured:
             note = f"{unusable}; in use: {_progress(store, config, models)}" if unusable else None
@@ -73,7 +73,7 @@ def by_priority(store: Store, config: Config, configured: str) -> list[VectorSet
     lacks the fewest texts goes first. If they are equal, the configured set does. For a restricted index no
     set counts as complete, because that would reveal something about other collections.
     """
-    sets = store.vector_sets()
+    sets = store.vector_sets.all()
     if config.restricted:
         sets = [replace(vectors, complete=False) for vectors in sets]
     scope = Scope(tuple(config.collections))
@@ -82,7 +82,7 @@ def by_priority(store: Store, config: Config, configured: str) -> list[VectorSet
     def priority(vectors: VectorSet) -> tuple[bool, int, bool]:
         pending = 0
         if several_partial and not vectors.complete:
-            pending = store.pending_count(vectors.fingerprint, scope)
+            pending = store.pending.count(vectors.fingerprint, scope)
         return not vectors.complete, pending, vectors.fingerprint != configured
 
     return sorted(sets, key=priority)
@@ -94,8 +94,8 @@ def embedded_share(store: Store, config: Config, models: ModelProvider, fingerpr
     Only texts that the configured embedder may get count.
     """
     scope = _embeddable(config, models)
-    total = store.pending_count("", scope)
-    return 1.0 if not total else 1.0 - store.pending_count(fingerprint, scope) / total
+    total = store.pending.count("", scope)
+    return 1.0 if not total else 1.0 - store.pending.count(fingerprint, scope) / total
 
 
 def activate(
@@ -114,12 +114,12 @@ def activate(
         The report with the models whose vectors were replaced, or which model's vectors are still used.
     """
     fingerprint = models.fingerprint
-    replaced = store.activate_vectors(fingerprint, _embeddable(config, models))
+    replaced = store.vector_sets.activate(fingerprint, _embeddable(config, models))
     if replaced is not None:
         models.forget_earlier()
         # The other vectors are replaced only if every text has new ones, also texts that are not visible.
         return report if visible.restricted else replace(report, replaced=tuple(replaced))
-    pending = store.pending_count(fingerprint, _embeddable(visible, models))
+    pending = store.pending.count(fingerprint, _embeddable(visible, models))
     if visible.restricted and not pending:
         return report
     first = next(iter(by_priority(store, visible, fingerprint)), None)

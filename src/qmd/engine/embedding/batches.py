@@ -183,7 +183,7 @@ def embed(
         lease: The seconds that a batch may take before other workers can take its texts.
         on_progress: Called at the start and after each batch.
     """
-    tally = Tally(store.pending_sizes(vectors.fingerprint, scope))
+    tally = Tally(store.pending.sizes(vectors.fingerprint, scope))
     if on_progress is not None:
         on_progress(tally.progress())
     for share in shares(store, embedder, vectors, scope, worker, lease):
@@ -204,7 +204,7 @@ def shares(
     batch_size = 0
     text_count = 1
     try:
-        while leased := store.lease(vectors.fingerprint, scope, worker, text_count, lease):
+        while leased := store.pending.lease(vectors.fingerprint, scope, worker, text_count, lease):
             for item in leased:
                 chunks = cut(item.text, embedder)
                 todo = len(chunks) if item.embedded_from is None else min(item.embedded_from, len(chunks))
@@ -217,13 +217,13 @@ def shares(
                         yield _store(store, embedder, vectors, batch)
                         batch, batch_size = [], 0
                         # Renew the leases, because long texts take longer than one lease.
-                        store.lease(vectors.fingerprint, scope, worker, 0, lease)
+                        store.pending.lease(vectors.fingerprint, scope, worker, 0, lease)
                 # About one batch, to limit memory and to leave some of the long texts to other workers.
                 text_count = max(1, BATCH_CHUNKS // max(1, len(chunks)))
         if batch:
             yield _store(store, embedder, vectors, batch)
     finally:
-        store.release(worker)
+        store.pending.release(worker)
 
 
 def worker_name(prefix: str) -> str:
@@ -327,6 +327,6 @@ def _store(store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Pa
             Embedded(part.item.content, part.chunks, matrix[start:end], tokens[start:end], part.continues)
         )
         start = end
-    store.add_vectors(vectors, embedded)
+    store.vectors.add(vectors, embedded)
     complete = sum(part.chunks[0].seq == 0 for part in batch)
     return Share(complete, len(rows), sum(part.bytes for part in batch))

@@ -32,10 +32,10 @@ def embed(
     egress.disclose(store, models, "embed")
     with batches.embedding_lock(workspace.locations.index) as prefix:
         # Only this process embeds here now, so these leases belong to workers that have died.
-        store.release(prefix)
+        store.pending.release(prefix)
         vectors = models.vector_set
         if force:
-            store.drop_vectors(scope, vectors.fingerprint)
+            store.vector_sets.drop(scope, vectors.fingerprint)
         if workers > 1:
             from qmd.engine.embedding import workers as processes
 

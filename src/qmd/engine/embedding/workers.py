@@ -68,7 +68,7 @@ def embed(
         ModelError: As many workers have died as there should be.
         QmdError: A worker has stopped with this error.
     """
-    sizes = store.pending_sizes(vectors.fingerprint, Scope(task.collections))
+    sizes = store.pending.sizes(vectors.fingerprint, Scope(task.collections))
     tally = Tally(sizes)
     threads_each = max(1, (threads or os.cpu_count() or 1) // count)
     task = Task(task.locations, {**task.environ, "QMD_THREADS": str(threads_each)}, task.collections)
@@ -100,7 +100,7 @@ def embed(
                     worker.process.join()
                     if worker.process.exitcode:
                         lost += 1
-                        store.release(worker.name)
+                        store.pending.release(worker.name)
                         if lost >= count:
                             raise _too_many_lost(lost, worker.process.exitcode)
                         start()
@@ -108,7 +108,7 @@ def embed(
         for worker in workers:
             worker.process.terminate()
             worker.process.join()
-            store.release(worker.name)
+            store.pending.release(worker.name)
     if on_progress is not None:
         on_progress(tally.progress())
     return EmbedReport(tally.texts, tally.chunks, tally.seconds, vectors.name, lost=lost)

@@ -193,7 +193,7 @@ class Explainer:
             if chosen.configured:
                 disclose(self.store, self.models, "embed")
             return [
-                self.store.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
+                self.store.vectors.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
                 for vector in chosen.embedder.embed_queries(list(texts))
             ]
         except (ModelError, VectorIndexMissingError):

@@ -124,7 +124,7 @@ class Lookup:
         return Absence("no collection contains its folder", hint)
 
     def _not_scanned(self, collection: Collection) -> Absence:
-        stats = self.store.collection_stats().get(collection.name)
+        stats = self.store.collections.stats().get(collection.name)
         scanned = stats is not None and stats.updated_at is not None
         reason = "it is new since the last update" if scanned else "its collection has not been indexed yet"
         return Absence(reason, f"run 'qmd update -c {collection.name}'")

@@ -35,14 +35,14 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
     """Return the matches of all terms of a query, excluded terms too, rarest first."""
     if not query.terms and not query.negative:
         return []
-    text = store.texts([document.id]).get(document.id, "")
+    text = store.documents.texts([document.id]).get(document.id, "")
     fields = {
         name: f" {index_form(value)} "
         for name, value in (("title", document.title), ("text", text), ("path", document.path))
     }
     all_terms = LexicalQuery((*query.terms, *query.negative))
-    stats = store.collection_stats()
-    idf = store.lexical(all_terms, Scope(tuple(stats)), 1, longer=False).idf
+    stats = store.collections.stats()
+    idf = store.lexical.search(all_terms, Scope(tuple(stats)), 1, longer=False).idf
     total = sum(entry.documents for entry in stats.values())
     matches = []
     for number, term in enumerate(all_terms.terms):

@@ -34,7 +34,7 @@ class MaintenanceMethods:
 
         ISO 8601 in UTC; None if one was never scanned. Results do not show later changes on disk.
         """
-        scans = self._workspace.store.last_scans()
+        scans = self._workspace.store.collections.last_scans()
         times = [scans.get(name) for name in collections_of(self._workspace.config, collections)]
         return min((time or "" for time in times), default="") or None
 

@@ -95,7 +95,7 @@ def add(workspace: Workspace, collection: Collection, on_progress: scan.OnProgre
         raise
     workspace.configuration.trust.approve_typed(collection.name, "path")
     report = scan.scan(store, written.collections[collection.name], on_progress, owner=path)
-    store.refresh_statistics()
+    store.documents.refresh_statistics()
     return report
 
 
@@ -103,7 +103,7 @@ def remove(workspace: Workspace, name: str) -> int:
     """Remove a collection from the configuration and the index; return the number of its documents."""
     collections_of(workspace.configuration.read(), [name])
     workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
-    removed = workspace.store.remove_collection(name)
+    removed = workspace.store.collections.remove(name)
     workspace.sync()
     return removed
 
@@ -112,7 +112,7 @@ def rename(workspace: Workspace, old: str, new: str) -> None:
     """Rename a collection in the configuration and the index."""
     collections_of(workspace.configuration.read(), [old])
     workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
-    workspace.store.rename_collection(old, nfc(new))
+    workspace.store.collections.rename(old, nfc(new))
     workspace.sync()
 
 

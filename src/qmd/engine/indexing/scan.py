@@ -13,7 +13,7 @@ from qmd.errors import CollectionNotFoundError, QmdError, SourceError
 from qmd.sources import git
 from qmd.sources.read import read_source
 from qmd.sources.walk import device_of, walk
-from qmd.store.base import Changed, Store
+from qmd.store.base import DocumentChange, Store
 from qmd.text import authorship
 from qmd.text.wording import plural
 from qmd.types import Collection, SourceFile
@@ -76,7 +76,7 @@ def scan(
     """
     report = ScanReport(collection.name)
     # Read before the walk, so that files that another process indexes meanwhile are not removed.
-    indexed = store.manifest(collection.name)
+    indexed = store.documents.manifest(collection.name)
     unseen = dict(indexed)
     unlisted: list[str] = []
 
@@ -92,13 +92,13 @@ def scan(
     if lost and not allow_empty:
         if not present:
             _refuse_removal(collection, "contains no documents any more")
-        if lost * 2 > len(indexed) and _root_changed(store.last_root(collection.name), root):
+        if lost * 2 > len(indexed) and _root_changed(store.collections.last_root(collection.name), root):
             reason = f"is another folder than before, without {lost:,} of {len(indexed):,} documents"
             _refuse_removal(collection, reason)
     authors = authorship.authors_of(file.path for file in files)
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
-    changed: list[Changed] = []
+    changed: list[DocumentChange] = []
     emptied: list[str] = []
     with_nul: list[str] = []
     characters = 0
@@ -128,7 +128,7 @@ def scan(
     _apply(store, collection.name, changed, [*emptied, *deleted], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    store.finish_scan(collection.name, root)
+    store.collections.finish_scan(collection.name, root)
     if with_nul:
         report.notices.append(
             f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
@@ -159,7 +159,7 @@ def _refuse_removal(collection: Collection, reason: str) -> NoReturn:
 
 def _read(
     file: SourceFile, collection: Collection, authors: frozenset[str], report: ScanReport
-) -> Changed | None:
+) -> DocumentChange | None:
     try:
         source, fingerprint = read_source(file, encoding=collection.encoding)
     except SourceError as error:
@@ -167,19 +167,19 @@ def _read(
         return None
     author = authorship.author_of(file.path, source.author, authors)
     date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
-    return Changed(file.path, fingerprint, source, author, date)
+    return DocumentChange(file.path, fingerprint, source, author, date)
 
 
 def _apply(
     store: Store,
     collection: str,
-    changed: Sequence[Changed],
+    changed: Sequence[DocumentChange],
     removed: Sequence[str],
     report: ScanReport,
 ) -> None:
     if not changed and not removed:
         return
-    applied = store.apply(collection, changed, removed)
+    applied = store.documents.apply(collection, changed, removed)
     report.added += applied.added
     report.updated += applied.updated
     report.removed += applied.removed

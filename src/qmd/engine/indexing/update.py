@@ -42,8 +42,8 @@ def update(
             on_report(report)
     if not names and not any(report.error for report in reports):
         # A text may have moved from one collection to another, so unused texts are known only now.
-        store.prune()
-    store.refresh_statistics()
+        store.documents.prune()
+    store.documents.refresh_statistics()
     return reports
 
 
@@ -55,7 +55,7 @@ def refuse_to_empty(workspace: Workspace, allow_empty: bool = False) -> None:
     if workspace.configuration.read().collections:
         return
     path, store = workspace.locations.config, workspace.store
-    names = [name for name, stats in store.collection_stats().items() if stats.documents]
+    names = [name for name, stats in store.collections.stats().items() if stats.documents]
     if not names:
         return
     with workspace.permissions.hide_names("the configuration is missing"):

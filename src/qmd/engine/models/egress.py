@@ -30,14 +30,14 @@ def disclose(store: Store, models: ModelProvider, role: Role) -> None:
     if server is None:
         return
     key = f"said:{role}:{models.setting(role)}"
-    if store.cache_get(key) is not None:
+    if store.answers.get(key) is not None:
         return
     models.report(
         f"from now on {_TEXT_SENT[role]} are sent to {server}; "
         "set 'models: {remote: deny}' on a collection to keep its text on this machine"
     )
     with suppress(QmdError):
-        store.cache_put({key: server})
+        store.answers.put({key: server})
 
 
 def local_only(config: Config, models: ModelProvider, role: Role) -> frozenset[str]:

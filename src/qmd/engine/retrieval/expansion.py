@@ -28,7 +28,7 @@ def expand(retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches
     parts = ["expand", expander.name, request.query, request.intent]
     # Cached variants reveal that the same query was asked, so each population has its own.
     key = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
-    cached = store.cache_get(key)
+    cached = store.answers.get(key)
     if cached is not None:
         retrieval.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(cached)]

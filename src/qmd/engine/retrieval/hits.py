@@ -18,7 +18,7 @@ def make_hits(
     """Return the hits that a request asks for, best first, without documents that were removed meanwhile."""
     ranked = [item for item in ranked if item.score >= request.min_score][: request.limit]
     ids = [item.document for item in ranked]
-    documents, texts = store.documents(ids), store.texts(ids)
+    documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
     hits: list[Hit] = []
     for item in ranked:
         document, text = documents.get(item.document), texts.get(item.document)

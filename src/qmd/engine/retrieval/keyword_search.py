@@ -17,7 +17,7 @@ def search(store: Store, config: Config, request: SearchRequest) -> SearchRespon
     stopwatch = Stopwatch()
     unfiltered = without_filters(request)
     query = parse(unfiltered.query)
-    matches = store.lexical(query, scope_of(config, unfiltered), request.limit or ALL)
+    matches = store.lexical.search(query, scope_of(config, unfiltered), request.limit or ALL)
     highlighter = Highlighter(query.terms, matches.idf)
     hits = make_hits(store, config, highlighter, _rank(matches), request)
     reason = None if query.terms else NO_TERMS

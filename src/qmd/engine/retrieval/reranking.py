@@ -68,7 +68,7 @@ class Candidates:
         missing = [document for document in documents if document not in self.dense.chunks]
         if self.vectors is None or self.dense.vector is None or not missing:
             return
-        matches = store.similarities(self.vectors.fingerprint, self.dense.vector, missing)
+        matches = store.vectors.similarities(self.vectors.fingerprint, self.dense.vector, missing)
         for document, match in matches.items():
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
@@ -92,7 +92,7 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
         document: _cache_key(reranker, candidates.rerank_query, passage, population)
         for document, passage in passages.items()
     }
-    cached = {document: store.cache_get(key) for document, key in keys.items()}
+    cached = {document: store.answers.get(key) for document, key in keys.items()}
     scores = {document: float(value) for document, value in cached.items() if value is not None}
     unscored = [document for document in passages if document not in scores]
     if not unscored:
@@ -122,7 +122,7 @@ def _sendable(retrieval: Retrieval, documents: Sequence[int], local: frozenset[s
     """Return the candidates that the reranker may get; a stage names the collections of the others."""
     if not local:
         return documents
-    rows = retrieval.store.documents(documents)
+    rows = retrieval.store.documents.by_id(documents)
     collections = {key: document.collection for key, document in rows.items()}
     left_out = local.intersection(collections.values())
     if left_out:
@@ -136,7 +136,7 @@ def gather_evidence(
     """Return the signals that the tuned ranking combines; none without scores of the reranker."""
     if not scores:
         return {}
-    titles = {key: document.title for key, document in store.documents(documents).items()}
+    titles = {key: document.title for key, document in store.documents.by_id(documents).items()}
     evidence: dict[int, Evidence] = {}
     for document in documents:
         match = candidates.dense.chunks.get(document)
@@ -166,7 +166,7 @@ def _passages(store: Store, documents: Sequence[int], candidates: Candidates) ->
     The title comes before a passage that is not at the beginning, because the passage alone does not tell
     the subject of the document.
     """
-    texts, rows = store.texts(documents), store.documents(documents)
+    texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
     highlighter = candidates.highlighter
     passages: dict[int, str] = {}
     for document in documents:
@@ -192,7 +192,7 @@ def _frequencies(
 ) -> Frequencies | None:
     if vectors is None:
         return None
-    return lambda tokens: store.token_frequencies(vectors.fingerprint, tokens, population)
+    return lambda tokens: store.vector_sets.token_frequencies(vectors.fingerprint, tokens, population)
 
 
 def _cache_key(reranker: Reranker, query: str, passage: str, population: tuple[str, ...] | None) -> str:

@@ -70,7 +70,7 @@ def retrieve_lexical(store: Store, queries: Sequence[SubQuery], scope: Scope, le
         if not query.lexical:
             continue
         # Longer words with the same beginning are a last resort of keyword search, and noise beside vectors.
-        matches = store.lexical(parse(query.query), scope, length, longer=False)
+        matches = store.lexical.search(parse(query.query), scope, length, longer=False)
         if result.first is None:
             result.first = matches
         # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice here.
@@ -92,7 +92,7 @@ def retrieve_dense(
     vectors = embedder.embed_queries([query.query for query in queries])
     result.vector = vectors[0]
     for query, vector in zip(queries, vectors, strict=True):
-        matches = store.dense(fingerprint, vector, scope, length)
+        matches = store.vectors.search(fingerprint, vector, scope, length)
         for match in matches:
             best = result.chunks.get(match.document)
             if best is None or match.similarity > best[0]:
@@ -160,6 +160,6 @@ class Retrieval:
     def cache(self, values: Mapping[str, str]) -> None:
         """Store values in the cache. If the index cannot be written, a stage says so."""
         try:
-            self.store.cache_put(dict(values))
+            self.store.answers.put(dict(values))
         except QmdError as error:
             self.stages.append(Stage("cache", "failed", error.in_one_line()))

@@ -182,7 +182,7 @@ class _Search(Retrieval):
 
     def still_valid(self, vectors: ActiveVectors) -> bool:
         """Tell whether the vectors still exist. If they were replaced meanwhile, results may be missing."""
-        return self.store.has_vectors(vectors.fingerprint, self.scope)
+        return self.store.vectors.exist(vectors.fingerprint, self.scope)
 
     def note_gaps(self, vectors: ActiveVectors) -> None:
         """Record a stage if the vectors are of another model, or if some documents have none."""
@@ -194,7 +194,7 @@ class _Search(Retrieval):
         if local:
             self.skip("embedding", egress.explain_local(sorted(local)), expected=True)
         embedded = replace(self.scope, collections=egress.allowed(self.scope.collections, local))
-        pending = self.store.pending_count(vectors.fingerprint, embedded)
+        pending = self.store.pending.count(vectors.fingerprint, embedded)
         if pending:
             self.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
 

@@ -25,7 +25,7 @@ from qmd.errors import (
     StoreError,
     UsageError,
 )
-from qmd.store.base import Store, SupportsBackup
+from qmd.store.base import Store
 from qmd.store.sqlite import backup as copies
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
@@ -86,7 +86,7 @@ def make(
         ConflictError: If the file exists and `force` is false.
         StoreError: If the index cannot be copied, or the file cannot be written.
     """
-    if not isinstance(store, SupportsBackup):
+    if not isinstance(store, SqliteStore):
         raise StoreError(
             f"{store.location} is a database server, which 'qmd backup' cannot copy",
             "'qmd store copy . FILE' copies it to an index file; or use Milvus's own backup",

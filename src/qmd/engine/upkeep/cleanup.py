@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 from qmd.config.atomic import abandoned
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
-from qmd.errors import ModelError, StoreError
+from qmd.errors import ModelError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
-from qmd.store.base import Keep, Store, SupportsUpkeep, WasteKind
+from qmd.store.base import Retention, Store, WasteKind
 from qmd.types import Config
 
 #: A cached model answer is usually needed again within hours, or never.
@@ -87,27 +87,25 @@ def clean(
     `config` is the configuration as written, including settings that are not approved. Raises `StoreError` if
     the store cannot be written; data deleted before the error stays deleted.
     """
-    if not isinstance(store, SupportsUpkeep):
-        raise StoreError(f"{store.location} cannot be cleaned up", "use the tools of the store itself")
     keep, notes = _keep(store, config, models)
     old = time.time() - _ABANDONED_AFTER_S
     unused_models = leftovers(Path(cache_dir), old)
     temporary = [*abandoned(config.path, old), *abandoned(store.location, old)]
     files = [Leftover(path, os.path.getsize(path)) for path in temporary]
-    items = [Item(waste.kind, waste.count, waste.bytes) for waste in store.waste(keep)]
+    items = [Item(waste.kind, waste.count, waste.bytes) for waste in store.upkeep.waste(keep)]
     items += [Item("models", len(unused_models), _total(unused_models))] if unused_models else []
     items += [Item("files", len(files), _total(files))] if files else []
     before = store.size()
     if dry_run:
         return CleanupReport(tuple(items), sum(item.bytes for item in items), before, True, tuple(notes))
-    store.clear(keep, on_step)
+    store.upkeep.clear(keep, on_step)
     stuck = [reason for leftover in (*unused_models, *files) if (reason := _remove(leftover)) is not None]
     gone = sum(leftover.size for leftover in (*unused_models, *files) if not os.path.lexists(leftover.path))
     after = store.size()
     return CleanupReport(tuple(items), max(0, before - after) + gone, after, False, (*notes, *stuck))
 
 
-def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Keep, list[str]]:
+def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Retention, list[str]]:
     """Return the data to keep, and notes about vectors that the user may not expect to be kept."""
     notes = []
     embedders: tuple[str, ...] | None = None
@@ -121,14 +119,14 @@ def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Keep, li
     notes += [
         f"vectors by {vectors.name} are kept: searches use them until 'qmd embed' has made all with "
         f"{models.embedder.name}"
-        for vectors in store.vector_sets()
+        for vectors in store.vector_sets.all()
         if embedders is not None
         and vectors.fingerprint in embedders[1:]
         and vectors.fingerprint != embedders[0]
     ]
     # Without any collection, the configuration file is more likely missing than emptied on purpose.
     collections = tuple(config.collections) or None
-    return Keep(collections, embedders, datetime.now(UTC) - ANSWERS_MAX_AGE), notes
+    return Retention(collections, embedders, datetime.now(UTC) - ANSWERS_MAX_AGE), notes
 
 
 def _total(files: Sequence[Leftover]) -> int:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from qmd.config.validate import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
-from qmd.store.base import Changed, CopyableStore, Embedded, Scope, Store, VectorSet
+from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.types import Config, Document, Fingerprint, SourceText
@@ -62,9 +62,9 @@ def between(
     with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
         if first.location == second.location:
             raise UsageError("a store cannot be copied to itself", "name another store")
-        if not any(collection.documents for collection in first.collection_stats().values()):
+        if not any(collection.documents for collection in first.collections.stats().values()):
             raise UsageError(f"there is nothing in {first.location}", "see 'qmd status' for the index in use")
-        others = sorted(second.collection_stats().keys() - config.collections.keys())
+        others = sorted(second.collections.stats().keys() - config.collections.keys())
         if others:
             raise ConflictError(
                 f"{second.location} contains collections that this configuration does not have: "
@@ -74,90 +74,86 @@ def between(
         return copy(first, second, config, on_progress)
 
 
-def _open(location: str, environ: Mapping[str, str]) -> CopyableStore:
+def _open(location: str, environ: Mapping[str, str]) -> Store:
     is_address = "://" in location
     path = "" if is_address else os.path.abspath(os.path.expanduser(location))
     if path and not belongs_to_us(path):
         raise ForeignIndexError(f"{path} is not an index of qmd", "name another file")
-    store = open_store(path, location if is_address else None, environ)
-    if not isinstance(store, CopyableStore):
-        store.close()
-        raise StoreError(f"{store.location} cannot be copied", "use the tools of the store itself")
-    return store
+    return open_store(path, location if is_address else None, environ)
 
 
 def copy(
-    source: CopyableStore, target: CopyableStore, config: Config, on_progress: OnProgress = lambda *_: None
+    source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
 ) -> CopyReport:
     """Copy collections, contexts, documents, vectors and cached model answers from `source` to `target`.
 
     Raises `StoreError` if the stores differ afterwards, because the source changed during the copy.
     """
-    target.sync(config)
-    stats = source.collection_stats()
+    target.collections.sync(config)
+    stats = source.collections.stats()
     names = [name for name in config.collections if name in stats]
     documents = removed = 0
     for name in names:
         added, gone = _copy_collection(source, target, name, on_progress)
         documents, removed = documents + added, removed + gone
-    target.prune()
-    target.refresh_statistics(force=True)
+    target.documents.prune()
+    target.documents.refresh_statistics(force=True)
     scope = Scope(tuple(names))
     chunks = 0
-    for vector_set in source.vector_sets():
+    for vector_set in source.vector_sets.all():
         chunks += _copy_vectors(source, target, vector_set, scope, on_progress)
-    for batch in _batches(source.cache_items(), _ANSWERS):
-        target.cache_put(dict(batch))
+    for batch in _batches(source.answers.items(), _ANSWERS):
+        target.answers.put(dict(batch))
     return _verified(source, target, names, CopyReport(documents, removed, chunks, 0, 0))
 
 
 def _copy_collection(source: Store, target: Store, name: str, on_progress: OnProgress) -> tuple[int, int]:
     """Copy the documents of a collection; returns (documents added, documents removed)."""
-    expected, present = source.manifest(name), target.manifest(name)
+    expected, present = source.documents.manifest(name), target.documents.manifest(name)
     missing = (
         document
-        for document in source.listing(name)
+        for document in source.documents.listing(name)
         if present.get(document.path) != expected.get(document.path)
     )
     done = len(expected) - sum(present.get(path) != fingerprint for path, fingerprint in expected.items())
     documents = 0
     for batch in _batches(missing, _DOCUMENTS):
-        texts = source.texts([document.id for document in batch])
+        texts = source.documents.texts([document.id for document in batch])
         changed = [
             _changed(document, texts[document.id], expected[document.path])
             for document in batch
             # `_verified` reports documents that were removed during the copy.
             if document.id in texts and document.path in expected
         ]
-        target.apply(name, changed, [])
+        target.documents.apply(name, changed, [])
         documents += len(changed)
         on_progress(f"documents of {name}", done + documents, len(expected))
     gone = [path for path in present if path not in expected]
     if gone:
-        target.apply(name, [], gone)
-    target.finish_scan(name)
+        target.documents.apply(name, [], gone)
+    target.collections.finish_scan(name)
     return documents, len(gone)
 
 
-def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Changed:
+def _changed(document: Document, text: str, fingerprint: Fingerprint) -> DocumentChange:
     source = SourceText(text, document.hash, document.title)
-    return Changed(document.path, fingerprint, source, document.author, document.date)
+    return DocumentChange(document.path, fingerprint, source, document.author, document.date)
 
 
 def _copy_vectors(
-    source: CopyableStore,
-    target: CopyableStore,
+    source: Store,
+    target: Store,
     vector_set: VectorSet,
     scope: Scope,
     on_progress: OnProgress,
 ) -> int:
     """Copy the vectors of one set; returns the number of chunks added."""
     embedder = vector_set.fingerprint
-    done, total = (store.chunk_counts().get(embedder, 0) for store in (target, source))
+    done, total = (store.vector_sets.chunk_counts().get(embedder, 0) for store in (target, source))
     added = after = 0
-    while waiting := target.pending(embedder, scope, after, _TEXTS):
+    while waiting := target.pending.texts(embedder, scope, after, _TEXTS):
         after = waiting[-1].content
-        available = source.vectors_of(embedder, [item.hash for item in waiting])
+        available = source.vectors.of_texts(embedder, [item.hash for item in waiting])
         batch = [
             Embedded(item.content, chunks[:new], vectors[:new], [[]] * new, continues=new < len(chunks))
             for item in waiting
@@ -166,10 +162,10 @@ def _copy_vectors(
             if (new := sum(item.embedded_from is None or chunk.seq < item.embedded_from for chunk in chunks))
         ]
         if batch:
-            target.add_vectors(replace(vector_set, complete=False), batch)
+            target.vectors.add(replace(vector_set, complete=False), batch)
         added += sum(len(item.chunks) for item in batch)
         on_progress(f"vectors of {vector_set.name}", done + added, total)
-    target.import_statistics(vector_set, *source.all_token_frequencies(embedder))
+    target.vector_sets.import_statistics(vector_set, *source.vector_sets.all_token_frequencies(embedder))
     return added
 
 
@@ -177,21 +173,21 @@ def _verified(source: Store, target: Store, names: Sequence[str], report: CopyRe
     """Compare the stores; returns the report with their totals. Raises `StoreError` if they differ."""
     documents = 0
     for name in names:
-        expected, present = source.manifest(name), target.manifest(name)
+        expected, present = source.documents.manifest(name), target.documents.manifest(name)
         if expected != present:
             raise _mismatch(f"the documents of '{name}' ({len(expected):,} and {len(present):,})")
-        pairs = zip(source.listing(name), target.listing(name), strict=False)
+        pairs = zip(source.documents.listing(name), target.documents.listing(name), strict=False)
         if any((old.path, old.hash) != (new.path, new.hash) for old, new in pairs):
             raise _mismatch(f"the texts of '{name}'")
         documents += len(expected)
     scope = Scope(tuple(names))
-    for vector_set in source.vector_sets():
-        pending = [store.pending_count(vector_set.fingerprint, scope) for store in (source, target)]
+    for vector_set in source.vector_sets.all():
+        pending = [store.pending.count(vector_set.fingerprint, scope) for store in (source, target)]
         if pending[0] != pending[1]:
             raise _mismatch(
                 f"the vectors of {vector_set.name} ({pending[0]:,} and {pending[1]:,} texts have none)"
             )
-    total = sum(source.chunk_counts().values())
+    total = sum(source.vector_sets.chunk_counts().values())
     return replace(report, total_documents=documents, total_chunks=total)
 
 

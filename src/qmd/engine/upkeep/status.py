@@ -81,7 +81,7 @@ def gather(
     try:
         fingerprint = provider.fingerprint
         embeddable = Scope(allowed(scope.collections, local_only(config, provider, "embed")))
-        pending = store.pending_count(fingerprint, embeddable)
+        pending = store.pending.count(fingerprint, embeddable)
     except ModelError:
         fingerprint, pending = "", total
     models = (
@@ -107,7 +107,7 @@ def gather(
 
 
 def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
-    stats = store.collection_stats()
+    stats = store.collections.stats()
     statuses = []
     for collection in config.collections.values():
         indexed = stats.get(collection.name)
@@ -134,7 +134,7 @@ def _vectors(
         active = select(store, config, provider, Scope(tuple(config.collections))).fingerprint
     except (ModelError, VectorIndexMissingError):
         active = ""
-    chunks = store.chunk_counts()
+    chunks = store.vector_sets.chunk_counts()
     statuses = [
         VectorsStatus(
             vector_set.name,
@@ -143,7 +143,7 @@ def _vectors(
             vector_set.fingerprint == configured,
             round(embedded_share(store, config, provider, vector_set.fingerprint), 4),
         )
-        for vector_set in store.vector_sets()
+        for vector_set in store.vector_sets.all()
     ]
     return tuple(sorted(statuses, key=lambda status: not status.current))
 

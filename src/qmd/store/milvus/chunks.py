@@ -8,6 +8,14 @@ from qmd.store.milvus.client import HEAVY, Client, Row
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import CHUNK, vector_table
 from qmd.store.milvus.state import State
+from qmd.types import Chunk
+
+#: The fields of a `Chunk`.
+CHUNK_FIELDS = ("seq", "start", "end", "first_line", "last_line")
+
+
+def to_chunk(row: Row) -> Chunk:
+    return Chunk(*(int(row[field]) for field in CHUNK_FIELDS))
 
 
 class Chunks:

@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from qmd.errors import StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
 from qmd.store.milvus.schema import complete, create, table
 
-Result = TypeVar("Result")
 Row = Mapping[str, Any]
 #: `strong` sees all earlier writes; `fresh` may miss writes of other processes in the last seconds.
 Reading = Literal["strong", "fresh"]
@@ -30,6 +29,8 @@ CHANNEL = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_cal
 _CALL_SECONDS = 60.0
 #: Pauses between attempts if another process may be doing the same, in seconds.
 _PAUSES = (0.05, 0.2, 0.8)
+#: The error code of Milvus for a collection that is not loaded.
+_NOT_LOADED = 101
 #: The most rows that Milvus returns for one query or search, and the page size for large rows.
 MAX_ROWS = 16_384
 HEAVY = 500
@@ -59,7 +60,6 @@ class Client:
         return self._client is None and file is not None and not lite.exists(file)
 
     def close(self) -> None:
-        """Close the connection, and the Milvus Lite of this process if nothing else uses it."""
         with self._lock:
             if self._client is not None:
                 self._disconnect()
@@ -77,14 +77,7 @@ class Client:
     ) -> list[Row]:
         """Return up to `limit` matching rows, none if the Milvus collection does not exist."""
         return list(
-            self._on(
-                name,
-                lambda client, options: client.query(
-                    name, filter=where, output_fields=[*fields], limit=limit, **options
-                ),
-                reading,
-            )
-            or ()
+            self._on("query", name, reading, filter=where, output_fields=[*fields], limit=limit) or ()
         )
 
     def all(
@@ -98,19 +91,20 @@ class Client:
     ) -> Iterator[Row]:
         """Return all matching rows, page by page, in order of key."""
         pages = self._on(
-            name,
-            lambda client, options: client.query_iterator(
-                name, batch_size=page, filter=where, output_fields=[*fields], **options
-            ),
-            reading,
+            "query_iterator", name, reading, batch_size=page, filter=where, output_fields=[*fields]
         )
         if pages is None:
             return
         try:
-            while rows := self._call(lambda _, __: pages.next(), reading):
+            while rows := self._next(pages):
                 yield from rows
         finally:
             pages.close()
+
+    def _next(self, pages: Any) -> Sequence[Row]:
+        with self.errors():
+            rows: Sequence[Row] = pages.next()
+            return rows
 
     def among(
         self,
@@ -132,12 +126,7 @@ class Client:
             )
 
     def count(self, name: str, where: str, *, reading: Reading = "fresh") -> int:
-        """Return the number of matching rows."""
-        rows = self._on(
-            name,
-            lambda client, options: client.query(name, filter=where, output_fields=["count(*)"], **options),
-            reading,
-        )
+        rows = self._on("query", name, reading, filter=where, output_fields=["count(*)"])
         return int(rows[0]["count(*)"]) if rows is not None else 0
 
     def search(
@@ -152,20 +141,16 @@ class Client:
         depth: int = 0,
     ) -> list[list[tuple[float, Row]]]:
         """Return (similarity, row) of each vector's nearest rows, best first. `depth` is `ef` of HNSW."""
-        parameters = {"params": {"ef": depth}} if depth else {}
         hits_by_vector = self._on(
+            "search",
             name,
-            lambda client, options: client.search(
-                name,
-                data=[*vectors],
-                anns_field=field,
-                filter=where,
-                limit=limit,
-                output_fields=[*fields],
-                search_params=parameters,
-                **options,
-            ),
             "fresh",
+            data=[*vectors],
+            anns_field=field,
+            filter=where,
+            limit=limit,
+            output_fields=[*fields],
+            search_params={"params": {"ef": depth}} if depth else {},
         )
         if hits_by_vector is None:
             return [[] for _ in vectors]
@@ -180,10 +165,9 @@ class Client:
             self._connected()
         if name in self._loaded:
             return True
-        if not self._call(lambda client, options: client.has_collection(name, timeout=_CALL_SECONDS)):
+        if not self._call("has_collection", name):
             return False
-        state = self._call(lambda client, options: client.get_load_state(name, timeout=_CALL_SECONDS))
-        if str(state["state"]) != "Loaded":
+        if str(self._call("get_load_state", name)["state"]) != "Loaded":
             with self.errors():
                 client = self._connected()
                 _retry(lambda: complete(client, name, table(name), embedded=self.embedded))
@@ -191,11 +175,9 @@ class Client:
         return True
 
     def names(self) -> list[str]:
-        """Return the existing Milvus collections of the index."""
         if self.is_absent:
             return []
-        listed = self._call(lambda client, options: client.list_collections(timeout=_CALL_SECONDS))
-        return sorted(name for name in listed if name.startswith("qmd_"))
+        return sorted(name for name in self._call("list_collections") if name.startswith("qmd_"))
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -215,35 +197,29 @@ class Client:
             self._upsert(name, batch, dimension)
 
     def delete(self, name: str, where: str) -> None:
-        """Delete matching rows."""
         if self.has(name):
             self._wrote = True
-            self._on(name, lambda client, options: client.delete(name, filter=where, timeout=_CALL_SECONDS))
+            self._on("delete", name, filter=where)
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
-        """Delete matching rows whose `field` is one of `values`."""
         for condition in _conditions(field, values, where):
             self.delete(name, condition)
 
     def drop(self, name: str) -> None:
-        """Drop a Milvus collection with its rows."""
         if self.has(name):
             self._loaded.discard(name)
-            self._call(lambda client, options: client.drop_collection(name, timeout=_CALL_SECONDS))
+            self._call("drop_collection", name)
 
     def flush(self) -> None:
         """Make an embedded Milvus sort its new rows for faster searches. Servers do so themselves."""
         if self.embedded and self._wrote:
             for name in self.names():
-                self._flush(name)
-
-    def _flush(self, name: str) -> None:
-        self._call(lambda client, options: client.flush(name, timeout=_CALL_SECONDS))
+                self._call("flush", name)
 
     def _upsert(self, name: str, rows: Sequence[Row], dimension: int) -> None:
         self._make(name, dimension)
         self._wrote = True
-        self._call(lambda client, options: client.upsert(name, data=[*rows], timeout=_CALL_SECONDS))
+        self._call("upsert", name, data=[*rows])
 
     def _make(self, name: str, dimension: int) -> None:
         if self.has(name):
@@ -261,29 +237,26 @@ class Client:
 
     # -- the connection ------------------------------------------------------------------------------------
 
-    def _call(self, work: Callable[[Any, dict[str, Any]], Result], reading: Reading = "strong") -> Result:
-        """Call `work` with the client and the options for the consistency of reads."""
-        level = "Strong" if reading == "strong" else "Session" if self._wrote else "Bounded"
+    def _call(self, method: str, *names: str, **options: Any) -> Any:
         with self.errors():
-            return work(self._connected(), {"consistency_level": level, "timeout": _CALL_SECONDS})
+            return getattr(self._connected(), method)(*names, timeout=_CALL_SECONDS, **options)
 
-    def _on(
-        self, name: str, work: Callable[[Any, dict[str, Any]], Result], reading: Reading = "strong"
-    ) -> Result | None:
-        """Call `work` if a Milvus collection exists, otherwise return None.
+    def _on(self, method: str, name: str, reading: Reading | None = None, **options: Any) -> Any:
+        """Call a method of the client on a Milvus collection, or return None if that does not exist.
 
         If another process starts to serve the file after the check, the call fails because the collection is
         not loaded. It is then loaded and the call is repeated.
         """
-        from qmd.store.milvus.failures import is_unloaded
-
+        if reading is not None:
+            level = "Strong" if reading == "strong" else "Session" if self._wrote else "Bounded"
+            options["consistency_level"] = level
         for pause in (*_PAUSES, None):
             if not self.has(name):
                 return None
             try:
-                return self._call(work, reading)
+                return self._call(method, name, **options)
             except StoreError as error:
-                if pause is None or not is_unloaded(error.__cause__):
+                if pause is None or getattr(error.__cause__, "code", None) != _NOT_LOADED:
                     raise
                 time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
@@ -295,11 +268,14 @@ class Client:
                 # The process that served the file has ended. Another one serves it, or this one will.
                 self._disconnect()
             if self._client is None:
-                self._client = self._connect()
+                try:
+                    self._client = self._connect()
+                except ImportError as error:
+                    extra = "pip install 'qmd-python[milvus]'"
+                    raise StoreError("a Milvus store needs more packages", extra) from error
             return self._client
 
     def _disconnect(self) -> None:
-        """Close the connection."""
         self._client.close()
         self._client = None
         self._loaded.clear()
@@ -310,16 +286,14 @@ class Client:
     def _connect(self) -> Any:
         # Our errors contain the messages that gRPC would print to stderr.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-        try:
-            from pymilvus import MilvusClient
-        except ImportError as error:
-            raise missing_extra() from error
+        from pymilvus import MilvusClient
+
         # pymilvus logs errors that it also raises, and errors that it retries.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
         file = self._address.file
         uri, is_ours = self._address.uri, False
         if file is not None:
-            port, is_ours = _started(file)
+            port, is_ours = lite.start(file)
             uri, self._port = f"http://127.0.0.1:{port}", 0 if is_ours else port
         try:
             client = MilvusClient(
@@ -371,18 +345,6 @@ def _retry(work: Callable[[], object]) -> None:
         else:
             return
     work()
-
-
-def _started(file: str) -> tuple[int, bool]:
-    try:
-        return lite.start(file)
-    except ImportError as error:
-        raise missing_extra() from error
-
-
-def missing_extra() -> StoreError:
-    """Return the error for missing packages."""
-    return StoreError("a Milvus store needs more packages", "pip install 'qmd-python[milvus]'")
 
 
 def literal(values: Sequence[int | str]) -> str:

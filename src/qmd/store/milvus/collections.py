@@ -2,142 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
-from qmd.errors import ConflictError
+from qmd.store import base
 from qmd.store.base import CollectionStats
-from qmd.store.milvus.client import HEAVY, Client, quoted
+from qmd.store.collections import Fields, StoredCollections
+from qmd.store.milvus.client import HEAVY, Client, Reading, quoted
+from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import number
-from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, MAX_TEXT
+from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
 from qmd.store.milvus.state import State
-from qmd.store.records import (
-    CACHE_ROWS,
-    now,
-    other_owner,
-    pack,
-    refuse_to_drop,
-    renamed,
-    reread,
-    unpack,
-)
+from qmd.store.records import CACHE_ROWS, now
 from qmd.types import Config
 
 
-class Collections:
-    """The collections of the index, kept in line with the configuration."""
+class Collections(StoredCollections):
+    """Collections as values of `State`.
 
-    def __init__(self, client: Client, state: State, garbage: Garbage) -> None:
+    The digest of a configuration is written last, so that the next `sync` repeats an interrupted one.
+    """
+
+    def __init__(self, client: Client, state: State, garbage: Garbage, documents: Documents) -> None:
         self._client = client
         self._state = state
         self._garbage = garbage
+        self._documents = documents
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        """Make the collections match the configuration; see `DocumentStore.sync`.
+        if self._state.get("format", "strong") == FORMER:
+            self._documents.upgrade_terms()
+            self._state.put({"format": FORMAT})
+        super().sync(config, drop=drop)
 
-        The digest is written last, so that an interrupted `sync` is repeated by the next one.
-        """
-        # The copy of a version with other configuration fields differs, and is replaced.
-        if self._state.get("config", "strong") == config.digest and self._copy(config.path) == config:
-            return
-        # Another process may have edited the file since this one read it.
-        config = reread(config)
-        existing = self._state.collections("strong")
-        new_names = renamed(
-            ((fields["name"], fields["path"], fields["pattern"]) for fields in existing.values()), config
-        )
-        owner = None if drop else other_owner(self._state.get("config copy", "strong"), config)
-        if owner is not None:
-            names = {fields["name"] for fields in existing.values()}
-            names -= new_names.keys() | config.collections.keys()
-            stats = self.collection_stats() if names else {}
-            filled = sorted(name for name in names if name in stats and stats[name].documents)
-            refuse_to_drop(owner, config, filled)
-        for identity, fields in existing.items():
-            if fields["name"] in new_names:
-                fields["name"] = new_names[fields["name"]]
-                self._state.put_collection(identity, fields)
-            elif fields["name"] not in config.collections:
-                self._garbage.drop_documents(identity)
-                self._state.delete_collection(identity)
-        ids = {fields["name"]: identity for identity, fields in existing.items()}
-        for collection in config.collections.values():
-            identity = ids.get(collection.name) or _new_id(collection.name, set(existing))
-            fields = {"name": collection.name, "path": collection.path, "pattern": collection.pattern}
-            before = existing.get(identity, {"updated_at": None})
-            if before | fields != before:
-                self._state.put_collection(identity, before | fields)
-        self._state.put({"config copy": pack(config)})
-        self._state.put({"format": FORMAT, "config": config.digest})
-
-    def config_copy(self, path: str, digest: str) -> Config | None:
-        """Return the configuration of the last `sync`, or None if its file has changed since."""
-        if self._state.get("config") != digest:
-            return None
-        return self._copy(path)
-
-    def _copy(self, path: str) -> Config | None:
-        text = self._state.get("config copy")
-        return unpack(text, path) if text is not None else None
-
-    def collection_stats(self) -> Mapping[str, CollectionStats]:
-        """Return the size and the last scan of each collection by name."""
+    def stats(self) -> Mapping[str, CollectionStats]:
         stats = {}
-        for identity, fields in self._state.collections().items():
+        for identity, fields in self._rows().items():
             where = f"collection == {identity} and live == true"
             sizes = [int(row["bytes"]) for row in self._client.all(DOCUMENTS, where, ["bytes"])]
             stats[fields["name"]] = CollectionStats(len(sizes), sum(sizes), fields["updated_at"])
         return stats
 
-    def last_scans(self) -> Mapping[str, str | None]:
-        """Return the time of each collection's last scan, ISO 8601 in UTC; None before the first scan."""
-        return {fields["name"]: fields["updated_at"] for fields in self._state.collections().values()}
+    def _writing(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
-    def rename_collection(self, old: str, new: str) -> None:
-        """Rename a collection; its documents keep their ids."""
-        existing = self._state.collections("strong")
-        if all(fields["name"] != old for fields in existing.values()):
-            return  # another process read the new configuration and renamed it
-        if any(fields["name"] == new for fields in existing.values()):
-            raise ConflictError(f"a collection named {new} already exists")
-        for identity, fields in existing.items():
-            if fields["name"] == old:
-                self._state.put_collection(identity, {**fields, "name": new})
+    def _rows(self, strong: bool = False) -> dict[int, Fields]:
+        return self._state.collections("strong" if strong else "fresh")
 
-    def remove_collection(self, name: str) -> int:
-        """Drop a collection with its documents and return the number of documents."""
-        for identity, fields in self._state.collections("strong").items():
-            if fields["name"] == name:
-                dropped = self._garbage.drop_documents(identity)
-                self._state.delete_collection(identity)
-                return dropped
-        return 0
+    def _add(self, fields: Fields, taken: Iterable[int]) -> None:
+        # All processes that add the collection get the same id.
+        attempt = 0
+        while (identity := number("collection", fields["name"], attempt)) in taken:
+            attempt += 1
+        self._put(identity, fields)
 
-    def finish_scan(self, collection: str, root: str = "") -> None:
-        """Record that a collection was scanned; see `DocumentStore.finish_scan`."""
-        for identity, fields in self._state.collections("strong").items():
-            if fields["name"] == collection:
-                self._state.put_collection(identity, {**fields, "updated_at": now(), "root": root or None})
+    def _put(self, identity: int, fields: Fields) -> None:
+        self._state.put_collection(identity, fields)
 
-    def last_root(self, collection: str) -> str | None:
-        """Return the `root` of a collection's last scan, or None if it had none."""
-        for fields in self._state.collections().values():
-            if fields["name"] == collection:
-                return fields.get("root")
-        return None
+    def _drop(self, identity: int) -> int:
+        return self._garbage.drop_collection(identity)
 
-    def cache_get(self, key: str) -> str | None:
-        """Return the cached answer for a key."""
+    def _config(self, strong: bool = False) -> tuple[str | None, str | None]:
+        reading: Reading = "strong" if strong else "fresh"
+        return self._state.get("config", reading), self._state.get("config copy", reading)
+
+    def _put_config(self, config: Config, packed: str) -> None:
+        self._state.put({"config copy": packed})
+        self._state.put({"format": FORMAT, "config": config.digest})
+
+    def _forget_config(self) -> None:
+        self._state.delete("config")
+
+
+class Answers(base.Answers):
+    """Rows of `ANSWERS`. Answers that are too long for Milvus are left out."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def get(self, key: str) -> str | None:
         rows = self._client.query(ANSWERS, f"key == {quoted(key)}", ["value"])
         return str(rows[0]["value"]) if rows else None
 
-    def cache_items(self) -> Iterator[tuple[str, str]]:
-        """Return all cached keys and answers."""
+    def items(self) -> Iterator[tuple[str, str]]:
         for row in self._client.all(ANSWERS, "", ["key", "value"], page=HEAVY):
             yield str(row["key"]), str(row["value"])
 
-    def cache_put(self, answers: Mapping[str, str]) -> None:
-        """Cache answers by key, except answers too long for Milvus. The oldest answers make room."""
+    def put(self, answers: Mapping[str, str]) -> None:
         moment = now()
         rows = [{"key": key, "value": value, "at": moment} for key, value in answers.items()]
         self._client.put(ANSWERS, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
@@ -148,11 +100,3 @@ class Collections:
             )
             oldest = [key for _, key in by_age[: count - CACHE_ROWS * 3 // 4]]
             self._client.delete_among(ANSWERS, "key", oldest)
-
-
-def _new_id(name: str, taken: set[int]) -> int:
-    """Return the id of a new collection. All processes that add the collection get the same id."""
-    attempt = 0
-    while (identity := number("collection", name, attempt)) in taken:
-        attempt += 1
-    return identity

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmd.errors import StoreError
-from qmd.store.base import Applied, Changed, Scope
+from qmd.store import base
+from qmd.store.base import Applied, DocumentChange, Scope
 from qmd.store.milvus.chunks import Chunks
 from qmd.store.milvus.client import HEAVY, Client, Reading, Row, literal, quoted
+from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS, State
@@ -46,24 +48,23 @@ class Totals:
     length: int = 0
 
 
-class Documents:
-    """Documents and their texts."""
+class Documents(base.Documents):
+    """Rows of `DOCUMENTS` and `TEXTS`."""
 
-    def __init__(self, client: Client, state: State, chunks: Chunks) -> None:
+    def __init__(self, client: Client, state: State, chunks: Chunks, garbage: Garbage) -> None:
         self._client = client
         self._state = state
         self._chunks = chunks
+        self._garbage = garbage
         #: Terms that are known to be in the vocabulary.
         self._vocabulary: set[str] = set()
 
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """Return the fingerprint of each file of a collection by path."""
         where = f"collection == {self._state.collection_id(collection)} and live == true"
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
-    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
-        """Store and remove files of a collection, all of them or none."""
+    def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
         identity = self._state.collection_id(collection)
         weighted = [weigh(item.source.title, item.source.text, item.path) for item in changed]
         paths = [*(item.path for item in changed), *removed]
@@ -95,8 +96,10 @@ class Documents:
         self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
         return Applied(added, updated, len(gone))
 
+    def prune(self) -> int:
+        return self._garbage.prune()
+
     def refresh_statistics(self, force: bool = False) -> None:
-        """Count the documents and their terms again if they have changed."""
         marks = self._state.with_prefix(STALE_STATISTICS, "strong")
         if not marks and not force:
             return
@@ -120,27 +123,23 @@ class Documents:
             self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
         self._client.flush()
 
-    def documents(self, ids: Sequence[int]) -> dict[int, Document]:
-        """Return documents by id, without ids that no longer exist."""
+    def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
         rows = self._client.among(DOCUMENTS, "id", ids, _DOCUMENT, where="live == true")
         return {document.id: document for document in self._to_documents(rows)}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the texts of documents by document id, without ids that no longer exist."""
         rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
         contents = {int(row["id"]): int(row["content"]) for row in rows}
         texts = self.contents(contents.values())
         return {document: texts[content] for document, content in contents.items() if content in texts}
 
     def find(self, collection: str, path: str) -> Document | None:
-        """Return the document at a path of a collection."""
         for identity, fields in self._state.collections().items():
             if fields["name"] == collection:
-                return self.documents([document_id(identity, path)]).get(document_id(identity, path))
+                return self.by_id([document_id(identity, path)]).get(document_id(identity, path))
         return None
 
     def ending_with(self, suffix: str) -> list[Document]:
-        """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
         tail = "/" + suffix.lstrip("/")
         # The suffix may start with the name of the collection, so only its file name is in every path.
         name = tail.rpartition("/")[2]
@@ -148,16 +147,13 @@ class Documents:
         return [document for document in documents if f"/{document.file}".endswith(tail)]
 
     def path_contains(self, text: str) -> Iterator[Document]:
-        """Return documents whose path contains `text`."""
         documents = self._select(f"path like {_like('%', text, '%')}")
         return (document for document in documents if text in document.path)
 
     def by_hash(self, prefix: str) -> list[Document]:
-        """Return documents whose hash starts with `prefix`, in order of path."""
         return self._select(f"hash >= {quoted(prefix)} and hash < {quoted(prefix + 'g')}")
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
-        """Return documents in order of display path. `under` is a folder or a file inside the collection."""
         where = "id > 0"
         if collection is not None:
             ids = self._state.collection_ids([collection])
@@ -221,7 +217,7 @@ class Documents:
             )
         self.refresh_statistics()
 
-    def _put_texts(self, changed: Sequence[Changed]) -> None:
+    def _put_texts(self, changed: Sequence[DocumentChange]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
         stored = self._client.among(
             DOCUMENTS, "content", texts, ["content"], where="live == true", reading="strong"
@@ -248,7 +244,6 @@ class Documents:
         )
 
     def _put_terms(self, weighted: Sequence[Weighted]) -> None:
-        """Add new terms to the vocabulary."""
         terms = set().union(*(document.frequencies for document in weighted)) - self._vocabulary
         unknown = terms - {str(row["term"]) for row in self._client.among(TERMS, "term", terms, ["term"])}
         self._client.put(TERMS, ({"term": term} for term in sorted(unknown)))
@@ -282,7 +277,6 @@ class Documents:
         return Totals(*json.loads(text)) if text is not None else None
 
     def _count(self, reading: Reading, where: str = "live == true") -> dict[int, Totals]:
-        """Return totals by collection id."""
         documents: Counter[int] = Counter()
         terms: Counter[int] = Counter()
         for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
@@ -291,7 +285,6 @@ class Documents:
         return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
-        """Return texts by their ids."""
         pieces: dict[int, dict[int, str]] = {}
         for row in self._client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
             pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
@@ -319,8 +312,7 @@ class Documents:
                 )
 
 
-def _row(collection: int, item: Changed, weighted: Weighted) -> dict[str, Any]:
-    """Return the `DOCUMENTS` row of a file."""
+def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:
     source, fingerprint = item.source, item.fingerprint
     return {
         "id": document_id(collection, item.path),

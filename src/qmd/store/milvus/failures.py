@@ -12,8 +12,8 @@ _UNREACHABLE = (
     "unavailable",
     "deadline exceeded",
 )
-#: Error codes of Milvus for a missing collection and a collection that is not loaded.
-_NO_COLLECTION, _NOT_LOADED = 100, 101
+#: The error code of Milvus for a missing collection.
+_NO_COLLECTION = 100
 _REFUSED = ("auth", "permission", "privilege", "credential", "token")
 
 
@@ -25,11 +25,6 @@ def kinds() -> tuple[type[Exception], ...]:
     except ImportError:
         return ()
     return MilvusException, grpc.RpcError, grpc.FutureTimeoutError
-
-
-def is_unloaded(error: BaseException | None) -> bool:
-    """Return whether a call failed because the collection is not loaded yet."""
-    return getattr(error, "code", None) == _NOT_LOADED
 
 
 def failure(error: Exception, address: Address) -> StoreError:

@@ -40,7 +40,6 @@ class Garbage:
         self._state = state
 
     def prune(self) -> int:
-        """Drop texts without documents, with their vectors, and return the number of texts."""
         if self._state.get(ORPHANS, "strong") is None:
             return 0
         # Deleted before the search: a writer that leaves orphans from now on sets the mark again.
@@ -52,15 +51,14 @@ class Garbage:
         return len(orphans.texts)
 
     def delete(self, orphans: Orphans) -> None:
-        """Delete orphans."""
         self._client.delete_among(DOCUMENTS, "id", orphans.documents, where="live == false")
         for embedder, chunks in orphans.chunks.items():
             self._client.delete_among(vector_table(embedder), "id", chunks)
         # A text that another writer has written again since the search does not match this filter.
         self._client.delete_among(TEXTS, "content", orphans.texts, where=orphans.settled)
 
-    def drop_documents(self, collection: int) -> int:
-        """Drop a collection's documents and return their number. Texts and vectors stay until `prune`."""
+    def drop_collection(self, collection: int) -> int:
+        """Drop a collection and return the number of its documents. Texts and vectors stay until `prune`."""
         self._state.mark_orphans()
         self._state.mark_stale_statistics()
         where = f"collection == {collection}"
@@ -68,6 +66,7 @@ class Garbage:
         self._client.delete(DOCUMENTS, where)
         for embedder in self._state.embedders("strong"):
             self._hide_chunks(embedder, f"{where} and live == true")
+        self._state.delete_collection(collection)
         return dropped
 
     def _hide_chunks(self, embedder: str, where: str) -> None:

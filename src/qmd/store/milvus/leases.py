@@ -87,7 +87,6 @@ class Leases:
         return holders
 
     def release(self, prefix: str) -> None:
-        """Release the leases of workers whose name starts with `prefix`."""
         if self.worker.startswith(prefix):
             self.worker = self._writer
         rows = self._client.all(LEASES, "id >= 0 or id < 0", ["id", "worker"])

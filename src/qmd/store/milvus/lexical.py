@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qmd.ranking import bm25
+from qmd.store import base
 from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.store.milvus.documents import Documents, Totals
@@ -23,7 +24,6 @@ from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
 from qmd.store.milvus.state import State
 from qmd.store.milvus.weights import frequency
-from qmd.text.phrases import Pattern, patterns
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.tokens import terms as terms_of
 
@@ -39,6 +39,25 @@ _PHRASE_SAMPLE = 2_000
 _EXPANSIONS = 4_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Adjacent tokens. If `prefix` is set, the last one matches by its beginning."""
+
+    tokens: tuple[str, ...]
+    prefix: bool = False
+
+    def count(self, tokens: Sequence[str]) -> int:
+        """Return the number of occurrences in the tokens of a field."""
+        head, last = self.tokens[:-1], self.tokens[-1]
+        width = len(head)
+        return sum(
+            1
+            for at in range(width, len(tokens))
+            if (tokens[at].startswith(last) if self.prefix else tokens[at] == last)
+            and tuple(tokens[at - width : at]) == head
+        )
+
+
 @dataclass(slots=True)
 class _QueryTerm:
     """A query term with its forms, its dimensions and its statistics.
@@ -47,7 +66,7 @@ class _QueryTerm:
     """
 
     term: Term
-    forms: tuple[Pattern, ...]
+    forms: tuple[_Pattern, ...]
     dimensions: tuple[tuple[int, ...], ...]
     documents: int = 0
     idf: float = 0.0
@@ -73,7 +92,7 @@ class _QueryTerm:
         return all(any(key in weights for key in group) for group in self.dimensions)
 
 
-class Lexical:
+class Lexical(base.Lexical):
     """Full-text search."""
 
     def __init__(self, client: Client, state: State, documents: Documents) -> None:
@@ -81,10 +100,7 @@ class Lexical:
         self._state = state
         self._documents = documents
 
-    def lexical(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
-    ) -> LexicalMatches:
-        """Return the best documents by BM25; see `LexicalStore.lexical`."""
+    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
         totals = self._documents.totals(scope.population)
         scope_filter = self._state.filter_of(scope)
         if not query.terms or not totals.documents or scope_filter is None:
@@ -118,7 +134,6 @@ class _Search:
         self._fields: dict[int, tuple[list[str], list[str], list[str]]] = {}
 
     def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
-        """Return the best `limit` documents, with raw BM25 scores."""
         terms = [self._resolve(term) for term in query.terms]
         self._count(terms)
         for entry in terms:
@@ -184,8 +199,7 @@ class _Search:
     # -- terms ---------------------------------------------------------------------------------------------
 
     def _resolve(self, term: Term) -> _QueryTerm:
-        """Return a term with its forms and dimensions."""
-        forms = tuple(patterns(term))
+        forms = (_Pattern(term.tokens, term.prefix), *map(_Pattern, term.alternatives))
         last = dict.fromkeys(dimension(form.tokens[-1]) for form in forms if not form.prefix)
         for form in forms:
             if form.prefix:
@@ -201,7 +215,7 @@ class _Search:
         is_ambiguous = self._population is not None and any(form.prefix for form in forms)
         return _QueryTerm(term, forms, (*head, tuple(last)), is_ambiguous=is_ambiguous)
 
-    def _existing(self, forms: Sequence[Pattern], dimensions: Iterable[int]) -> list[int]:
+    def _existing(self, forms: Sequence[_Pattern], dimensions: Iterable[int]) -> list[int]:
         endings = [form.tokens[-1] for form in forms if not form.prefix]
         existing = {str(row["term"]) for row in self._client.among(TERMS, "term", endings, ["term"])}
         missing = {dimension(ending) for ending in endings if ending not in existing}

@@ -154,7 +154,6 @@ def _end(running: _Server) -> None:
 
 
 def size(file: str) -> int:
-    """Return the bytes on disk."""
     return sum(
         os.path.getsize(os.path.join(folder, name))
         for folder, _, names in os.walk(file)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 #: The version of the layout, stored in `STATE`.
@@ -37,14 +37,9 @@ FILLER = [0.0, 0.0]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The shape of a Milvus collection.
+    """The shape of a Milvus collection: the kind of each field and the primary field.
 
-    Attributes:
-        fields: The kind of each field.
-        key: The primary field.
-        filters: Scalar fields with an index.
-        partition: The field that selects the partition of a row.
-        dimension: Dimension of the vectors.
+    `filters` are scalar fields with an index. `partition` is the field that selects the partition of a row.
     """
 
     fields: Mapping[str, Kind]
@@ -54,61 +49,55 @@ class Table:
     dimension: int = len(FILLER)
 
 
-_SMALL = Table({"key": "text", "value": "text", "at": "text", "filler": "vector"}, "key")
+def _fields(names: Mapping[Kind, str]) -> dict[str, Kind]:
+    """Return the kind of each field from the names of each kind."""
+    return {name: kind for kind, listed in names.items() for name in listed.split()}
+
+
+_SMALL = Table(_fields({"text": "key value at", "vector": "filler"}), "key")
+_TOKENS = Table(_fields({"int": "id token shard chunks", "vector": "filler"}), "id", ("token",))
+_CHUNKS = Table(
+    _fields(
+        {
+            "int": "id document collection content seq start end first_line last_line shard",
+            "bool": "live",
+            "text": "author_folded date",
+            "ints": "tokens",
+            "vector": "vector",
+        }
+    ),
+    "id",
+    ("collection", "live", "document", "content", "seq", "author_folded", "date"),
+    "collection",
+)
 _TABLES = {
     STATE: _SMALL,
     ANSWERS: _SMALL,
     #: Leases of workers on texts. `until` is in milliseconds since 1970.
     LEASES: Table(
-        {
-            "id": "int",
-            "embedder": "text",
-            "content": "int",
-            "worker": "text",
-            "until": "int",
-            "filler": "vector",
-        },
+        _fields({"int": "id content until", "text": "embedder worker", "vector": "filler"}),
         "id",
         ("content", "worker"),
     ),
     #: Every term that was ever in a document. Prefixes are expanded from it.
-    TERMS: Table({"term": "text", "filler": "vector"}, "term"),
+    TERMS: Table(_fields({"text": "term", "vector": "filler"}), "term"),
     #: Texts in pieces. `writer` and `at` (seconds) protect texts that a writer is about to use.
     TEXTS: Table(
-        {
-            "id": "int",
-            "content": "int",
-            "part": "int",
-            "text": "text",
-            "bytes": "int",
-            "writer": "text",
-            "at": "int",
-            "filler": "vector",
-        },
+        _fields({"int": "id content part bytes at", "text": "text writer", "vector": "filler"}),
         "id",
         ("content", "part"),
     ),
     #: Documents with their weights for ranking. `live` is false for removed documents.
     DOCUMENTS: Table(
-        {
-            "id": "int",
-            "collection": "int",
-            "live": "bool",
-            "path": "text",
-            "title": "text",
-            "content": "int",
-            "hash": "text",
-            "bytes": "int",
-            "size": "int",
-            "mtime_ns": "int",
-            "inode": "int",
-            "author": "text",
-            "author_folded": "text",
-            "date": "text",
-            "length": "int",
-            **{f"terms_{at}": "ints" for at in range(TERM_FIELDS)},
-            "weights": "sparse",
-        },
+        _fields(
+            {
+                "int": "id collection content bytes size mtime_ns inode length",
+                "bool": "live",
+                "text": "path title hash author author_folded date",
+                "ints": " ".join(f"terms_{at}" for at in range(TERM_FIELDS)),
+                "sparse": "weights",
+            }
+        ),
         "id",
         ("collection", "live", "content", "author_folded", "date"),
         "collection",
@@ -118,50 +107,20 @@ _TABLES = {
 
 def table(name: str, dimension: int = 0) -> Table:
     """Return the shape of a Milvus collection by its name and the dimension of its vectors."""
-    if name in _TABLES:
-        return _TABLES[name]
     if name.startswith("qmd_tokens_"):
-        return Table(
-            {"id": "int", "token": "int", "shard": "int", "chunks": "int", "filler": "vector"},
-            "id",
-            ("token",),
-        )
-    return Table(
-        {
-            "id": "int",
-            "document": "int",
-            "collection": "int",
-            "live": "bool",
-            "content": "int",
-            "author_folded": "text",
-            "date": "text",
-            "seq": "int",
-            "start": "int",
-            "end": "int",
-            "first_line": "int",
-            "last_line": "int",
-            "shard": "int",
-            "tokens": "ints",
-            "vector": "vector",
-        },
-        "id",
-        ("collection", "live", "document", "content", "seq", "author_folded", "date"),
-        "collection",
-        dimension,
-    )
+        return _TOKENS
+    return _TABLES.get(name) or replace(_CHUNKS, dimension=dimension)
 
 
 #: All fields of a row of chunks.
-CHUNK = tuple(table("").fields)
+CHUNK = tuple(_CHUNKS.fields)
 
 
 def vector_table(embedder: str) -> str:
-    """Return the name of the Milvus collection with the vectors of an embedder."""
     return f"qmd_vectors_{_short(embedder)}"
 
 
 def token_table(embedder: str) -> str:
-    """Return the name of the Milvus collection with the token frequencies of an embedder."""
     return f"qmd_tokens_{_short(embedder)}"
 
 

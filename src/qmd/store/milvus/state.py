@@ -31,7 +31,6 @@ class State:
         self.writer = uuid.uuid4().hex
 
     def get(self, key: str, reading: Reading = "fresh") -> str | None:
-        """Return the value of a key."""
         rows = self._client.query(STATE, f"key == {quoted(key)}", ["value"], reading=reading)
         return str(rows[0]["value"]) if rows else None
 
@@ -42,18 +41,15 @@ class State:
         return {str(row["key"])[len(prefix) :]: str(row["value"]) for row in rows}
 
     def put(self, values: dict[str, str]) -> None:
-        """Store values by key."""
         moment = now()
         rows = [{"key": key, "value": value, "at": moment} for key, value in values.items()]
         # Only copies of other data can be longer than Milvus allows. The store works without them.
         self._client.put(STATE, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
 
     def delete(self, *keys: str) -> None:
-        """Delete keys."""
         self._client.delete(STATE, f"key in {literal(keys)}")
 
     def mark_orphans(self) -> None:
-        """Record that there may be orphans."""
         self.put({ORPHANS: self.writer})
 
     def mark_stale_statistics(self) -> None:
@@ -65,7 +61,6 @@ class State:
         return {int(key): json.loads(value) for key, value in self.with_prefix(_COLLECTION, reading).items()}
 
     def put_collection(self, identity: int, fields: dict[str, Any]) -> None:
-        """Store the fields of a collection."""
         self.put({f"{_COLLECTION}{identity}": json.dumps(fields, ensure_ascii=False)})
 
     def delete_collection(self, identity: int) -> None:
@@ -94,12 +89,10 @@ class State:
         return {key: json.loads(value) for key, value in self.with_prefix(_EMBEDDER, reading).items()}
 
     def put_embedder(self, vector_set: VectorSet, dimension: int) -> None:
-        """Store an embedder."""
         text = json.dumps({**asdict(vector_set), "dimension": dimension}, ensure_ascii=False)
         self.put({_EMBEDDER + vector_set.fingerprint: text})
 
     def delete_embedder(self, fingerprint: str) -> None:
-        """Delete an embedder."""
         self.delete(_EMBEDDER + fingerprint)
 
     def filter_of(self, scope: Scope) -> str | None:

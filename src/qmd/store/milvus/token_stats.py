@@ -54,10 +54,9 @@ class TokenStats:
         #: The leased shard of each embedder.
         self._shards: dict[str, _Shard] = {}
 
-    def token_frequencies(
+    def frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
-        """Return (number of embedded chunks, number of chunks with each token)."""
         if population is not None:
             return self._frequencies_within(embedder, tokens, Scope(tuple(population)))
         counts: Counter[int] = Counter()
@@ -81,8 +80,7 @@ class TokenStats:
         chunks = self._client.count(name, f"{where} and array_length(tokens) > 0")
         return chunks, [counts[token] for token in tokens]
 
-    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        """Return (number of embedded chunks, number of chunks by token)."""
+    def all_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
         counts: Counter[int] = Counter()
         for row in self._client.all(token_table(embedder), "", ["token", "chunks"]):
             counts[int(row["token"])] += int(row["chunks"])
@@ -125,7 +123,6 @@ class TokenStats:
         self._put(embedder, _COPIED, {**counts, _ALL_CHUNKS: chunks})
 
     def release(self, prefix: str) -> None:
-        """Release the leases of workers whose name starts with `prefix`."""
         self._shards = {
             key: shard for key, shard in self._shards.items() if not shard.worker.startswith(prefix)
         }

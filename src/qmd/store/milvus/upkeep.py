@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from qmd.store.base import Fault, Keep, OnStep, Waste
+from qmd.store import base
+from qmd.store.base import Fault, OnStep, Retention, Waste
 from qmd.store.milvus.client import Client, quoted
 from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.state import State
-from qmd.store.milvus.vectors import Vectors
+from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import timestamp
 
 #: Texts whose hash is compared with the stored one.
@@ -19,20 +20,19 @@ _SAMPLED_TEXTS = 20
 _REINDEX = "run 'qmd collection remove' and 'add' for it: the index is made from your files alone"
 
 
-class Upkeep:
+class Upkeep(base.Upkeep):
     """Finds faults and unneeded data."""
 
     def __init__(
-        self, client: Client, state: State, garbage: Garbage, documents: Documents, vectors: Vectors
+        self, client: Client, state: State, garbage: Garbage, documents: Documents, vector_sets: VectorSets
     ) -> None:
         self._client = client
         self._state = state
         self._garbage = garbage
         self._documents = documents
-        self._vectors = vectors
+        self._vector_sets = vector_sets
 
-    def waste(self, keep: Keep) -> list[Waste]:
-        """Return the data that the index does not need, by kind, without empty kinds."""
+    def waste(self, keep: Retention) -> list[Waste]:
         kept, dropped = self._split(keep)
         result = [self._old_answers(keep)]
         sizes = [
@@ -45,35 +45,30 @@ class Upkeep:
         result.append(Waste("documents", len(sizes), sum(sizes)))
         orphans = self._garbage.orphans(kept)
         result.append(Waste("texts", len(orphans.texts), sum(orphans.texts.values())))
-        embedders = self._state.embedders("strong")
-        unused = [
-            embedder
-            for embedder in embedders
-            if keep.embedders is not None and embedder not in keep.embedders
-        ]
-        counts = {
-            embedder: self._client.count(vector_table(embedder), "", reading="strong") for embedder in unused
-        }
-        size = sum(4 * embedders[embedder]["dimension"] * count for embedder, count in counts.items())
-        result.append(Waste("vectors", sum(counts.values()), size))
-        slots = {embedder: len(ids) for embedder, ids in orphans.chunks.items() if embedder not in unused}
-        size = sum(4 * embedders[embedder]["dimension"] * count for embedder, count in slots.items())
-        result.append(Waste("slots", sum(slots.values()) + len(orphans.documents), size))
+        vectors = slots = vector_bytes = slot_bytes = 0
+        for embedder, fields in self._state.embedders("strong").items():
+            if keep.embedders is None or embedder in keep.embedders:
+                slots += len(orphans.chunks.get(embedder, ()))
+                slot_bytes += 4 * fields["dimension"] * len(orphans.chunks.get(embedder, ()))
+            else:
+                count = self._client.count(vector_table(embedder), "", reading="strong")
+                vectors += count
+                vector_bytes += 4 * fields["dimension"] * count
+        result.append(Waste("vectors", vectors, vector_bytes))
+        result.append(Waste("slots", slots + len(orphans.documents), slot_bytes))
         return [waste for waste in result if waste.count]
 
-    def clear(self, keep: Keep, on_step: OnStep) -> None:
-        """Delete the data that `waste` returns, one kind at a time."""
+    def clear(self, keep: Retention, on_step: OnStep) -> None:
         on_step("Deleting old answers")
         self._client.delete(ANSWERS, f"at < {quoted(timestamp(keep.answers_since))}")
         _, dropped = self._split(keep)
         for identity in dropped:
             on_step("Dropping documents")
-            self._garbage.drop_documents(identity)
-            self._state.delete_collection(identity)
+            self._garbage.drop_collection(identity)
         if keep.embedders is not None:
             on_step("Dropping vectors")
             embedders = self._state.embedders("strong")
-            self._vectors.drop_embedders(
+            self._vector_sets.drop_embedders(
                 [embedder for embedder in embedders if embedder not in keep.embedders]
             )
         on_step("Dropping texts")
@@ -85,7 +80,7 @@ class Upkeep:
         on_step("Checking the documents")
         return list(self._contradictions())
 
-    def _split(self, keep: Keep) -> tuple[list[int] | None, list[int]]:
+    def _split(self, keep: Retention) -> tuple[list[int] | None, list[int]]:
         """Return the ids of collections to keep, None for all, and of collections to drop."""
         if keep.collections is None:
             return None, []
@@ -93,7 +88,7 @@ class Upkeep:
         kept = [key for key, fields in existing.items() if fields["name"] in keep.collections]
         return kept, [key for key in existing if key not in kept]
 
-    def _old_answers(self, keep: Keep) -> Waste:
+    def _old_answers(self, keep: Retention) -> Waste:
         where = f"at < {quoted(timestamp(keep.answers_since))}"
         sizes = [
             len(str(row["key"]).encode()) + len(str(row["value"]).encode())

@@ -29,7 +29,6 @@ class Weighted:
     length: int
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the document's row."""
         norm = bm25.length_norm(self.length, REFERENCE)
         weights: dict[int, float] = {}
         arrays: list[dict[int, None]] = [{} for _ in range(TERM_FIELDS)]
@@ -47,7 +46,6 @@ class Weighted:
 
 
 def weigh(title: str, body: str, path: str) -> Weighted:
-    """Return the weighted terms of a document."""
     frequencies: Counter[str] = Counter()
     length = 0
     for text, weight in zip((title, body, path), bm25.FIELD_WEIGHTS, strict=True):

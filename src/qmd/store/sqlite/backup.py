@@ -1,8 +1,7 @@
-"""Copies of an index file: made while others read and write it, and put back in its place.
+"""Backups: copying an index file while others use it, and restoring it.
 
-Both ways pages are copied by SQLite's backup API. Into an index that can be opened they are written in one
-transaction of its own, so that other processes see the index as it was or as it is restored, as after any
-other write, and a crash at any moment leaves the one or the other.
+SQLite's backup API copies the pages. A restore writes them in one transaction, so that other processes see
+the index either before or after it, also after a crash.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from qmd.store.base import OnPages
 from qmd.store.sqlite.database import REMAKE, Database
 from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
 
-#: Copied between two looks at whether the user wants to stop.
+#: Pages copied between two checks for Ctrl-C.
 _PAGES = 1000
-#: What a copy says beyond what is in an index is kept under keys that begin with this.
+#: Prefix of the keys of notes in the table `meta`.
 _NOTE = "backup: "
 _TABLES = ("collections", "documents", "contents", "content_vectors", "vectors_vec")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a copy holds. `notes` are what was given to `make`, none in a file that it did not make."""
+    """The contents of a copy, with the notes that were given to `make`."""
 
     collections: tuple[str, ...]
     documents: int
@@ -37,61 +36,58 @@ class Contents:
     notes: Mapping[str, bytes]
 
 
-def make(database: Database, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> Contents:
-    """Copy an index as it is at this moment to a new file, which only the user may read, and check it.
+def make(database: Database, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
+    """Copy the current state of an index to a new or empty file and check the copy.
 
-    `path` is an empty file or none. Raises `StoreError` where it cannot be written, or the index is damaged.
+    Raises `StoreError` if the file cannot be written or the index is damaged.
     """
     with database.snapshot() as source, _translated(path):
-        wanted = _counts(source)
-        with closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)) as copy:
-            copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
-            _pour(source, copy, on_pages)
-            copy.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [(_NOTE + name, value) for name, value in notes.items()]
-            )
-            said = [str(row[0]) for row in copy.execute("PRAGMA quick_check(1)")]
-            if said != ["ok"] or _counts(copy) != wanted:
-                raise StoreError(f"{database.path} is damaged, and no backup was made ({said[0]})", REMAKE)
+        expected = _counts(source)
+        with _unjournaled(path) as copy:
+            _copy_pages(source, copy, on_pages)
+            rows = [(_NOTE + name, value) for name, value in notes.items()]
+            copy.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+            result = _check(copy, "quick_check")
+            if result != "ok" or _counts(copy) != expected:
+                raise StoreError(f"{database.path} is damaged, and no backup was made ({result})", REMAKE)
         sync_to_disk(path)
-    return read(path, thorough=False)
 
 
 def read(path: str, *, thorough: bool = True) -> Contents:
-    """What a copy holds; `thorough`: after all of it was found whole.
+    """Return the contents of a copy, after a check of all its pages if `thorough`.
 
-    Raises `StoreError` for a file that is missing, damaged, or no index, `ForeignIndexError` for one of
+    Raises `StoreError` for a file that is missing, damaged or no index, `ForeignIndexError` for a file of
     another program or of a newer version.
     """
     with _opened(path) as copy:
-        if thorough:
-            said = [str(row[0]) for row in copy.execute("PRAGMA integrity_check(1)")]
-            if said != ["ok"]:
-                raise _damaged(path, " ".join(said[0].split()))
+        result = _check(copy, "integrity_check") if thorough else "ok"
+        if result != "ok":
+            raise _damaged(path, " ".join(result.split()))
         counts = _counts(copy)
         notes = dict(copy.execute("SELECT key, value FROM meta WHERE key GLOB ?", (_NOTE + "*",)))
         return Contents(
             tuple(name for (name,) in copy.execute("SELECT name FROM collections ORDER BY name")),
             counts["documents"],
             counts["content_vectors"],
-            {name.removeprefix(_NOTE): _as_bytes(value) for name, value in notes.items()},
+            {
+                name.removeprefix(_NOTE): value if isinstance(value, bytes) else str(value).encode()
+                for name, value in notes.items()
+            },
         )
 
 
 def restore(path: str, copy: str, kept: str, on_pages: OnPages, *, busy_timeout_ms: int) -> bool:
-    """Make the index at `path` what the file `copy` holds, which `read` has found whole.
+    """Replace the index at `path` by the contents of `copy`, a file that `read` has checked.
 
-    The index as it was is then the file `kept`; returns whether there was one. Waits for its turn to write.
-    Raises `BusyError`, and `StoreError` with the index as it was.
+    The former index becomes the file `kept`; returns whether there was one. Waits for other writers. Raises
+    `BusyError` or `StoreError` with the index unchanged.
     """
     with _opened(copy) as source, _translated(path):
         if os.path.exists(path) and os.path.getsize(path):
-            try:
+            # A file too damaged to be written is replaced: nothing can be reading or writing it.
+            with suppress(apsw.NotADBError, apsw.CorruptError, apsw.ReadOnlyError):
                 _write_over(path, source, kept, on_pages, busy_timeout_ms)
                 return True
-            except (apsw.NotADBError, apsw.CorruptError, apsw.ReadOnlyError):
-                # Too damaged to be written: nothing can be in the middle of reading or writing it.
-                return _put_in_place(path, source, kept, on_pages)
         return _put_in_place(path, source, kept, on_pages)
 
 
@@ -101,13 +97,13 @@ def _write_over(
     with closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)) as live:
         live.set_busy_timeout(busy_timeout_ms)
         with live.backup("main", source, "main") as work:
-            # Takes the turn to write, and copies nothing yet: from here on nothing is written by others.
+            # This locks out other writers and copies nothing yet.
             work.step(0)
             _keep(path, kept)
             while not work.step(_PAGES):
                 on_pages(work.page_count - work.remaining, work.page_count)
         _forget_notes(live)
-        # What a reader still needs stays in the log, and is taken over later.
+        # Pages that a reader still needs stay in the log until a later checkpoint.
         live.set_busy_timeout(0)
         with suppress(apsw.BusyError):
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -117,15 +113,14 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
     temporary = f"{path}.{os.getpid()}.tmp"
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with new_file(temporary):
-        with closing(apsw.Connection(temporary, apsw.SQLITE_OPEN_READWRITE)) as new:
-            new.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
-            _pour(source, new, on_pages)
+        with _unjournaled(temporary) as new:
+            _copy_pages(source, new, on_pages)
             _forget_notes(new)
         sync_to_disk(temporary)
         there = os.path.exists(path)
         if there:
             os.link(path, kept)
-        # A log belongs to the file that it was written for: beside another it would be taken for its own.
+        # SQLite would apply the log of the former file to the new one.
         for ending in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(path + ending, kept + ending)
@@ -136,7 +131,7 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
 
 @contextmanager
 def new_file(path: str) -> Iterator[None]:
-    """An empty file that only the user may read, taken away again where what is done with it fails."""
+    """Create an empty file that only the user may read, and delete it if the body fails."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
         yield
@@ -148,21 +143,30 @@ def new_file(path: str) -> Iterator[None]:
 
 
 def _keep(path: str, kept: str) -> None:
-    """Copy an index as it is, damaged or not."""
+    """Copy an index to the file `kept`, damaged or not."""
     temporary = f"{path}.{os.getpid()}.tmp"
     with new_file(temporary):
-        with (
-            closing(apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)) as before,
-            closing(apsw.Connection(temporary, apsw.SQLITE_OPEN_READWRITE)) as copy,
-        ):
-            copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
-            _pour(before, copy, lambda done, total: None)
+        before = apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
+        with closing(before), _unjournaled(temporary) as copy:
+            _copy_pages(before, copy, lambda done, total: None)
         sync_to_disk(temporary)
         os.replace(temporary, kept)
 
 
-def _pour(source: apsw.Connection, into: apsw.Connection, on_pages: OnPages) -> None:
-    """Copy all pages."""
+@contextmanager
+def _unjournaled(path: str) -> Iterator[apsw.Connection]:
+    """Open a new file for writing without a journal, because it is deleted if that fails."""
+    with closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)) as new:
+        new.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
+        yield new
+
+
+def _check(db: apsw.Connection, pragma: str) -> str:
+    """Return "ok", or the first error that SQLite finds."""
+    return "; ".join(str(error) for (error,) in db.execute(f"PRAGMA {pragma}(1)"))
+
+
+def _copy_pages(source: apsw.Connection, into: apsw.Connection, on_pages: OnPages) -> None:
     with into.backup("main", source, "main") as work:
         while not work.step(_PAGES):
             on_pages(work.page_count - work.remaining, work.page_count)
@@ -173,18 +177,14 @@ def _forget_notes(db: apsw.Connection) -> None:
 
 
 def _counts(db: apsw.Connection) -> dict[str, int]:
-    """Rows of the tables that a copy must agree in."""
+    """Return the number of rows of the tables in which a copy must agree with its source."""
     parts = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in _TABLES)
     return dict(db.execute(parts))
 
 
-def _as_bytes(value: object) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
-
-
 @contextmanager
 def _opened(path: str) -> Iterator[apsw.Connection]:
-    """A copy, to be read as it is."""
+    """Open a copy without changing it."""
     if not os.path.isfile(path):
         raise StoreError(f"{path} is not there, or is no file", "name a file that 'qmd backup' made")
     if not os.path.getsize(path) or not is_database(path):
@@ -204,7 +204,7 @@ def _damaged(path: str, reason: str) -> StoreError:
 
 @contextmanager
 def _translated(path: str) -> Iterator[None]:
-    """SQLite's errors, and the disk's, about a file that is being written."""
+    """Translate errors about a file that is being written into `StoreError`."""
     try:
         yield
     except apsw.BusyError as error:

@@ -7,16 +7,23 @@ an empty slot), scales (float32) and codes (int8, `SLOTS × dimension`). code ·
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from qmd.store.base import Scope
+from qmd.store.sqlite.database import EMBEDDER, Database
+from qmd.store.sqlite.scope_filter import collection_ids
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from qmd.store.base import Floats
 
 SLOTS = 1024
 
@@ -30,10 +37,9 @@ _OF_COLLECTION = (
 class Audit:
     """The differences between the blocks of a collection and its vectors.
 
-    Attributes:
-        empty: Slots without a chunk. They slow a search down a little.
-        unknown: Slots with a chunk of another collection, or with a chunk that has another slot.
-        missing: Chunks without a slot. Searches do not find them.
+    `empty` counts slots without a chunk, which slow a search down a little. `unknown` counts slots with a
+    chunk of another collection, or with a chunk that has another slot. `missing` counts chunks without a
+    slot, which searches do not find.
     """
 
     embedder: int
@@ -54,7 +60,23 @@ class Audit:
         return (self.empty + self.unknown) * (8 + 4 + self.dimension)
 
 
-def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int]]:
+    """Return (id, version) of the blocks of a scope's collections, by the fingerprint of their embedder."""
+    for collection in collection_ids(database, scope.collections):
+        yield from database.rows(
+            f"SELECT id, version FROM vectors_vec WHERE collection_id = ? AND embedder_id = {EMBEDDER}",
+            (collection, embedder),
+        )
+
+
+def decode(vectors: Sequence[bytes]) -> Floats:
+    """Return stored vectors (float16) of one dimension as float32 with shape (n, dimension)."""
+    import numpy as np
+
+    return np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
+
+
+def quantize(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Return int8 codes with shape (n, dimension) and the scale of each row with shape (n,)."""
     import numpy as np
 
@@ -64,9 +86,7 @@ def quantize(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     return codes, scales
 
 
-def append(
-    db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: NDArray[np.float32]
-) -> None:
+def append(db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: Floats) -> None:
     """Append vectors of chunks to a collection's blocks. The last block is filled first."""
     import numpy as np
 
@@ -150,20 +170,15 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
 
 def rebuild(db: apsw.Connection, collection: int) -> None:
     """Rebuild the blocks of a collection from the vectors of its texts."""
-    import numpy as np
-
-    for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
-        db.execute(
-            "DELETE FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)
-        )
+    db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
+    for (embedder,) in list(db.execute("SELECT id FROM embedders")):
         rows = db.execute(
             f"SELECT v.id, v.vector {_OF_COLLECTION} ORDER BY v.id",
             (embedder, collection),
         )
         while batch := list(islice(rows, SLOTS)):
-            matrix = np.frombuffer(b"".join(row[1] for row in batch), dtype=np.float16)
-            vectors = matrix.reshape(len(batch), dimension).astype(np.float32)
-            append(db, embedder, collection, [row[0] for row in batch], vectors)
+            vectors = decode([vector for _, vector in batch])
+            append(db, embedder, collection, [identity for identity, _ in batch], vectors)
 
 
 def audit(db: apsw.Connection) -> Iterator[Audit]:
@@ -198,17 +213,12 @@ def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[
         yield block, slots
 
 
-def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
+def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[int], Floats]]:
     """Return (embedder, chunk ids, vectors) of a text for each embedder that has vectors of it."""
     rows: list[Any] = db.execute(
         "SELECT embedder_id, id, vector FROM content_vectors WHERE content_id = ? ORDER BY embedder_id, seq",
         (content,),
     ).fetchall()
-    if not rows:
-        return
-    import numpy as np
-
-    for embedder in sorted({row[0] for row in rows}):
-        ids = [row[1] for row in rows if row[0] == embedder]
-        blob = b"".join(row[2] for row in rows if row[0] == embedder)
-        yield embedder, ids, np.frombuffer(blob, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)
+    for embedder, chunks in groupby(rows, key=itemgetter(0)):
+        _, ids, vectors = zip(*chunks, strict=True)
+        yield embedder, list(ids), decode(vectors)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from typing import Any
 
 import apsw
 
@@ -16,6 +17,11 @@ REMAKE = (
     "restore a backup with 'qmd restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
     "the index is made from your files alone"
 )
+
+#: A list of values, bound as a JSON array.
+LISTED = "(SELECT value FROM json_each(?))"
+#: The id of the embedder with a fingerprint.
+EMBEDDER = "(SELECT id FROM embedders WHERE fingerprint = ?)"
 
 
 def state_of(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
@@ -49,6 +55,19 @@ class Database:
         if opened is None or opened.is_stale(self.path):
             opened = self._keep(open_to_read(self.path, self._busy_timeout_ms))
         return opened.connection
+
+    def rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+        """Run a query and return its rows while they are read."""
+        with self.errors():
+            yield from self.connection().execute(query, values)
+
+    def row(self, query: str, values: tuple[Any, ...] = ()) -> Any:
+        """Return the first row of a query, or None."""
+        return next(self.rows(query, values), None)
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        """Run a statement inside the transaction of this thread."""
+        self.connection().execute(statement, values)
 
     def identity(self) -> object:
         """Return a value that changes if the file is replaced, or restored from a backup."""
@@ -113,18 +132,14 @@ class Database:
 
     def compact(self) -> None:
         """Rewrite the file without unused pages. Readers continue; writers wait."""
-        with self.errors():
-            # A separate connection: VACUUM fails if another statement of its connection is running, and its
-            # copy of the index must be on the disk, not in memory.
-            connection = apsw.Connection(self.path, apsw.SQLITE_OPEN_READWRITE)
-            try:
-                connection.set_busy_timeout(self._busy_timeout_ms)
-                connection.execute("VACUUM")
-                # Pages that a reader still needs stay in the log until a later checkpoint.
-                connection.set_busy_timeout(0)
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                connection.close()
+        # A separate connection: VACUUM fails if another statement of its connection is running, and its copy
+        # of the index must be on the disk, not in memory.
+        with self.errors(), closing(apsw.Connection(self.path, apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.set_busy_timeout(self._busy_timeout_ms)
+            connection.execute("VACUUM")
+            # Pages that a reader still needs stay in the log until a later checkpoint.
+            connection.set_busy_timeout(0)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def errors(self) -> Iterator[None]:

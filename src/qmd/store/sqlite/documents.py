@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import apsw
 
-from qmd.store.base import Applied, Changed
+from qmd.store import base
+from qmd.store.base import Applied, DocumentChange
 from qmd.store.sqlite.blocks import link_content, unlink_content
-from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.text.authorship import author_key
@@ -18,32 +19,27 @@ from qmd.types import Document, Fingerprint
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
-#: A list of ids, bound as a JSON array.
-_LISTED = "(SELECT value FROM json_each(?))"
 #: Texts without documents.
 _UNUSED = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM documents)"
 #: `refresh_statistics` counts terms again if the number of documents has changed by this share.
 _STALE_SHARE = 0.2
 
 
-class Documents:
-    """Documents and their texts."""
+class Documents(base.Documents):
+    """Rows of the table `documents`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """Return the fingerprint of each file of a collection by path."""
-        with self._database.errors():
-            # A range of ids reads the table in order. An index on paths would look up each row.
-            rows = self._database.connection().execute(
-                "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
-                *ranges([collection_id(self._database, collection)]),
-            )
-            return {path: Fingerprint(size, mtime, inode) for path, size, mtime, inode in rows}
+        # A range of ids reads the table in order. An index on paths would look up each row.
+        rows = self._database.rows(
+            "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
+            *ranges([collection_id(self._database, collection)]),
+        )
+        return {path: Fingerprint(*fingerprint) for path, *fingerprint in rows}
 
-    def apply(self, collection: str, changed: Sequence[Changed], removed: Sequence[str]) -> Applied:
-        """Store and remove files of a collection, all of them or none."""
+    def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
         with self._database.transaction() as db:
@@ -57,19 +53,14 @@ class Documents:
             return Applied(writer.added, writer.updated, writer.removed)
 
     def prune(self) -> int:
-        """Drop texts without documents, with their vectors, and return the number of texts."""
-        with self._database.errors():
-            if not self._database.connection().execute(f"{_UNUSED} LIMIT 1").fetchone():
-                return 0
+        if not self._database.row(f"{_UNUSED} LIMIT 1"):
+            return 0
         with self._database.transaction() as db:
             return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
-        """Count common terms again if the index has changed enough, or if `force` is true."""
-        with self._database.errors():
-            connection = self._database.connection()
-            (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone() or (0,)
-            row = connection.execute("SELECT value FROM meta WHERE key = 'counted'").fetchone()
+        (documents,) = self._database.row("SELECT count(*) FROM documents")
+        row = self._database.row("SELECT value FROM meta WHERE key = 'counted'")
         counted = int(row[0]) if row else 0
         if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
             return
@@ -81,44 +72,29 @@ class Documents:
             )
             db.execute("INSERT OR REPLACE INTO meta VALUES ('counted', ?)", (str(documents),))
 
-    def documents(self, ids: Sequence[int]) -> dict[int, Document]:
-        """Return documents by id, without ids that no longer exist."""
-        with self._database.snapshot() as db:
-            rows = db.execute(
-                f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {_LISTED}", (json.dumps([*ids]),)
-            )
-            return {row[0]: Document(*row) for row in rows}
+    def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
+        query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {LISTED}"
+        return {row[0]: Document(*row) for row in self._database.rows(query, (json.dumps([*ids]),))}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the texts of documents by document id, without ids that no longer exist."""
-        with self._database.snapshot() as db:
-            rows = db.execute(
-                "SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id "
-                f"WHERE d.id IN {_LISTED}",
-                (json.dumps([*ids]),),
-            )
-            return dict(rows)
+        query = f"SELECT d.id, t.text FROM {_FROM} WHERE d.id IN {LISTED}"
+        return dict(self._database.rows(query, (json.dumps([*ids]),)))
 
     def find(self, collection: str, path: str) -> Document | None:
-        """Return the document at a path of a collection."""
         return next(self._select("c.name = ? AND d.path = ?", (collection, path), 1), None)
 
     def ending_with(self, suffix: str) -> list[Document]:
-        """Return documents whose display path equals `suffix` or ends with `/` and `suffix`."""
         tail = "/" + suffix.lstrip("/")
         where = "substr('/' || c.name || '/' || d.path, -length(?1)) = ?1"
         return list(self._select(where, (tail,)))
 
     def path_contains(self, text: str) -> Iterator[Document]:
-        """Return documents whose path contains `text`."""
         return self._select("instr(d.path, ?)", (text,))
 
     def by_hash(self, prefix: str) -> list[Document]:
-        """Return documents whose hash starts with `prefix`, in order of path."""
         return list(self._select("t.hash >= ? AND t.hash < ?", (prefix, prefix + "g")))
 
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
-        """Return documents in order of display path. `under` is a folder or a file inside the collection."""
         where, values = ["1"], []
         if collection is not None:
             where.append("c.name = ?")
@@ -130,13 +106,8 @@ class Documents:
         return self._select(" AND ".join(where), tuple(values))
 
     def _select(self, where: str, values: tuple[str, ...], limit: int = -1) -> Iterator[Document]:
-        with self._database.errors():
-            rows = self._database.connection().execute(
-                f"SELECT {_COLUMNS} FROM {_FROM} WHERE {where} ORDER BY c.name, d.path LIMIT {int(limit)}",
-                values,
-            )
-            for row in rows:
-                yield Document(*row)
+        query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE {where} ORDER BY c.name, d.path LIMIT {int(limit)}"
+        return (Document(*row) for row in self._database.rows(query, values))
 
 
 def drop_documents(db: apsw.Connection, collection: int) -> int:
@@ -155,7 +126,6 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
 
 
 def drop_unused_texts(db: apsw.Connection) -> int:
-    """Drop texts without documents, with their vectors, and return the number of texts."""
     db.execute(f"DELETE FROM contents WHERE id IN ({_UNUSED})")
     return int(db.changes())
 
@@ -173,7 +143,7 @@ class _Writer:
         row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()
         self._next = (row[0] if row and row[0] is not None else first) + 1
 
-    def put(self, item: Changed, title_form: str, body_form: str) -> None:
+    def put(self, item: DocumentChange, title_form: str, body_form: str) -> None:
         source, fingerprint = item.source, item.fingerprint
         content = self._content(source.hash, source.text)
         row = self._db.execute(

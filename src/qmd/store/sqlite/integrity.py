@@ -17,16 +17,15 @@ import apsw
 
 from qmd.store.base import Fault, OnStep
 from qmd.store.sqlite import postings
-from qmd.store.sqlite.blocks import audit
-from qmd.store.sqlite.database import REMAKE
+from qmd.store.sqlite.blocks import audit, decode
+from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.text.authorship import author_key
 from qmd.text.chunking import numbered
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from qmd.store.base import Floats
 
 #: Vectors whose lengths are checked together.
 _VECTOR_BATCH = 4096
@@ -164,18 +163,15 @@ def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
             yield Fault(f"in the vector blocks of '{names[result.collection]}' {wrong}", _REBUILD)
 
 
-def _vectors(db: apsw.Connection) -> Iterator[NDArray[np.float32]]:
+def _vectors(db: apsw.Connection) -> Iterator[Floats]:
     """Return all vectors in batches of one embedder with shape (n, dimension)."""
-    import numpy as np
-
     for embedder, dimension in list(db.execute("SELECT id, dimension FROM embedders")):
         rows = db.execute(
             "SELECT vector FROM content_vectors WHERE embedder_id = ? AND octet_length(vector) = ?",
             (embedder, 2 * dimension),
         )
         while batch := list(islice(rows, _VECTOR_BATCH)):
-            joined = np.frombuffer(b"".join(vector for (vector,) in batch), dtype=np.float16)
-            yield joined.reshape(len(batch), dimension).astype(np.float32)
+            yield decode([vector for (vector,) in batch])
 
 
 def _count_wrong_codes(db: apsw.Connection) -> int:
@@ -190,16 +186,14 @@ def _count_wrong_codes(db: apsw.Connection) -> int:
         # The audit reports missing chunks.
         rows = dict(
             db.execute(
-                "SELECT id, vector FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) "
-                "AND octet_length(vector) = ?",
+                f"SELECT id, vector FROM content_vectors WHERE id IN {LISTED} AND octet_length(vector) = ?",
                 (json.dumps(chunks.tolist()), 2 * matrix.shape[1]),
             )
         )
         present = [at for at, chunk in enumerate(chunks) if int(chunk) in rows]
         if not present:
             continue
-        whole = np.frombuffer(b"".join(rows[int(chunks[at])] for at in present), dtype=np.float16)
-        vectors = whole.reshape(len(present), -1).astype(np.float32)
+        vectors = decode([rows[int(chunks[at])] for at in present])
         step = steps[present][:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(vectors - matrix[present] * step)
@@ -209,7 +203,7 @@ def _count_wrong_codes(db: apsw.Connection) -> int:
     return wrong
 
 
-def _count_wrong_lengths(vectors: NDArray[np.float32]) -> int:
+def _count_wrong_lengths(vectors: Floats) -> int:
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import apsw
 
 from qmd.ranking import bm25
+from qmd.store import base
 from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.sqlite.database import Database, state_of
 from qmd.store.sqlite.scope_filter import (
@@ -83,17 +84,14 @@ def _all(entries: Sequence[_Weighted]) -> str:
     return " AND ".join(expression(entry.term) for entry in entries)
 
 
-class Lexical:
-    """Full-text search."""
+class Lexical(base.Lexical):
+    """Full-text search with an `_Engine` for each thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._local = threading.local()
 
-    def lexical(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True
-    ) -> LexicalMatches:
-        """Return the best documents by BM25; see `LexicalStore.lexical`."""
+    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
         with self._database.snapshot() as db:
             engine: _Engine | None = getattr(self._local, "engine", None)
             if engine is None or engine.db is not db:
@@ -142,10 +140,7 @@ class _Engine:
         bound = bm25.bound([entry.idf for entry in weighted])
         present = [entry for entry in weighted if entry.documents]
         idfs = {entry.term.tokens: entry.idf for entry in weighted}
-        if not present:
-            matches: list[LexicalMatch] = []
-        else:
-            matches = self._ranked(query, weighted, present, count, documents, limit)
+        matches = self._ranked(query, weighted, present, count, documents, limit) if present else []
         if longer and len(matches) < limit:
             matches += self._longer(
                 query, count, documents, limit - len(matches), {match.document for match in matches}
@@ -236,20 +231,18 @@ class _Engine:
             return []
         entries = [*selective, *common]
         match = _any(entries)
-        owners = [at for at, entry in enumerate(entries) for _ in phrases(entry.term)]
+        if common:
+            # Only rows with a selective term are candidates.
+            match = f"({match}) AND ({_any(selective)})"
         low, high = min(candidates), max(candidates)
-        self._owner = owners
+        self._owner = [at for at, entry in enumerate(entries) for _ in phrases(entry.term)]
         self._idf = [entry.idf for entry in entries]
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (self._narrowed(match, selective, common), low, high, json.dumps(list(candidates))),
+            (match, low, high, json.dumps(list(candidates))),
         )
         return [(row[0], row[1]) for row in rows]
-
-    def _narrowed(self, match: str, selective: Sequence[_Weighted], common: Sequence[_Weighted]) -> str:
-        """Restrict a query with common terms to rows with a selective term."""
-        return f"({match}) AND ({_any(selective)})" if common else match
 
     def _longer(
         self, query: LexicalQuery, count: int, documents: DocumentFilter, limit: int, matched: set[int]
@@ -258,9 +251,9 @@ class _Engine:
         terms = [longer for term in query.terms if (longer := longer_words(term)) is not None]
         if not terms:
             return []
+        idf = bm25.idf(count, max(1, count // 50))
         # Without stems: they are shorter than the word and would match words that do not start with it.
-        terms = [replace(term, alternatives=()) for term in terms]
-        entries = [_Weighted(term, 1, bm25.idf(count, max(1, count // 50))) for term in terms]
+        entries = [_Weighted(replace(term, alternatives=()), 1, idf) for term in terms]
         pool = limit + len(matched)
         candidates = [
             row for row in self._candidates(entries, query.negative, documents, pool) if row not in matched

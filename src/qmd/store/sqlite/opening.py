@@ -1,4 +1,4 @@
-"""Opening an index file: to read it without making anything, and to write it, made where there is none."""
+"""Opening an index file: reading creates nothing, and writing creates a missing file."""
 
 # os.path throughout: importing pathlib would cost every command some milliseconds.
 
@@ -18,15 +18,15 @@ from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 _HEADER = b"SQLite format 3\x00"
 _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
 
-#: Size, time and inode of the file, and of its write-ahead log; zeros for one that is not there.
+#: Size, time and inode of the file and of its write-ahead log; zeros for a missing file.
 _Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection. `stamp` is the file as it was, where the connection itself cannot see it change.
+    """A connection to the file with this device and inode, or to an empty index if there was no file.
 
-    `file` tells it from others; None where there was none.
+    `stamp` is the state of the file if the connection cannot see changes itself.
     """
 
     connection: apsw.Connection
@@ -34,7 +34,7 @@ class Opened:
     stamp: _Stamp | None = None
 
     def is_stale(self, path: str) -> bool:
-        """Whether the file has changed unseen. Between two statements of a transaction it has not."""
+        """Whether the file has changed unseen. In a transaction it counts as unchanged."""
         if self.connection.in_transaction:
             return False
         return not self.is_current(path) if self.stamp is None else self.stamp != _stamp_of(path)
@@ -45,7 +45,7 @@ class Opened:
 
 
 def belongs_to_us(path: str) -> bool:
-    """Whether a file is absent, empty, or an index of ours: safe to open."""
+    """Return whether a file is missing, empty, or an index of this program, so that it is safe to open."""
     try:
         with open(path, "rb") as file:
             header = file.read(100)
@@ -59,7 +59,7 @@ def belongs_to_us(path: str) -> bool:
 
 
 def is_database(path: str) -> bool:
-    """Whether a file is a SQLite database, of whatever program."""
+    """Return whether a file is a SQLite database of any program."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_HEADER)) == _HEADER
@@ -68,7 +68,7 @@ def is_database(path: str) -> bool:
 
 
 def probe() -> str:
-    """SQLite's version. Raises `StoreError` for a SQLite that cannot do what an index needs."""
+    """Return SQLite's version. Raises `StoreError` if this SQLite lacks what an index needs."""
     version = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
     try:
         _blank().close()
@@ -78,19 +78,19 @@ def probe() -> str:
 
 
 def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
-    """The index file; an empty index in memory where there is none. Makes nothing that stays.
+    """Open the index file, or an empty index in memory if there is none.
 
-    Raises `ForeignIndexError` for a file of another program or of a newer version. A file of an older version
-    is brought up to date.
+    A file of an older version is upgraded. Raises `ForeignIndexError` for a file of another program or of a
+    newer version.
     """
     stamp = _stamp_of(path)
-    if not _size(stamp[0]):
+    if not stamp[0][0]:
         return Opened(_blank(), None, stamp)
     _refuse_foreign(path)
     opened = _existing(path, stamp, busy_timeout_ms)
     version = _version(opened.connection, path)
     if version == 0:
-        # Another process is just making it.
+        # Another process is creating it.
         opened.connection.close()
         return Opened(_blank(), None, stamp)
     if version < VERSION:
@@ -105,9 +105,9 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
 
 
 def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
-    """The index file, made with its folder where there is none. Errors as in `open_to_read`."""
+    """Open the index file, and create it with its folder if it is missing. Errors: see `open_to_read`."""
     _refuse_foreign(path)
-    # Looked at before it is opened: if it is replaced meanwhile, the next look notices.
+    # Read before opening: if the file is replaced in between, the next check notices.
     file = file_at(path)
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
@@ -120,7 +120,7 @@ def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
 
 
 def file_at(path: str) -> tuple[int, int] | None:
-    """Which file is at a path: device and inode; None where there is none."""
+    """Return the device and inode of the file at a path, or None if there is none."""
     try:
         state = os.stat(path)
     except OSError:
@@ -140,14 +140,10 @@ def _state(path: str) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def _size(state: tuple[int, int, int]) -> int:
-    return state[0]
-
-
 def _existing(path: str, stamp: _Stamp, busy_timeout_ms: int) -> Opened:
-    # Readers of a write-ahead log keep small files beside it. One who may not write the file could make them
-    # but not take them away; in a folder or on a disk without room they cannot be made.
-    if os.access(path, os.W_OK) or _size(stamp[1]):
+    # Readers of a write-ahead log keep small files beside it. A user who may not write the index could create
+    # them but not delete them, and a read-only folder or a full disk does not take them.
+    if os.access(path, os.W_OK) or stamp[1][0]:
         file = file_at(path)
         with suppress(apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
             connection = _connect(path, apsw.SQLITE_OPEN_READWRITE, busy_timeout_ms)
@@ -179,7 +175,7 @@ def _connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
 
 
 def _blank() -> apsw.Connection:
-    """An index without documents, in memory."""
+    """Return an empty index in memory."""
     connection = _connect(":memory:", apsw.SQLITE_OPEN_READWRITE, 0)
     _bring_up_to_date(connection)
     connection.execute("PRAGMA query_only=ON")
@@ -187,9 +183,9 @@ def _blank() -> apsw.Connection:
 
 
 def open_copy(path: str) -> apsw.Connection:
-    """A file that nobody writes, of this version or an older one, without locks. Changes and makes nothing.
+    """Open a file that nobody writes, without locks. Creates and changes nothing.
 
-    Raises `StoreError` for one with a write-ahead log, `ForeignIndexError` for one of a newer version.
+    Raises `StoreError` if it has a write-ahead log, `ForeignIndexError` if a newer version wrote it.
     """
     connection = _frozen(path, _stamp_of(path)).connection
     try:
@@ -201,8 +197,8 @@ def open_copy(path: str) -> apsw.Connection:
 
 
 def _frozen(path: str, stamp: _Stamp) -> Opened:
-    """The file as it is, without locks: for folders and disks that cannot be written."""
-    if _size(stamp[1]):
+    """Open a file without locks, for folders and disks that cannot be written."""
+    if stamp[1][0]:
         raise StoreError(
             f"{path} has changes in {path}-wal that can only be read where the folder can be written",
             "run 'qmd status' once as a user who may write there, or copy both files to another folder",
@@ -223,14 +219,14 @@ def _version(connection: apsw.Connection, path: str) -> int:
 
 
 def _migrate(connection: apsw.Connection, busy_timeout_ms: int) -> None:
-    # The very first write, so that no other process ever meets a file of ours without our mark.
+    # The first write, so that no other process sees a file of this program without its mark.
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     _write_ahead(connection, busy_timeout_ms)
     _bring_up_to_date(connection)
 
 
 def _write_ahead(connection: apsw.Connection, busy_timeout_ms: int) -> None:
-    """Switch to the write-ahead log. SQLite does not wait here for other processes, so this does."""
+    """Switch to the write-ahead log. SQLite itself does not wait for other processes here."""
     due = time.monotonic() + busy_timeout_ms / 1000
     while True:
         try:
@@ -245,7 +241,7 @@ def _write_ahead(connection: apsw.Connection, busy_timeout_ms: int) -> None:
 def _bring_up_to_date(connection: apsw.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have done it while this one waited.
+        # Another process may have upgraded the file while this one waited.
         for step in range(int(connection.pragma("user_version")), VERSION):
             MIGRATIONS[step](connection)
         connection.execute(f"PRAGMA user_version={VERSION}")

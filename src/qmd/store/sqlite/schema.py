@@ -116,14 +116,10 @@ CREATE TABLE llm_cache (
   value TEXT NOT NULL,
   created_at TEXT NOT NULL
 ) WITHOUT ROWID;
+
+-- Fewer and larger merges when a folder is indexed for the first time.
+INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8);
 """
-
-
-def _initial(db: apsw.Connection) -> None:
-    db.execute(_INITIAL)
-    # Fewer and larger merges when a folder is indexed for the first time.
-    db.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8)")
-
 
 _VECTOR_SETS = """
 ALTER TABLE embedders ADD COLUMN model TEXT NOT NULL DEFAULT '';  -- fingerprint of the model alone
@@ -131,11 +127,6 @@ ALTER TABLE embedders ADD COLUMN source TEXT NOT NULL DEFAULT '';  -- what names
 ALTER TABLE embedders ADD COLUMN complete INTEGER NOT NULL DEFAULT 0;  -- whether it ever had every text
 UPDATE embedders SET source = name, complete = (SELECT count(*) = 1 FROM embedders);
 """
-
-
-def _vector_sets(db: apsw.Connection) -> None:
-    db.execute(_VECTOR_SETS)
-
 
 _ORIGINS = """
 ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT '';
@@ -192,40 +183,29 @@ CREATE TABLE leases (
 CREATE INDEX leases_content ON leases(content_id);
 """
 
-
-def _leases(db: apsw.Connection) -> None:
-    db.execute(_LEASES)
-
-
 _ROOTS = """
 ALTER TABLE collections ADD COLUMN root TEXT;  -- what its folder was known by at the last scan (JSON)
 """
 
-
-def _roots(db: apsw.Connection) -> None:
-    db.execute(_ROOTS)
+#: The indexed fields of each document, after its id.
+_TEXTS = "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
 
 
 def _symbols(db: apsw.Connection) -> None:
     """Index documents with symbols or long words again, because their terms have changed."""
     from qmd.text.tokens import has_other_terms_than_before, index_form
 
-    rows = db.execute(
-        "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
-    )
     outdated = [
-        identity for identity, *fields in rows if has_other_terms_than_before("\n".join(map(str, fields)))
+        identity
+        for identity, *fields in db.execute(_TEXTS)
+        if has_other_terms_than_before("\n".join(map(str, fields)))
     ]
     for identity in outdated:
-        (fields,) = db.execute(
-            "SELECT d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id "
-            "WHERE d.id = ?",
-            (identity,),
-        )
+        (row,) = db.execute(f"{_TEXTS} WHERE d.id = ?", (identity,))
         db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
         db.execute(
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-            (identity, *map(index_form, map(str, fields))),
+            (identity, *map(index_form, map(str, row[1:]))),
         )
 
 
@@ -234,26 +214,23 @@ _CHUNK_TOKENS = """
 -- chunk that an earlier version or another store made.
 ALTER TABLE content_vectors ADD COLUMN tokens BLOB;
 """
+#: Texts are embedded in order of their size.
+_SIZES = "CREATE INDEX contents_bytes ON contents(bytes)"
 
 
-def _chunk_tokens(db: apsw.Connection) -> None:
-    db.execute(_CHUNK_TOKENS)
-
-
-def _sizes(db: apsw.Connection) -> None:
-    # Texts are embedded in order of their size.
-    db.execute("CREATE INDEX contents_bytes ON contents(bytes)")
+def _sql(script: str) -> Callable[[apsw.Connection], object]:
+    return lambda db: db.execute(script)
 
 
 #: Step n brings a file from version n to n + 1. Released steps are never edited.
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
-    _initial,
+MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
+    _sql(_INITIAL),
     _origins,
-    _leases,
-    _vector_sets,
-    _roots,
+    _sql(_LEASES),
+    _sql(_VECTOR_SETS),
+    _sql(_ROOTS),
     _symbols,
-    _chunk_tokens,
-    _sizes,
+    _sql(_CHUNK_TOKENS),
+    _sql(_SIZES),
 )
 VERSION = len(MIGRATIONS)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import apsw
 
-from qmd.store.base import Fault, Keep, OnPages, OnStep, Waste, WasteKind
+from qmd.store import base
+from qmd.store.base import Fault, OnStep, Retention, Waste, WasteKind
 from qmd.store.records import timestamp
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
-from qmd.store.sqlite.vector_sets import drop_other_embedders, other_embedders
+from qmd.store.sqlite.vector_sets import drop_other_embedders
 
 #: Full-text search looks up a term in each segment. A few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4
@@ -23,51 +24,63 @@ _UNUSED_SHARE = 0.05
 #: SQLite instructions between two checks for Ctrl-C.
 _INSTRUCTIONS = 100_000
 
-_STEPS: dict[WasteKind, str] = {
-    "answers": "Deleting old answers",
-    "documents": "Dropping documents",
-    "texts": "Dropping texts",
-    "vectors": "Dropping vectors",
-    "slots": "Rebuilding vector blocks",
-    "segments": "Merging the full-text index",
-    "pages": "Rewriting the file",
+#: Queries for the collections and the embedders to keep. Their values are those of `_values`.
+_NAMES = "(SELECT value FROM json_each(:names))"
+_COLLECTIONS = f"(SELECT id FROM collections WHERE :names IS NULL OR name IN {_NAMES})"
+_FINGERPRINTS = "(SELECT value FROM json_each(:embedders))"
+_EMBEDDERS = f"(SELECT id FROM embedders WHERE :embedders IS NULL OR fingerprint IN {_FINGERPRINTS})"
+#: The texts of collections to keep.
+_USED = f"(SELECT content_id FROM documents WHERE collection_id IN {_COLLECTIONS})"
+
+#: Queries for the number and the bytes of unneeded rows.
+_COUNTS: dict[WasteKind, str] = {
+    "answers": (
+        "SELECT count(*), sum(octet_length(key) + octet_length(value)) FROM llm_cache "
+        "WHERE created_at < :answers_since"
+    ),
+    "documents": (
+        "SELECT count(*), sum(octet_length(path) + octet_length(title)) FROM documents "
+        f"WHERE collection_id NOT IN {_COLLECTIONS}"
+    ),
+    "texts": (
+        "SELECT count(*), coalesce(sum(bytes), 0) + (SELECT coalesce(sum(octet_length(vector)), 0) "
+        f"FROM content_vectors WHERE content_id NOT IN {_USED}) FROM contents WHERE id NOT IN {_USED}"
+    ),
+    "vectors": (
+        "SELECT count(*), coalesce(sum(octet_length(vector)), 0) + (SELECT "
+        "coalesce(sum(octet_length(ids) + octet_length(scales) + octet_length(codes)), 0) FROM vectors_vec "
+        f"WHERE embedder_id NOT IN {_EMBEDDERS}) FROM content_vectors "
+        f"WHERE embedder_id NOT IN {_EMBEDDERS} AND content_id IN {_USED}"
+    ),
 }
 
 
-class Upkeep:
-    """Finds faults and unneeded data, and makes backups."""
+class Upkeep(base.Upkeep):
+    """Finds faults and unneeded data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def waste(self, keep: Keep) -> list[Waste]:
-        """Return the data that the index does not need, by kind, without empty kinds."""
+    def waste(self, keep: Retention) -> list[Waste]:
         with self._database.snapshot() as db:
-            result = [Waste(kind, *count(db, keep)) for kind, (count, _) in _KINDS.items()]
+            result = [Waste(kind, *count(db, keep)) for kind, count, _, _ in _KINDS]
             result.append(Waste("pages", *_unused_pages(db)))
         return [waste for waste in result if waste.count]
 
-    def clear(self, keep: Keep, on_step: OnStep) -> None:
-        """Delete the data that `waste` returns, one kind at a time, and return the space to the disk."""
-        for waste in self.waste(keep):
-            if waste.kind in _KINDS:
-                on_step(_STEPS[waste.kind])
+    def clear(self, keep: Retention, on_step: OnStep) -> None:
+        unneeded = {waste.kind for waste in self.waste(keep)}
+        for kind, _, step, drop in _KINDS:
+            if kind in unneeded:
+                on_step(step)
                 with self._database.transaction() as db:
-                    _KINDS[waste.kind][1](db, keep)
+                    drop(db, keep)
         with self._database.snapshot() as db:
             pages, _ = _unused_pages(db)
         if pages:
-            on_step(_STEPS["pages"])
+            on_step("Rewriting the file")
             self._database.compact()
 
-    def backup(self, path: str, notes: Mapping[str, bytes], on_pages: OnPages) -> None:
-        """Copy the current state of the index to a new file, with notes, and check the copy."""
-        from qmd.store.sqlite import backup
-
-        backup.make(self._database, path, notes, on_pages)
-
     def faults(self, on_step: OnStep) -> list[Fault]:
-        """Read the whole index and return its inconsistencies. Nothing is changed."""
         from qmd.store.sqlite import integrity
 
         with self._database.snapshot() as db:
@@ -79,136 +92,79 @@ class Upkeep:
                 db.set_progress_handler(None)
 
 
-# -- waste -------------------------------------------------------------------------------------------------
+def _values(keep: Retention) -> dict[str, str | None]:
+    """Return the values of the queries above."""
+    return {
+        "names": None if keep.collections is None else json.dumps(keep.collections, ensure_ascii=False),
+        "embedders": None if keep.embedders is None else json.dumps(keep.embedders),
+        "answers_since": timestamp(keep.answers_since),
+    }
 
 
-def _kept(keep: Keep) -> tuple[str, tuple[str, ...]]:
-    """Return a condition for the collections to keep, and its values."""
-    if keep.collections is None:
-        return "1", ()
-    return "name IN (SELECT value FROM json_each(?))", (json.dumps(keep.collections, ensure_ascii=False),)
+_Count = Callable[[apsw.Connection, Retention], tuple[int, int]]
+_Drop = Callable[[apsw.Connection, Retention], None]
 
 
-def _used(keep: Keep) -> tuple[str, tuple[str, ...]]:
-    """Return a query for the texts of collections to keep, and its values."""
-    where, values = _kept(keep)
-    collections = f"SELECT id FROM collections WHERE {where}"
-    return f"(SELECT content_id FROM documents WHERE collection_id IN ({collections}))", values
+def _counting(kind: WasteKind) -> _Count:
+    """Return a function that counts the rows of a kind and their bytes."""
+
+    def count(db: apsw.Connection, keep: Retention) -> tuple[int, int]:
+        number, size = db.execute(_COUNTS[kind], _values(keep)).fetchone() or (0, 0)
+        return int(number), int(size or 0)
+
+    return count
 
 
-def _counted(db: apsw.Connection, query: str, values: tuple[str, ...]) -> tuple[int, int]:
-    """Return the result of a query for a number of rows and their bytes."""
-    count, size = db.execute(query, values).fetchone() or (0, 0)
-    return int(count), int(size or 0)
-
-
-def _count_answers(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    return _counted(
-        db,
-        "SELECT count(*), sum(octet_length(key) + octet_length(value)) FROM llm_cache WHERE created_at < ?",
-        (timestamp(keep.answers_since),),
-    )
-
-
-def _drop_answers(db: apsw.Connection, keep: Keep) -> None:
+def _drop_answers(db: apsw.Connection, keep: Retention) -> None:
     db.execute("DELETE FROM llm_cache WHERE created_at < ?", (timestamp(keep.answers_since),))
 
 
-def _count_documents(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    where, values = _kept(keep)
-    return _counted(
-        db,
-        "SELECT count(*), sum(octet_length(path) + octet_length(title)) FROM documents "
-        f"WHERE collection_id NOT IN (SELECT id FROM collections WHERE {where})",
-        values,
-    )
-
-
-def _drop_collections(db: apsw.Connection, keep: Keep) -> None:
-    where, values = _kept(keep)
-    for (identity,) in list(db.execute(f"SELECT id FROM collections WHERE NOT {where}", values)):
+def _drop_collections(db: apsw.Connection, keep: Retention) -> None:
+    query = f"SELECT id FROM collections WHERE id NOT IN {_COLLECTIONS}"
+    for (identity,) in list(db.execute(query, _values(keep))):
         drop_documents(db, identity)
         db.execute("DELETE FROM collections WHERE id = ?", (identity,))
 
 
-def _count_texts(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    used, values = _used(keep)
-    count, size = _counted(db, f"SELECT count(*), sum(bytes) FROM contents WHERE id NOT IN {used}", values)
-    _, vectors = _counted(
-        db, f"SELECT 0, sum(octet_length(vector)) FROM content_vectors WHERE content_id NOT IN {used}", values
-    )
-    return count, size + vectors
-
-
-def _drop_texts(db: apsw.Connection, keep: Keep) -> None:
+def _drop_texts(db: apsw.Connection, keep: Retention) -> None:
     drop_unused_texts(db)
 
 
-def _count_vectors(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    if keep.embedders is None:
-        return 0, 0
-    used, values = _used(keep)
-    where, kept = other_embedders(keep.embedders)
-    count, size = _counted(
-        db,
-        "SELECT count(*), sum(octet_length(vector)) FROM content_vectors "
-        f"WHERE {where} AND content_id IN {used}",
-        (*kept, *values),
-    )
-    _, blocks = _counted(
-        db,
-        "SELECT 0, sum(octet_length(ids) + octet_length(scales) + octet_length(codes)) FROM vectors_vec "
-        f"WHERE {where}",
-        kept,
-    )
-    return count, size + blocks
-
-
-def _drop_vectors(db: apsw.Connection, keep: Keep) -> None:
+def _drop_vectors(db: apsw.Connection, keep: Retention) -> None:
     if keep.embedders is not None:
         drop_other_embedders(db, keep.embedders)
 
 
-def _uneven_blocks(db: apsw.Connection, keep: Keep) -> list[Audit]:
+def _uneven_blocks(db: apsw.Connection, keep: Retention) -> list[Audit]:
     """Return audits of collections to keep whose blocks have unused slots or miss chunks."""
-    where, values = _kept(keep)
-    collections = {row[0] for row in db.execute(f"SELECT id FROM collections WHERE {where}", values)}
-    embedders = {
-        identity
-        for identity, fingerprint in db.execute("SELECT id, fingerprint FROM embedders")
-        if keep.embedders is None or fingerprint in keep.embedders
-    }
+    query = f"SELECT e.id, c.id FROM {_EMBEDDERS} e CROSS JOIN {_COLLECTIONS} c"
+    kept = set(db.execute(query, _values(keep)))
     return [
         result
         for result in audit(db)
-        if (result.empty or not result.is_consistent)
-        and result.collection in collections
-        and result.embedder in embedders
+        if (result.empty or not result.is_consistent) and (result.embedder, result.collection) in kept
     ]
 
 
-def _count_slots(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
+def _count_slots(db: apsw.Connection, keep: Retention) -> tuple[int, int]:
     audits = _uneven_blocks(db, keep)
     count = sum(result.empty + result.unknown + result.missing for result in audits)
     return count, sum(result.wasted_bytes for result in audits)
 
 
-def _rebuild_blocks(db: apsw.Connection, keep: Keep) -> None:
+def _rebuild_blocks(db: apsw.Connection, keep: Retention) -> None:
     for collection in {result.collection for result in _uneven_blocks(db, keep)}:
         rebuild(db, collection)
 
 
-def _count_segments(db: apsw.Connection, keep: Keep) -> tuple[int, int]:
-    segments, deletions = _counted(
-        db,
-        "SELECT (SELECT count(DISTINCT segid) FROM documents_fts_idx), "
-        f"(SELECT count(*) FROM documents_fts_data WHERE id >= {_TOMBSTONES})",
-        (),
-    )
+def _count_segments(db: apsw.Connection, keep: Retention) -> tuple[int, int]:
+    (segments,) = db.execute("SELECT count(DISTINCT segid) FROM documents_fts_idx").fetchone() or (0,)
+    query = "SELECT count(*) FROM documents_fts_data WHERE id >= ?"
+    (deletions,) = db.execute(query, (_TOMBSTONES,)).fetchone() or (0,)
     return (segments, 0) if segments > _SEGMENTS or deletions else (0, 0)
 
 
-def _merge_segments(db: apsw.Connection, keep: Keep) -> None:
+def _merge_segments(db: apsw.Connection, keep: Retention) -> None:
     db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
 
 
@@ -219,15 +175,13 @@ def _unused_pages(db: apsw.Connection) -> tuple[int, int]:
     return unused, unused * int(db.pragma("page_size"))
 
 
-_Count = Callable[[apsw.Connection, Keep], tuple[int, int]]
-_Drop = Callable[[apsw.Connection, Keep], None]
-
-#: How to count and to drop each kind. Later steps also drop data that earlier ones made unused.
-_KINDS: dict[WasteKind, tuple[_Count, _Drop]] = {
-    "answers": (_count_answers, _drop_answers),
-    "documents": (_count_documents, _drop_collections),
-    "texts": (_count_texts, _drop_texts),
-    "vectors": (_count_vectors, _drop_vectors),
-    "slots": (_count_slots, _rebuild_blocks),
-    "segments": (_count_segments, _merge_segments),
-}
+#: Each kind: how to count it, what to say, and how to drop it. Later steps also drop data that earlier ones
+#: made unused.
+_KINDS: tuple[tuple[WasteKind, _Count, str, _Drop], ...] = (
+    ("answers", _counting("answers"), "Deleting old answers", _drop_answers),
+    ("documents", _counting("documents"), "Dropping documents", _drop_collections),
+    ("texts", _counting("texts"), "Dropping texts", _drop_texts),
+    ("vectors", _counting("vectors"), "Dropping vectors", _drop_vectors),
+    ("slots", _count_slots, "Rebuilding vector blocks", _rebuild_blocks),
+    ("segments", _count_segments, "Merging the full-text index", _merge_segments),
+)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
-from qmd.store.base import ChunkMatch, Embedded, Pending, Sampled, Scope, VectorSet
+from qmd.store import base
+from qmd.store.base import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.store.records import new_chunks, other_dimension
-from qmd.store.sqlite.blocks import append
-from qmd.store.sqlite.database import Database, state_of
-from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, filter_of, select
+from qmd.store.sqlite.blocks import append, block_versions, decode
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, state_of
+from qmd.store.sqlite.scope_filter import DocumentFilter, condition, filter_of, select
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from qmd.store.base import Floats
 
 #: The best chunks by int8 that are rescored in float32. Quantizing changes a cosine by about 0.002, so the
 #: true best ten are among the best fifty (measured in bench/).
@@ -28,31 +32,19 @@ _RESCORED = 50
 _EXACT = 2_000
 #: Filters whose chunks are cached between searches.
 _CACHED_FILTERS = 8
-#: Chunks whose tokens are counted together, and populations whose counts are cached between searches.
-_COUNT_BATCH, _CACHED_POPULATIONS = 20_000, 8
 #: The most bytes of decoded blocks that are cached between searches.
 _CACHE_BYTES = 1 << 30
 
 #: (block, version, identity of the index file). A restored file can have the same ids and versions again.
 _Key: TypeAlias = tuple[int, int, object]
 #: (chunk ids, scales, codes) of a decoded block.
-_Block: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]"
+_Block: TypeAlias = "tuple[NDArray[np.int64], Floats, NDArray[np.int8]]"
 
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
-#: Chunks `v` of a text `t` by an embedder. Its fingerprint is the one parameter.
-_OF_TEXT = "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) AND v.content_id = t.id"
-#: A text `t` that lacks vectors: the first chunk of a text is embedded last. One parameter, as above.
-UNEMBEDDED = f"NOT EXISTS (SELECT 1 FROM content_vectors v WHERE {_OF_TEXT} AND v.seq = 0)"
-#: The columns of a `Pending`, from `contents t`. One parameter, as above.
-PENDING = (
-    "t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, t.hash, "
-    f"(SELECT min(v.seq) FROM content_vectors v WHERE {_OF_TEXT})"
-)
 
-
-class Vectors:
-    """Vectors of chunks by embedder fingerprint."""
+class Vectors(base.Vectors):
+    """Rows of the table `content_vectors`, and the blocks that a search scans."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,77 +53,22 @@ class Vectors:
         self._blocks: OrderedDict[_Key, _Block] = OrderedDict()
         self._cached_bytes = 0
         self._block_lock = threading.Lock()
-        #: Token frequencies of populations, with the blocks from which they were counted.
-        self._frequencies: dict[object, tuple[list[tuple[int, int]], tuple[int, NDArray[np.int64]]]] = {}
 
-    def has_vectors(self, embedder: str, scope: Scope) -> bool:
-        """Return whether any document of the scope's collections has vectors."""
-        with self._database.errors():
-            return any(self._block_rows(embedder, scope))
+    def exist(self, embedder: str, scope: Scope) -> bool:
+        return any(block_versions(self._database, embedder, scope))
 
-    def pending_count(self, embedder: str, scope: Scope) -> int:
-        """Return the number of texts of a scope with chunks that lack vectors. Cached until a change."""
-        documents = filter_of(self._database, scope)
-        filters, values = condition(documents)
-        with self._database.snapshot() as db:
-            state = state_of(db)
-            cache: tuple[object, dict[object, int]] | None = getattr(self._local, "pending", None)
-            if cache is None or cache[0] != state:
-                cache = self._local.pending = (state, {})
-            key = (embedder, documents)
-            if key in cache[1]:
-                return cache[1][key]
-            row = db.execute(
-                "SELECT count(*) FROM "
-                "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
-                f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
-                "v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) "
-                "AND v.content_id = x.content_id AND v.seq = 0)",
-                (*values, embedder),
-            ).fetchone()
-            count = cache[1][key] = int(row[0]) if row else 0
-            return count
-
-    def pending_sizes(self, embedder: str, scope: Scope) -> list[int]:
-        """Return the bytes still to embed of each text of a scope that lacks vectors."""
-        filters, values = condition(filter_of(self._database, scope), "d")
-        with self._database.errors():
-            rows = self._database.connection().execute(
-                "SELECT CASE WHEN x.start IS NULL THEN x.bytes ELSE "
-                "x.bytes * x.start / (SELECT max(1, length(text)) FROM contents WHERE id = x.id) END FROM "
-                "(SELECT t.id, t.bytes, "
-                f"(SELECT min(v.start) FROM content_vectors v WHERE {_OF_TEXT}) AS start "
-                f"FROM contents t WHERE {UNEMBEDDED} "
-                f"AND EXISTS (SELECT 1 FROM documents d WHERE d.content_id = t.id {filters})) x",
-                (embedder, embedder, *values),
-            )
-            return [int(size) for (size,) in rows]
-
-    def pending(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        """Return up to `limit` texts that lack vectors, in order of id, with ids greater than `after`."""
-        filters, values = condition(filter_of(self._database, scope), "d")
-        with self._database.errors():
-            rows = self._database.connection().execute(
-                f"SELECT {PENDING} FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
-                f"WHERE d.content_id = t.id {filters}) AND {UNEMBEDDED} ORDER BY t.id LIMIT ?",
-                (embedder, after, *values, embedder, limit),
-            )
-            return [Pending(*row) for row in rows]
-
-    def add_vectors(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        """Store chunks with their vectors, in the blocks of every collection that has their texts."""
+    def add(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
         import numpy as np
 
         with self._database.transaction() as db:
             dimension = batch[0].vectors.shape[1] if batch else 0
             identity = _embedder_id(db, into, dimension)
             frequencies: Counter[int] = Counter()
-            by_collection: dict[int, tuple[list[int], list[NDArray[np.float32]]]] = {}
+            by_collection: dict[int, tuple[list[int], list[Floats]]] = {}
             added = 0
             for embedded in batch:
-                if not _exists(db, embedded.content):
-                    continue
-                item = new_chunks(embedded, _stored(db, identity, embedded))
+                is_indexed = db.execute("SELECT 1 FROM contents WHERE id = ?", (embedded.content,)).fetchone()
+                item = new_chunks(embedded, _stored(db, identity, embedded)) if is_indexed else None
                 if item is None:
                     continue
                 ids = _store_chunks(db, identity, item)
@@ -159,10 +96,7 @@ class Vectors:
             )
             db.execute("UPDATE embedders SET chunks = chunks + ? WHERE id = ?", (added, identity))
 
-    def sample(self, embedder: str, count: int) -> list[Sampled]:
-        """Return up to `count` first chunks with their vectors, spread over the index."""
-        import numpy as np
-
+    def sample(self, embedder: str, count: int) -> list[EmbeddedSample]:
         with self._database.snapshot() as db:
             row = db.execute(
                 "SELECT e.id, min(v.id), max(v.id) FROM embedders e JOIN content_vectors v "
@@ -172,7 +106,7 @@ class Vectors:
             if row is None:
                 return []
             identity, low, high = row
-            samples: list[Sampled] = []
+            samples: list[EmbeddedSample] = []
             after = low - 1
             for at in range(count):
                 chosen = db.execute(
@@ -185,68 +119,24 @@ class Vectors:
                 if chosen is None:
                     break
                 after, title, text, start, end, vector = chosen
-                values = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
-                samples.append(Sampled(title or "", text[start:end], values))
+                samples.append(EmbeddedSample(title or "", text[start:end], decode([vector])[0]))
             return samples
 
-    def token_frequencies(
-        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
-    ) -> tuple[int, list[int]]:
-        """Return (number of embedded chunks, number of chunks with each token)."""
-        if population is not None:
-            chunks, frequencies = self._frequencies_within(embedder, Scope(tuple(population)))
-            return chunks, [int(frequencies[token]) if token < len(frequencies) else 0 for token in tokens]
-        with self._database.snapshot() as db:
-            row = db.execute("SELECT id, chunks FROM embedders WHERE fingerprint = ?", (embedder,)).fetchone()
-            if row is None:
-                return 0, [0] * len(tokens)
-            identity, chunks = row
-            counts: list[int] = []
-            for token in tokens:
-                count = db.execute(
-                    "SELECT chunks FROM token_frequencies WHERE embedder_id = ? AND token = ?",
-                    (identity, token),
-                ).fetchone()
-                counts.append(count[0] if count else 0)
-            return chunks, counts
+    def of_texts(self, embedder: str, hashes: Sequence[str]) -> dict[str, tuple[list[Chunk], Floats]]:
+        by_hash: dict[str, tuple[list[Chunk], list[bytes]]] = {}
+        rows = self._database.rows(
+            f"SELECT t.hash, v.vector, {_CHUNK} FROM json_each(?) h JOIN contents t ON t.hash = h.value "
+            "JOIN content_vectors v ON v.content_id = t.id "
+            f"WHERE v.embedder_id = {EMBEDDER} ORDER BY t.id, v.seq",
+            (json.dumps(list(hashes)), embedder),
+        )
+        for digest, vector, *chunk in rows:
+            chunks, vectors = by_hash.setdefault(digest, ([], []))
+            chunks.append(Chunk(*chunk))
+            vectors.append(vector)
+        return {digest: (chunks, decode(vectors)) for digest, (chunks, vectors) in by_hash.items()}
 
-    def _frequencies_within(self, embedder: str, scope: Scope) -> tuple[int, NDArray[np.int64]]:
-        """Return (chunks, chunks by token) of a scope's collections. Cached until their blocks change."""
-        import numpy as np
-
-        with self._database.snapshot() as db:
-            blocks = sorted(self._block_rows(embedder, scope))
-            key = (embedder, scope.collections, self._database.identity())
-            cached = self._frequencies.get(key)
-            if cached is not None and cached[0] == blocks:
-                return cached[1]
-            listed = json.dumps([identity for identity, _ in blocks])
-            rows = db.execute(
-                "SELECT ids FROM vectors_vec WHERE id IN (SELECT value FROM json_each(?))", (listed,)
-            )
-            ids = np.concatenate([np.zeros(0, np.int64), *(np.frombuffer(row[0], np.int64) for row in rows)])
-            chunks, frequencies = 0, np.zeros(0, np.int64)
-            # The chunks of a text are in the blocks of each collection that has the text.
-            ids = np.unique(ids[ids > 0])
-            for at in range(0, len(ids), _COUNT_BATCH):
-                blobs = [
-                    row[0]
-                    for row in db.execute(
-                        "SELECT tokens FROM content_vectors WHERE tokens IS NOT NULL "
-                        "AND id IN (SELECT value FROM json_each(?))",
-                        (json.dumps(ids[at : at + _COUNT_BATCH].tolist()),),
-                    )
-                ]
-                added = np.bincount(np.frombuffer(b"".join(blobs), np.uint32), minlength=len(frequencies))
-                added[: len(frequencies)] += frequencies
-                chunks, frequencies = chunks + len(blobs), added
-            self._frequencies[key] = (blocks, (chunks, frequencies))
-            while len(self._frequencies) > _CACHED_POPULATIONS:
-                self._frequencies.pop(next(iter(self._frequencies)), None)
-            return chunks, frequencies
-
-    def dense(self, embedder: str, vector: NDArray[np.float32], scope: Scope, limit: int) -> list[ChunkMatch]:
-        """Return the best documents by the cosine of their best chunk with `vector` (unit length)."""
+    def search(self, embedder: str, vector: Floats, scope: Scope, limit: int) -> list[ChunkMatch]:
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
             count = max(_RESCORED, 3 * limit)
@@ -262,37 +152,22 @@ class Vectors:
                     return matches
                 count *= 4
 
-    def similarities(
-        self, embedder: str, vector: NDArray[np.float32], ids: Sequence[int]
-    ) -> dict[int, ChunkMatch]:
-        """Return the exact best chunk of each document by id, without documents that have no vectors."""
-        import numpy as np
-
+    def similarities(self, embedder: str, vector: Floats, ids: Sequence[int]) -> dict[int, ChunkMatch]:
         matches: dict[int, ChunkMatch] = {}
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
             for document in ids:
                 rows: list[Any] = db.execute(
-                    f"SELECT {_CHUNK}, v.vector FROM documents d JOIN content_vectors v "
-                    "ON v.content_id = d.content_id JOIN embedders e ON e.id = v.embedder_id "
-                    "WHERE d.id = ? AND e.fingerprint = ?",
+                    f"SELECT v.vector, {_CHUNK} FROM documents d "
+                    "JOIN content_vectors v ON v.content_id = d.content_id "
+                    f"WHERE d.id = ? AND v.embedder_id = {EMBEDDER}",
                     (document, embedder),
                 ).fetchall()
                 if rows:
-                    matrix = np.frombuffer(b"".join(row[5] for row in rows), dtype=np.float16)
-                    cosines = _cosines(matrix.reshape(len(rows), -1), vector)
+                    cosines = _cosines(rows, vector)
                     best = int(cosines.argmax())
-                    matches[document] = ChunkMatch(document, Chunk(*rows[best][:5]), float(cosines[best]))
+                    matches[document] = ChunkMatch(document, Chunk(*rows[best][1:]), float(cosines[best]))
         return matches
-
-    def _block_rows(self, embedder: str, scope: Scope) -> Iterable[tuple[int, int]]:
-        """Return (block, version) of the blocks of a scope's collections."""
-        for collection in collection_ids(self._database, scope.collections):
-            yield from self._database.connection().execute(
-                "SELECT id, version FROM vectors_vec WHERE collection_id = ? "
-                "AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)",
-                (collection, embedder),
-            )
 
     def _filtered(
         self, db: apsw.Connection, embedder: str, documents: DocumentFilter
@@ -305,31 +180,26 @@ class Vectors:
         if documents.is_empty:
             return np.zeros(0, np.int64)
         # A filter with many documents takes long to read, so results are cached until the index changes.
-        cached_state: object
-        cache: dict[tuple[str, DocumentFilter], NDArray[np.int64]]
-        cached_state, cache = getattr(self._local, "chosen", (None, {}))
-        if cached_state != (state := state_of(db)) or len(cache) >= _CACHED_FILTERS:
+        cache: dict[object, NDArray[np.int64]]
+        state, cache = getattr(self._local, "filtered", (None, {}))
+        if state != state_of(db) or len(cache) >= _CACHED_FILTERS:
             cache = {}
-            self._local.chosen = (state, cache)
-        if (embedder, documents) in cache:
-            return cache[embedder, documents]
-        joined = (
-            "CROSS JOIN content_vectors v ON v.content_id = d.content_id "
-            "AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
-        )
+            self._local.filtered = (state_of(db), cache)
+        key = (embedder, documents)
+        if key in cache:
+            return cache[key]
+        joined = f"CROSS JOIN content_vectors v ON v.content_id = d.content_id AND v.embedder_id = {EMBEDDER}"
         query, values = select(documents, "v.id", joined)
         # The chunks of a text appear once for each of its documents.
-        filtered = np.unique(
-            np.fromiter((row[0] for row in db.execute(query, (embedder, *values))), np.int64)
-        )
-        cache[embedder, documents] = filtered
-        return filtered
+        chunks = (row[0] for row in db.execute(query, (embedder, *values)))
+        cache[key] = np.unique(np.fromiter(chunks, np.int64))
+        return cache[key]
 
     def _nearest(
         self,
         db: apsw.Connection,
         embedder: str,
-        vector: NDArray[np.float32],
+        vector: Floats,
         scope: Scope,
         count: int,
         filtered: NDArray[np.int64] | None,
@@ -344,7 +214,9 @@ class Vectors:
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
         file = self._database.identity()
-        blocks = [self._block(db, (*row, file)) for row in list(self._block_rows(embedder, scope))]
+        blocks = [
+            self._block(db, (*row, file)) for row in list(block_versions(self._database, embedder, scope))
+        ]
         blocks = [block for block in blocks if len(block[0])]
         if not blocks:
             return [], 0
@@ -399,16 +271,12 @@ def _size(block: _Block) -> int:
 
 
 def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> int:
-    db.execute(
+    rows: list[Any] = db.execute(
         "INSERT INTO embedders (fingerprint, name, dimension, model, source) VALUES (?1, ?2, ?3, ?4, ?5) "
-        "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5",
+        "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5 RETURNING id, dimension",
         (vector_set.fingerprint, vector_set.name, dimension, vector_set.model, vector_set.source),
-    )
-    row = db.execute(
-        "SELECT id, dimension FROM embedders WHERE fingerprint = ?", (vector_set.fingerprint,)
-    ).fetchone()
-    assert row is not None
-    identity, before = int(row[0]), int(row[1])
+    ).fetchall()
+    identity, before = map(int, rows[0])
     if before != dimension:
         if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
             raise other_dimension(vector_set.name, before, dimension)
@@ -416,16 +284,12 @@ def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> 
     return identity
 
 
-def _check_dimension(db: apsw.Connection, fingerprint: str, vector: NDArray[np.float32]) -> None:
+def _check_dimension(db: apsw.Connection, fingerprint: str, vector: Floats) -> None:
     """Raise `ModelError` if a vector cannot be compared with the vectors of the index."""
     sql = "SELECT name, dimension FROM embedders WHERE fingerprint = ?"
     row = db.execute(sql, (fingerprint,)).fetchone()
     if row is not None and row[1] != len(vector):
         raise other_dimension(str(row[0]), int(row[1]), len(vector))
-
-
-def _exists(db: apsw.Connection, content: int) -> bool:
-    return db.execute("SELECT 1 FROM contents WHERE id = ?", (content,)).fetchone() is not None
 
 
 def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
@@ -450,11 +314,7 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
             (
                 embedder,
                 item.content,
-                chunk.seq,
-                chunk.start,
-                chunk.end,
-                chunk.first_line,
-                chunk.last_line,
+                *astuple(chunk),
                 vector.tobytes(),
                 # A chunk without tokens was copied from another store.
                 np.unique(np.asarray(tokens, np.uint32)).tobytes() if len(tokens) else None,
@@ -464,31 +324,23 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
     return ids
 
 
-def _cosines(matrix: NDArray[np.float16], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the product of each row with a vector. The result does not depend on the other rows."""
-    import numpy as np
-
+def _cosines(rows: Sequence[tuple[bytes, ...]], vector: Floats) -> Floats:
+    """Return the product of each row's vector, its first column, with a vector of the same dimension."""
     # `@` would add in an order that depends on the position of a row.
-    cosines: NDArray[np.float32] = (matrix.astype(np.float32) * vector).sum(axis=1)
+    cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
     return cosines
 
 
-def _rescored(
-    db: apsw.Connection, ids: Sequence[int], vector: NDArray[np.float32]
-) -> list[tuple[float, int, Chunk]]:
+def _rescored(db: apsw.Connection, ids: Sequence[int], vector: Floats) -> list[tuple[float, int, Chunk]]:
     """Return (cosine, text, chunk) of chunks, best first."""
-    import numpy as np
-
     rows: list[Any] = db.execute(
-        f"SELECT v.content_id, {_CHUNK}, v.vector FROM content_vectors v "
-        "WHERE v.id IN (SELECT value FROM json_each(?))",
+        f"SELECT v.vector, v.content_id, {_CHUNK} FROM content_vectors v WHERE v.id IN {LISTED}",
         (json.dumps(ids),),
     ).fetchall()
     if not rows:
         return []
-    matrix = np.frombuffer(b"".join(row[6] for row in rows), dtype=np.float16).reshape(len(rows), -1)
-    cosines = _cosines(matrix, vector)
-    scored = [(float(cosine), row[0], Chunk(*row[1:6])) for cosine, row in zip(cosines, rows, strict=True)]
+    cosines = _cosines(rows, vector)
+    scored = [(float(cosine), row[1], Chunk(*row[2:])) for cosine, row in zip(cosines, rows, strict=True)]
     scored.sort(key=lambda entry: (-entry[0], entry[1], entry[2].seq))
     return scored
 

@@ -1,0 +1,112 @@
+"""The vector sets: for each embedder a Milvus collection of chunks, and one of token statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from qmd.store import base
+from qmd.store.base import Scope, VectorSet
+from qmd.store.milvus.client import Client
+from qmd.store.milvus.pending import PendingTexts
+from qmd.store.milvus.schema import DOCUMENTS, token_table, vector_table
+from qmd.store.milvus.state import State
+from qmd.store.milvus.token_stats import TokenStats
+from qmd.store.records import other_dimension
+
+
+class VectorSets(base.VectorSets):
+    """Vector sets, described by values of `State`."""
+
+    def __init__(self, client: Client, state: State, pending: PendingTexts, token_stats: TokenStats) -> None:
+        self._client = client
+        self._state = state
+        self._pending = pending
+        self._token_stats = token_stats
+
+    def all(self) -> list[VectorSet]:
+        sets = []
+        for embedder, fields in self._state.embedders().items():
+            if self._client.query(vector_table(embedder), "live == true", ["id"], limit=1):
+                sets.append(VectorSet(**{key: value for key, value in fields.items() if key != "dimension"}))
+        return sets
+
+    def chunk_counts(self) -> dict[str, int]:
+        counts = {
+            embedder: self._client.count(vector_table(embedder), "live == true")
+            for embedder in self._state.embedders()
+        }
+        return {embedder: chunks for embedder, chunks in counts.items() if chunks}
+
+    def drop(self, scope: Scope, embedder: str) -> int:
+        where = self._state.filter_of(scope)
+        if where is None:
+            return 0
+        contents = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
+        rows = self._client.among(
+            vector_table(embedder), "content", contents, ["content", "seq"], reading="strong"
+        )
+        dropped = len({(int(row["content"]), int(row["seq"])) for row in rows})
+        self._client.delete_among(vector_table(embedder), "content", contents)
+        if not self._client.count(vector_table(embedder), "", reading="strong"):
+            self._drop_embedder(embedder)
+        return dropped
+
+    def activate(self, embedder: str, scope: Scope) -> list[str] | None:
+        self._token_stats.repair(embedder)
+        if self._pending.unembedded(embedder, scope):
+            return None
+        if not self._client.count(vector_table(embedder), "", reading="strong"):
+            return None
+        # The mark is written first: after an interruption searches use the new set, and the next `embed`
+        # drops the others.
+        embedders = self._state.embedders("strong")
+        dimension = embedders[embedder].pop("dimension")
+        self._state.put_embedder(VectorSet(**{**embedders[embedder], "complete": True}), dimension)
+        others = [other for other in embedders if other != embedder]
+        filled = [other for other in others if self._client.count(vector_table(other), "live == true")]
+        self.drop_embedders(others)
+        return [str(embedders[other]["name"]) for other in filled]
+
+    def token_frequencies(
+        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
+    ) -> tuple[int, list[int]]:
+        return self._token_stats.frequencies(embedder, tokens, population)
+
+    def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
+        return self._token_stats.all_frequencies(embedder)
+
+    def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
+        stored = self._state.embedders("strong").get(copied.fingerprint)
+        if stored is not None:
+            self._token_stats.replace(copied.fingerprint, counts, chunks)
+            # Copying leases no texts, so nothing else releases the shard of this writer.
+            self._token_stats.release(self._state.writer)
+            self._state.put_embedder(copied, int(stored["dimension"]))
+
+    def drop_embedders(self, embedders: Iterable[str]) -> None:
+        for embedder in embedders:
+            self._drop_embedder(embedder)
+        self._client.flush()
+
+    def _drop_embedder(self, embedder: str) -> None:
+        self._client.drop(vector_table(embedder))
+        self._client.drop(token_table(embedder))
+        self._state.delete_embedder(embedder)
+
+    def check_dimension(self, embedder: str, dimension: int) -> None:
+        """Raise `ModelError` if a vector cannot be compared with the vectors of the index."""
+        stored = self._state.embedders().get(embedder)
+        if stored is not None and stored["dimension"] != dimension:
+            raise other_dimension(stored["name"], stored["dimension"], dimension)
+
+    def claim_dimension(self, vector_set: VectorSet, dimension: int) -> None:
+        """Store the embedder of a set, or raise `ModelError` if its vectors have another dimension."""
+        embedder = vector_set.fingerprint
+        stored = self._state.embedders("strong").get(embedder)
+        if stored is not None and stored["dimension"] != dimension:
+            if self._client.count(vector_table(embedder), "", reading="strong"):
+                raise other_dimension(vector_set.name, stored["dimension"], dimension)
+            self._drop_embedder(embedder)
+            stored = None
+        if stored is None:
+            self._state.put_embedder(vector_set, dimension)
