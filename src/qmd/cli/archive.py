@@ -190,7 +190,7 @@ def _server(archive: Archive) -> Iterator[Server[Any]]:
 
 
 def _open(session: Session, data: str | None) -> Archive:
-    from qmd.engine.archive.opening import open_archive
+    from qmd.engine.archive.archive import open_archive
 
     if data == "":
         fail("--data is empty")

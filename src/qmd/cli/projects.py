@@ -35,7 +35,7 @@ def init(session: Session) -> None:
     Example:
       cd ~/code/app && qmd init && qmd update
     """
-    from qmd.engine.indexing.collections import create_project
+    from qmd.engine.indexing.project import create_project
 
     if session.index_name is not None:
         fail("a project's index has no name: run init without --index")
