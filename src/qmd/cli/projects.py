@@ -1,30 +1,32 @@
-"""`init` and `trust`: projects with their own `index.yml`, and what that file may do."""
+"""`init` and `trust`: projects with their own `index.yml`, and the approval of what that file asks for."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from qmd.cli import approval, candidates
-from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import all_formats
+from qmd.cli import candidates
+from qmd.cli.command import Group, command, fail
+from qmd.cli.options import all_formats, flag
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import local_time
-from qmd.cli.terminal import clean_name, columns, say
+from qmd.cli.terminal import BOLD, clean_name, columns, is_terminal, painted, say, write
 from qmd.errors import NotFoundError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
+    from qmd.config.approvals import Kind, Permission
     from qmd.engine.access.project_trust import Trust
 
 
-@click.command(cls=Command)
-@pass_session
+@command()
 def init(session: Session) -> None:
     """Make the current folder a project with its own index in .qmd/.
 
@@ -49,13 +51,11 @@ def init(session: Session) -> None:
         ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
     ]
-    say("\nNext:")
-    for line in columns(steps):
-        say(f"  {line}")
+    say("", "Next:", *(f"  {line}" for line in columns(steps)))
 
 
-@click.group("trust", cls=Group)
-@click.option("-y", "--yes", is_flag=True, help="Approve without asking.")
+@click.group("trust", cls=Group, acts_alone=True)
+@flag("-y", "--yes", help="Approve without asking.")
 @click.pass_context
 def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
@@ -79,9 +79,8 @@ def trust(ctx: click.Context, yes: bool) -> None:
         fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
 
 
-@trust.command("list")
+@trust.subcommand("list")
 @all_formats
-@pass_session
 def list_(session: Session) -> None:
     """List what you approved or declined, for which project and when.
 
@@ -90,32 +89,21 @@ def list_(session: Session) -> None:
       qmd trust list
       qmd trust list --json
     """
-
-    rows = [
-        {
-            "project": decision.project,
-            "kind": decision.permission.kind,
-            "name": decision.permission.name,
-            "value": decision.permission.value,
-            "approved": decision.approved,
-            "when": decision.when,
-        }
-        for decision in session.index.trust.decisions()
-    ]
+    decisions = session.index.trust.decisions()
+    rows = [asdict(decision) | asdict(decision.permission) for decision in decisions]
     fields = (
         Column("project"),
         Column("kind"),
         Column("name", "For"),
-        Column("value", "What", approval.visible),
+        Column("value", "What", visible),
         Column("approved"),
         Column("when", shown=local_time),
     )
     show_listing(Listing("approvals", "approval", fields, rows, "Nothing was approved yet."))
 
 
-@trust.command()
+@trust.subcommand()
 @click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
-@pass_session
 def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.
 
@@ -139,15 +127,87 @@ def _review(trust: Trust, *, yes: bool) -> None:
     waiting = [permission for permission, approved in requests if not approved]
     if not waiting:
         say(f"{clean_name(trust.project)} asks for nothing that is not approved.")
-        for line in approval.described([permission for permission, _ in requests]):
-            say(line)
+        say(*_described([permission for permission, _ in requests]))
         return
-    approval.show(trust, waiting, sys.stdout)
+    _show(trust, waiting, sys.stdout)
     if yes:
         trust.decide(waiting, approved=True)
-    elif not approval.can_ask():
+    elif not _can_ask():
         fail("cannot ask for approval without a terminal: read the above, then run 'qmd trust --yes'")
-    elif not approval.ask(trust, waiting):
+    elif not _ask(trust, waiting):
         say("Nothing was approved.")
         return
     say("Approved. To take it back, run 'qmd trust revoke'.")
+
+
+def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) -> bool:
+    """Ask a person to approve what this command would use of a project, or note what it does without.
+
+    A person is asked once per permission. The result says whether anything was approved.
+    """
+    unapproved = trust.unapproved(uses)
+    if not unapproved:
+        return False
+    undecided = [permission for permission, approved in trust.asked() if approved is None]
+    if _can_ask() and not set(unapproved).isdisjoint(undecided):
+        _show(trust, undecided, sys.stderr)
+        if _ask(trust, undecided):
+            return True
+    # Pulls are mentioned in the report of the scan.
+    skipped = [permission for permission in unapproved if permission.kind != "pull"]
+    if skipped:
+        from qmd.engine.access import project_trust
+
+        note(project_trust.skipped(skipped))
+    return False
+
+
+def _can_ask() -> bool:
+    """Whether a person can read a question and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def _ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
+    """Ask whether to approve the permissions, and remember the answer."""
+    write("Approve this? [y/N] ", sys.stderr)
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:  # end of input: not an answer, so nothing is remembered
+        write("\n", sys.stderr)
+        return False
+    approved = answer.strip().lower() in ("y", "yes")
+    trust.decide(permissions, approved=approved)
+    return approved
+
+
+def _show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:
+    """Write the project's name and the permissions it asks for."""
+    title = painted(f"{clean_name(trust.project or '')}/.qmd asks to", BOLD, stream=stream)
+    write("".join(f"{line}\n" for line in [title, *_described(permissions)]), stream)
+
+
+def _described(permissions: Sequence[Permission]) -> list[str]:
+    """Describe each permission completely in one line."""
+    rows = []
+    for permission in permissions:
+        value, folder = visible(permission.value), visible(permission.where)
+        match permission.kind:
+            case "update":
+                request = f"run at 'qmd update', in {folder}: {value}"
+            case "path":
+                request = f"read the documents in {value}"
+            case "model":
+                request = f"use the model {value}"
+            case "store":
+                request = f"keep the index, including the documents' text, at {value}"
+            case "pull":
+                request = f"run 'git pull' at 'qmd update --pull', in {value}"
+            case "context":
+                request = f"show this context to agents that connect: {value}"
+        rows.append((f"{visible(permission.name)}:", request))
+    return [f"  {line}" for line in columns(rows)]
+
+
+def visible(text: str) -> str:
+    """Return the text with unprintable characters, line breaks included, as escape sequences."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Command, intended_as_text
+from qmd.cli.command import command, intended_as_text
 from qmd.cli.options import (
     OneOf,
     all_formats,
@@ -16,25 +15,20 @@ from qmd.cli.options import (
     collection_option,
     combined,
     decimal,
-    full_path_option,
-    line_numbers_option,
-)
-from qmd.cli.search_options import (
-    candidate_limit_option,
     filter_options,
-    intent_option,
+    flag,
     limit_option,
     min_score_option,
-    no_expand_option,
-    no_rerank_option,
+    model_options,
+    path_options,
     query_argument,
     query_text,
-    ranking_option,
+    rerank_options,
     search_request,
 )
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.terminal import write
-from qmd.errors import CollectionNotFoundError, NotFoundError, TimedOutError
+from qmd.errors import CollectionNotFoundError, NotFoundError
 
 if TYPE_CHECKING:
     from qmd.engine.index import Index
@@ -51,11 +45,10 @@ search_options = combined(
     limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     collection_option("Search only this collection (may be repeated)."),
     filter_options,
-    click.option("--all", "everything", is_flag=True, help="Show all results; -n is ignored."),
-    click.option("--full", is_flag=True, help="Show whole documents instead of snippets."),
-    line_numbers_option,
-    full_path_option,
-    click.option("--explain", is_flag=True, help="Show how each result was ranked."),
+    flag("--all", "everything", help="Show all results; -n is ignored."),
+    flag("--full", help="Show whole documents instead of snippets."),
+    path_options,
+    flag("--explain", help="Show how each result was ranked."),
     click.option(
         "--mode",
         type=OneOf(["auto", "server", "local"]),
@@ -65,23 +58,17 @@ search_options = combined(
         "runs (auto).  [default: auto]",
     ),
     all_formats,
-    pass_session,
 )
-#: Options of the two commands that use models.
-model_options = combined(
-    intent_option,
-    no_expand_option,
-    click.option(
-        "--timeout",
-        type=decimal(0.001, _DAY),
-        metavar="S",
-        default="30",
-        help="Stop after S seconds and show the results so far.  [default: 30]",
-    ),
+timeout_option = click.option(
+    "--timeout",
+    type=decimal(0.001, _DAY),
+    metavar="S",
+    default="30",
+    help="Stop after S seconds and show the results so far.  [default: 30]",
 )
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
 @min_score_option("0")
 def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
@@ -101,10 +88,11 @@ def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
     _run(session, "search", text, options)
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
 @min_score_option("0.3")
 @model_options
+@timeout_option
 def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
     """Find documents by meaning, in any language. Run 'qmd embed' first.
 
@@ -116,13 +104,12 @@ def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
     _run(session, "vsearch", text, options)
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
 @min_score_option("0")
 @model_options
-@no_rerank_option
-@candidate_limit_option
-@ranking_option
+@timeout_option
+@rerank_options
 def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
     """Combine keyword and vector search and rerank the results: the best results.
 
@@ -140,26 +127,14 @@ def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
 
 def _run(session: Session, kind: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
     """Run a search of a kind and show its results."""
-    from qmd.engine.requests import VECTOR_MIN_SCORE
-
     format_name = chosen_format()
-    default_limit = _LONG_LIMIT if format_name in ("json", "files") else _LIMIT
-    default_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
+    limit = options["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = query_text(words)
     request = search_request(
-        text,
-        options,
-        limit=None if options["everything"] else options["limit"] or default_limit,
-        min_score=default_score if options["min_score"] is None else options["min_score"],
-        explain=options["explain"],
-        full=options["full"],
-        timeout=options.get("timeout"),
+        text, kind, {"timeout": None} | options, None if options["everything"] else limit
     )
     try:
         response = _response(session.index, kind, request, options["mode"])
-    except TimedOutError:
-        session.abandoned = True
-        raise
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
         hints = (intended_as_text(f"-c{name}") for name in options["collections"])
@@ -171,32 +146,31 @@ def _run(session: Session, kind: str, words: tuple[str, ...], options: dict[str,
     elif not options["collections"] and not any(each.include_by_default for each in collections.values()):
         session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
     _show(session, format_name, text, response, options)
-    if any(stage.status == "timed_out" for stage in response.stages):
-        session.abandoned = True
+    session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
 
 
 def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
     """Run the search in the server of the index or in this process. Both give the same results.
 
-    Raises:
-        NotFoundError: `mode` is `server` and no server runs.
-        NoAnswerError: `mode` is `server` and the server has another configuration or version.
+    Raises `NotFoundError` if `mode` is `server` and no server runs, and `NoAnswerError` if that server has
+    another configuration or version.
     """
-    if mode != "local":
-        from qmd.config.paths import cache_dir
-        from qmd.server.discovery import find
+    if mode == "local":
+        return index.run(kind, request)
+    from qmd.config.paths import cache_dir
+    from qmd.server.discovery import find
 
-        server = find(cache_dir(os.environ), index.locations.index)
-        if server is not None:
-            from qmd.server import run_handler
+    server = find(cache_dir(os.environ), index.locations.index)
+    if server is not None:
+        from qmd.server import run_handler
 
-            try:
-                return run_handler.ask(server, index, kind, request)
-            except run_handler.NoAnswerError:
-                if mode == "server":
-                    raise
-        elif mode == "server":
-            raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
+        try:
+            return run_handler.ask(server, index, kind, request)
+        except run_handler.NoAnswerError:
+            if mode == "server":
+                raise
+    elif mode == "server":
+        raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
     return index.run(kind, request)
 
 
@@ -209,9 +183,8 @@ def _show(
 
     show_stages = format_name == "cli" and options["explain"]
     if not show_stages:
-        for line in unexpected(response.stages):
-            session.note(line)
-    view = view_for(session, sys.stdout, text if format_name == "cli" else None, options)
+        session.note(*unexpected(response.stages))
+    view = view_for(session, options, text if format_name == "cli" else None)
     write(render_hits(format_name, response.hits, view))
     note_missing(session, view)
     if show_stages:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli.command import Command
+from qmd.cli.command import command
 from qmd.cli.options import json_option
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.sizes import human_size, local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled
+from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
 
 
-@click.command(cls=Command)
+@command()
 @json_option
-@pass_session
 def status(session: Session, as_json: bool) -> None:
     """Show the size and age of the index, texts without vectors, and the models in use.
 
@@ -32,24 +29,21 @@ def status(session: Session, as_json: bool) -> None:
     """
     status = session.index.status()
     if as_json:
-        show_json(_as_json(status))
+        show_json(asdict(status) | {"models": dict(status.models)})
         return
     shown = session.index.notes
     notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
     rows = [*_summary(status), *notes]
-    for line in columns([(label, session.addressed(text)) for label, text in rows]):
-        say(line)
-    colours = has_colours(sys.stdout)
-    say()
-    say(f"Collections ({len(status.collections)}):" if status.collections else "No collections yet.")
-    if not status.collections:
-        say(session.addressed("Add one with: qmd collection add PATH"))
+    say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
+    if status.collections:
+        say(f"Collections ({len(status.collections)}):")
+    else:
+        say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
     for each in status.collections:
         name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
-        say(f"\n  {styled(name, BOLD) if colours else name}  qmd://{name}/{note}")
-        for line in columns(_collection(each)):
-            say(f"    {line}")
+        lines = (f"    {line}" for line in columns(_collection(each)))
+        say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
 
 
 def _summary(status: Status) -> list[tuple[str, str]]:
@@ -95,12 +89,6 @@ def _collection(collection: CollectionStatus) -> list[tuple[str, ...]]:
     if collection.contexts:
         rows.append(("Contexts:", str(collection.contexts)))
     return rows
-
-
-def _as_json(status: Status) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(status) | {"models": dict(status.models)}
 
 
 def _place(status: Status) -> str:

@@ -1,36 +1,36 @@
-"""`doctor` and `cleanup`: find problems, delete unused data."""
+"""Look after the index: `doctor`, `cleanup`, `backup`, `restore` and `store`."""
 
 from __future__ import annotations
 
 import os
-import sys
+from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli.command import Command
-from qmd.cli.options import all_formats, chosen_format, json_option
+from qmd.cli.command import Group, command
+from qmd.cli.options import all_formats, chosen_format, flag, json_option
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
-from qmd.cli.sizes import human_size
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled
+from qmd.cli.sizes import human_size, local_time
+from qmd.cli.terminal import GREEN, RED, YELLOW, columns, one_line, painted, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.doctor import Finding
+    from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.cleanup import CleanupReport
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
-@click.command(cls=Command)
+@command()
 @all_formats
-@pass_session
 def doctor(session: Session) -> None:
     """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
@@ -47,27 +47,25 @@ def doctor(session: Session) -> None:
     session.folder()
     live = chosen_format() == "cli"
     findings: list[Finding] = []
-    with Bar("Checking", quiet=session.quiet) as bar:
-        engine = diagnose(
-            session.index_name, store=session.store, on_step=lambda step: bar.update(0, None, label=step)
-        )
+    with Bar("Checking", session) as bar:
+        engine = diagnose(session.index_name, store=session.store, on_step=bar.step)
         for finding in chain(engine, health.diagnose(session.index_name, os.environ)):
             findings.append(finding)
             if live:
                 bar.close()
                 say(session.addressed(_line(finding)))
     if live:
-        say(f"\n{_summary(findings)}")
+        say("", _summary(findings))
     else:
-        _list(findings)
+        fields = [Column(name) for name in ("level", "check", "message", "hint")]
+        show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
 
 
-@click.command(cls=Command)
-@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
+@command()
+@flag("--dry-run", help="Show what would be deleted, and change nothing.")
 @json_option
-@pass_session
 def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     """Delete unused data and shrink the index file.
 
@@ -79,28 +77,110 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
       qmd cleanup --dry-run
       qmd cleanup
     """
-    with Bar("Cleaning", quiet=session.quiet) as bar:
-        report = session.index.cleanup(dry_run=dry_run, on_step=lambda step: bar.update(0, None, label=step))
+    with Bar("Cleaning", session) as bar:
+        report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
     if as_json:
-        from dataclasses import asdict
-
         show_json(asdict(report))
         return
     rows = [
         (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")
         for item in report.items
     ]
-    for line in columns(rows, right=frozenset({0, 2})):
-        say(line)
-    say(session.addressed(_outcome(report)))
-    for note in report.notes:
-        session.note(note)
+    say(*columns(rows, right=frozenset({0, 2})), session.addressed(_outcome(report)))
+    session.note(*report.notes)
+
+
+@command()
+@click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
+@flag("-f", "--force", help="Replace an existing file.")
+def backup(session: Session, file: str | None, force: bool) -> None:
+    """Copy the index and its index.yml to one file. The index can be used meanwhile.
+
+    If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
+    gets its name. Only you can read it, because it contains the text of your documents.
+
+    \b
+    Examples:
+      qmd backup
+      qmd backup /mnt/backups/
+      qmd backup --force notes.sqlite
+    """
+    session.folder()
+    with Bar("Copying", session) as bar:
+        made = session.index.backup(file, force=force, on_pages=bar.pages)
+    say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
+
+
+@command()
+@click.argument("file", type=click.Path(), metavar="FILE")
+@flag("--config", help="Also replace an existing index.yml.")
+@flag("-f", "--force", help="Replace a file that is not recognised as an index.")
+def restore(session: Session, file: str, config: bool, force: bool) -> None:
+    """Replace the index with a backup.
+
+    The backup is checked first. The old index stays next to the restored one, and can be restored too.
+    index.yml is restored if it is missing, or with --config.
+
+    \b
+    Examples:
+      qmd restore qmd-index-20261122-081500.sqlite
+      qmd restore --config notes.sqlite
+      qmd --index work restore work.sqlite
+    """
+    from qmd.engine.upkeep.backup import restore
+
+    session.folder()
+    with Bar("Restoring", session) as bar:
+        done = restore(
+            session.index_name, file, store=session.store, config=config, force=force, on_pages=bar.pages
+        )
+    since = f", as of {local_time(done.backup.created)}" if done.backup.created else ""
+    say(f"Restored {one_line(done.index)}: {_contents(done.backup)}{since}.")
+    if done.config:
+        say(f"Restored {one_line(done.config)}.")
+    session.note(*(f"the old file is now {path}" for path in done.replaced), *done.notes)
+    session.note("run 'qmd update' to find files that have changed since")
+
+
+@click.group("store", cls=Group)
+def store() -> None:
+    """Copy an index between stores: a SQLite file, or a Milvus server that several machines share.
+
+    'qmd status' shows the store in use. To use another, set --store, QMD_STORE, or 'store:' in index.yml.
+
+    \b
+    Example:
+      qmd store copy . milvus://localhost:19530/notes
+    """
+
+
+@store.subcommand("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def copy(session: Session, source: str, target: str) -> None:
+    """Copy documents, vectors and cached model results from one store to another, without embedding again.
+
+    FROM and TO are addresses or paths of index files; '.' is the store in use. Documents that TO already has
+    are skipped, so an interrupted copy can be run again. At the end the two stores are compared.
+
+    \b
+    Examples:
+      qmd store copy . milvus://localhost:19530/notes
+      qmd store copy milvus:///srv/notes.db ~/notes.sqlite
+    """
+    index = session.index
+    in_use = index.status().index
+    stores = [in_use if name == "." else name for name in (source, target)]
+    with Bar("Copying", session) as bar:
+        report = index.copy_store(*stores, on_progress=bar.step)
+    say(
+        f"Copied {plural(report.documents, 'document')} and {plural(report.chunks, 'chunk')}; both have "
+        f"{plural(report.total_documents, 'document')} and {plural(report.total_chunks, 'chunk')}."
+    )
 
 
 def _line(finding: Finding) -> str:
-    level = f"{finding.level:<7}"
-    if has_colours(sys.stdout):
-        level = styled(level, _COLOURS[finding.level])
+    level = painted(f"{finding.level:<7}", _COLOURS[finding.level])
     hint = f" ({one_line(finding.hint)})" if finding.hint else ""
     return f"{level}  {one_line(finding.message)}{hint}"
 
@@ -114,16 +194,14 @@ def _summary(findings: Sequence[Finding]) -> str:
     return f"{' and '.join(counts)}." if counts else "No problems found."
 
 
-def _list(findings: Sequence[Finding]) -> None:
-    from dataclasses import asdict
-
-    fields = tuple(Column(name) for name in ("level", "check", "message", "hint"))
-    show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
-
-
 def _outcome(report: CleanupReport) -> str:
     if not report.items:
         return "Nothing to clean."
     if report.dry_run:
         return f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
     return f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."
+
+
+def _contents(made: Backup) -> str:
+    parts = [plural(made.documents, "document"), f"{made.vectors:,} vectors"]
+    return ", ".join([*parts, "index.yml"] if made.config else parts)

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Command
-from qmd.cli.options import OneOf, collection_option, json_option
-from qmd.cli.search_options import (
-    candidate_limit_option,
+from qmd.cli.command import command
+from qmd.cli.options import (
+    OneOf,
+    collection_option,
     filter_options,
-    intent_option,
+    json_option,
     limit_option,
     min_score_option,
-    no_expand_option,
-    no_rerank_option,
+    model_options,
     query_argument,
     query_text,
-    ranking_option,
+    rerank_options,
     search_request,
 )
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import (
     BOLD,
@@ -34,14 +33,12 @@ from qmd.cli.terminal import (
     YELLOW,
     clean_name,
     columns,
-    has_colours,
     is_terminal,
     one_line,
-    styled,
+    painted,
+    say,
     terminal_width,
-    write,
 )
-from qmd.errors import TimedOutError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -57,7 +54,7 @@ _MAX_TERMS = 20
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
-@click.command(cls=Command, if_unknown="a query that begins with '-' goes after '--'")
+@command(if_unknown="a query that begins with '-' goes after '--'")
 @click.argument("path", shell_complete=candidates.paths)
 @query_argument
 @click.option(
@@ -72,13 +69,9 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @collection_option("Explain a search of only this collection (may be repeated).")
 @filter_options
 @min_score_option("0; 0.3 for vsearch")
-@intent_option
-@no_expand_option
-@no_rerank_option
-@candidate_limit_option
-@ranking_option
+@model_options
+@rerank_options
 @json_option
-@pass_session
 def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
@@ -92,43 +85,29 @@ def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
     """
-    from qmd.engine.requests import VECTOR_MIN_SCORE
-
-    default_score = VECTOR_MIN_SCORE if options["kind"] == "vsearch" else 0.0
-    request = search_request(
-        query_text(text),
-        options,
-        limit=options["limit"] or _LIMIT,
-        min_score=default_score if options["min_score"] is None else options["min_score"],
-    )
-    try:
-        explanation = session.index.why(path, options["kind"], request)
-    except TimedOutError:
-        session.abandoned = True
-        raise
-    if any(stage.status == "timed_out" for stage in explanation.stages):
-        session.abandoned = True
+    request = search_request(query_text(text), options["kind"], options, options["limit"] or _LIMIT)
+    explanation = session.index.why(path, options["kind"], request)
+    session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if as_json:
         show_json(_as_json(explanation))
         return
     from qmd.cli.render.explain import unexpected
 
-    for line in unexpected(explanation.stages):
-        session.note(line)
+    session.note(*unexpected(explanation.stages))
     explanation = replace(
         explanation,
         hint=explanation.hint and session.addressed(explanation.hint),
         notes=tuple(map(session.addressed, explanation.notes)),
     )
-    write("\n".join(_lines(explanation, colours=has_colours(sys.stdout))) + "\n")
+    say(*_lines(explanation))
 
 
-def _lines(explanation: Why, *, colours: bool) -> Iterator[str]:
+def _lines(explanation: Why) -> Iterator[str]:
     """Yield the lines for people: the verdict first, then the reasons for it."""
     docid = f" {explanation.document.docid}" if explanation.document is not None else ""
-    yield _style(clean_name(explanation.file), colours, BOLD) + _style(docid, colours, DIM)
+    yield painted(clean_name(explanation.file), BOLD) + painted(docid, DIM)
     label, colour = _VERDICTS.get(explanation.verdict, ("Not shown", YELLOW))
-    yield f"{_style(label, colours, colour)}: {one_line(explanation.reason)}."
+    yield f"{painted(label, colour)}: {one_line(explanation.reason)}."
     if explanation.hint:
         yield f"Hint: {one_line(explanation.hint)}"
     for note in explanation.notes:
@@ -205,7 +184,7 @@ def _as_json(explanation: Why) -> dict[str, Any]:
         "verdict": explanation.verdict,
         "reason": explanation.reason,
         "hint": explanation.hint,
-        "notes": list(explanation.notes),
+        "notes": explanation.notes,
         "results": explanation.shown,
         "least_score": explanation.lowest_score,
         "terms": [asdict(term) for term in explanation.terms],
@@ -220,19 +199,12 @@ def _place_as_json(place: Standing) -> dict[str, Any]:
         "rank": place.rank,
         "of": place.total,
         "complete": place.complete,
-        "last_score": place.last.score if place.last is not None else None,
+        "last_score": place.last and place.last.score,
     }
     if place.hit is not None:
         values |= {"score": place.hit.score, "line": place.hit.line, "explain": place.hit.explain}
     if place.passage is not None:
         chunk = place.passage.chunk
-        values["passage"] = {
-            "first_line": chunk.first_line,
-            "last_line": chunk.last_line,
-            "cosine": place.passage.similarity,
-        }
+        lines = {"first_line": chunk.first_line, "last_line": chunk.last_line}
+        values["passage"] = lines | {"cosine": place.passage.similarity}
     return values
-
-
-def _style(text: str, colours: bool, *codes: str) -> str:
-    return styled(text, *codes) if colours else text
