@@ -97,7 +97,6 @@ def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 def help_(ctx: click.Context, names: tuple[str, ...]) -> None:
     """Show the help of a command, or of qmd itself.
 
-    \b
     Examples:
       qmd help
       qmd help search

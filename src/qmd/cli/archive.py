@@ -45,7 +45,6 @@ def archive() -> None:
     in "motions" and albums next to it. It needs no index. Name it by --data DIR, QMD_ARCHIVE_DIR, or the key
     "archive" in index.yml.
 
-    \b
     Examples:
       qmd archive authors --data ~/afdian
       qmd archive search 关键词
@@ -59,7 +58,6 @@ def archive() -> None:
 def authors(session: Session, data: str | None, as_json: bool) -> None:
     """List the authors of the archive.
 
-    \b
     Examples:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
@@ -78,7 +76,6 @@ def authors(session: Session, data: str | None, as_json: bool) -> None:
 def posts(session: Session, author: str, data: str | None, as_json: bool) -> None:
     """List an author's posts, by album and date.
 
-    \b
     Examples:
       qmd archive posts q9adg
       qmd archive posts q9adg --json
@@ -97,7 +94,6 @@ def read(
 ) -> None:
     """Print a post, named by its path in the archive, or by its author and words of its title.
 
-    \b
     Examples:
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
@@ -125,7 +121,6 @@ def search(
 
     The first 20 matches are shown, each with three lines before and after. '-' reads the text from stdin.
 
-    \b
     Examples:
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
@@ -153,7 +148,6 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
     The tools are list_authors, list_posts, read_post and search. Without --http the server speaks on stdin
     and stdout.
 
-    \b
     Examples:
       qmd archive mcp --data ~/afdian
       qmd archive mcp --data ~/afdian --http   at http://127.0.0.1:8181/mcp

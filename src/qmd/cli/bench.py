@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmd.cli import options
 from qmd.cli.command import command
-from qmd.cli.options import (
-    chosen_format,
-    collection_option,
-    format_options,
-    ranking_options,
-    search_request,
-    whole,
-)
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
@@ -33,31 +26,34 @@ if TYPE_CHECKING:
     "--ways", metavar="W,W", default="", help="Measure only: bm25, vector, hybrid, full.  [default: all]"
 )
 @click.option(
-    "-k", type=whole(1, 1000), metavar="K", default="10", help="Evaluate the best K results.  [default: 10]"
+    "-k",
+    type=options.whole(1, 1000),
+    metavar="K",
+    default="10",
+    help="Evaluate the best K results.  [default: 10]",
 )
-@click.option("--questions", type=whole(1), metavar="N", help="Run only the first N questions.")
-@collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
-@ranking_options
+@click.option("--questions", type=options.whole(1), metavar="N", help="Run only the first N questions.")
+@options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
+@options.ranking_options
 @click.option(
     "--work", type=click.Path(), metavar="DIR", help="Keep the index of a BEIR folder in DIR, to reuse it."
 )
-@format_options("cli", "json", "csv", "md")
-def bench(session: Session, /, fixture: str, **options: Any) -> None:
+@options.format_options("cli", "json", "csv", "md")
+def bench(session: Session, /, fixture: str, **arguments: Any) -> None:
     """Measure search quality on questions with known answers.
 
     FIXTURE is a file in tobi/qmd's format, whose questions are run on your index, or a folder in BEIR layout
     (corpus.jsonl, queries.jsonl, qrels.tsv), which gets an index of its own. The ways to search are bm25
     (search), vector (vsearch), hybrid (query without reranking) and full (query). JSON has every answer.
 
-    \b
     Examples:
       qmd bench questions.json
       qmd bench questions.json --ways bm25,full -c notes --json
       qmd bench ~/beir/scifact --work ~/beir/scifact-index --questions 100
     """
-    evaluation = _evaluate(session, fixture, options)
+    evaluation = _evaluate(session, fixture, arguments)
     session.note(*_notes(evaluation))
-    match chosen_format():
+    match options.chosen_format():
         case "json":
             show_json(_as_json(evaluation))
         case "cli":
@@ -66,13 +62,13 @@ def bench(session: Session, /, fixture: str, **options: Any) -> None:
             show_listing(_table(evaluation))
 
 
-def _evaluate(session: Session, fixture: str, options: dict[str, Any]) -> Evaluation:
+def _evaluate(session: Session, fixture: str, arguments: dict[str, Any]) -> Evaluation:
     from qmd.engine.evaluation.benchmarking import Benchmark
 
-    ways = tuple(name for part in options["ways"].split(",") if (name := part.strip()))
-    request, work = search_request("", "query", options), options["work"]
+    ways = tuple(name for part in arguments["ways"].split(",") if (name := part.strip()))
+    request, work = options.search_request("", "query", arguments), arguments["work"]
     benchmark = Benchmark(
-        os.path.expanduser(fixture), ways, options["k"], options["questions"], request, work
+        os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
     )
     kept = f"Interrupted. The unfinished index stays in {clean_name(work)}." if work is not None else None
     with Bar("Preparing", session, kept) as bar:

@@ -46,7 +46,6 @@ def _authors(index: Index, incomplete: str) -> Iterable[str]:
 
 
 def _described_paths(index: Index, incomplete: str) -> Iterable[str]:
-    """Yield the paths that have a context."""
     return (path for path, _ in index.contexts() if path.startswith(incomplete))
 
 
@@ -83,7 +82,6 @@ def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Ask the shell to complete folders on disk."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="dir")]

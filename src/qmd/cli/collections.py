@@ -12,7 +12,7 @@ from qmd.cli.command import Command, Group, fail
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import NO_COLLECTIONS, Session
-from qmd.cli.show import show_json, show_listing
+from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
@@ -34,7 +34,6 @@ _COLUMNS = (
 def collection() -> None:
     """Add, list, show and change collections: the folders that are indexed.
 
-    \b
     Examples:
       qmd collection add ~/notes
       qmd collection list
@@ -60,7 +59,6 @@ def collection() -> None:
 def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
     """Add a folder as a collection, and index it.
 
-    \b
     Examples:
       qmd collection add
       qmd collection add ~/notes --name notes
@@ -86,7 +84,6 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
 def list_(session: Session) -> None:
     """List the collections with their folders and numbers of files.
 
-    \b
     Examples:
       qmd collection list
       qmd collection list --format csv
@@ -110,7 +107,6 @@ def list_(session: Session) -> None:
 def show(session: Session, name: str) -> None:
     """Show one collection with its contexts.
 
-    \b
     Example:
       qmd collection show notes
     """
@@ -132,7 +128,6 @@ def show(session: Session, name: str) -> None:
 def remove(session: Session, name: str) -> None:
     """Remove a collection from the index; its files stay on disk.
 
-    \b
     Example:
       qmd collection remove notes
     """
@@ -146,7 +141,6 @@ def remove(session: Session, name: str) -> None:
 def rename(session: Session, old: str, new: str) -> None:
     """Give a collection a new name.
 
-    \b
     Example:
       qmd collection rename notes diary
     """
@@ -160,7 +154,6 @@ def rename(session: Session, old: str, new: str) -> None:
 def include(session: Session, name: str) -> None:
     """Include a collection in searches that name no collection.
 
-    \b
     Example:
       qmd collection include notes
     """
@@ -173,7 +166,6 @@ def include(session: Session, name: str) -> None:
 def exclude(session: Session, name: str) -> None:
     """Exclude a collection from searches that do not name it with -c.
 
-    \b
     Example:
       qmd collection exclude archive
     """
@@ -197,7 +189,6 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 
     A single quoted argument is a shell command line. Several words are one command and its arguments.
 
-    \b
     Examples:
       qmd collection update-cmd notes git pull --ff-only
       qmd collection update-cmd notes 'git pull && make docs'
@@ -217,18 +208,14 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 
 
 def _next_steps(session: Session, name: str) -> None:
-    """Suggest what to do next, as commands to copy."""
     from shlex import quote
 
-    if session.quiet:
-        return
     steps = [
         ('qmd search "..." -c ' + quote(name), "search by keyword"),
         ("qmd embed", "make vectors, so that vsearch and query work"),
         (f'qmd context add {quote("qmd://" + name)} "..."', "describe these documents"),
     ]
-    lines = columns([(session.addressed(command), text) for command, text in steps])
-    say("", "Next:", *(f"  {line}" for line in lines))
+    show_steps(session, steps)
 
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any, NoReturn, cast
 
 import click
@@ -37,6 +39,11 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
 
 
 class _WithGlobalOptions(click.Command):
+    def __init__(self, *args: Any, help: str | None = None, **attributes: Any) -> None:
+        # click wraps all paragraphs that do not start with \b: examples must keep their lines.
+        marked = re.sub(r"\n\n(?=Examples?:\n)", "\n\n\b\n", cleandoc(help or ""))
+        super().__init__(*args, help=marked, **_CONTEXT | attributes)
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         # click puts --help last: insert the global options before it.
         params = super().get_params(ctx)
@@ -62,7 +69,7 @@ class Command(_WithGlobalOptions):
     def __init__(
         self, *args: Any, if_unknown: str | None = None, if_missing: str | None = None, **attributes: Any
     ) -> None:
-        super().__init__(*args, **_CONTEXT | attributes)
+        super().__init__(*args, **attributes)
         self.if_unknown = if_unknown
         self.if_missing = if_missing
 
@@ -92,7 +99,7 @@ class Group(_WithGlobalOptions, click.Group):
         **attributes: Any,
     ) -> None:
         defaults = {"subcommand_metavar": "COMMAND ...", "invoke_without_command": True}
-        super().__init__(*args, **_CONTEXT | defaults | attributes)
+        super().__init__(*args, **defaults | attributes)
         self.table = table or {}
         self.aliases = aliases or {}
         self.acts_alone = acts_alone

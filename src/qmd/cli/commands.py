@@ -31,7 +31,7 @@ COMMANDS: Table = {
         ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
         ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
         ("embed", "qmd.cli.indexing:embed", "Make the missing vectors."),
-        ("status", "qmd.cli.status:status", "Show the state of the index and its models."),
+        ("status", "qmd.cli.upkeep:status", "Show the state of the index and its models."),
         ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
         ("pull", "qmd.cli.models:pull", "Download missing models."),
         ("doctor", "qmd.cli.upkeep:doctor", "Look for problems and suggest how to fix them."),
@@ -56,5 +56,4 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
 
 
 def names(table: Table = COMMANDS) -> list[str]:
-    """Return the names of the commands in a table, in order."""
     return [name for rows in table.values() for name, _, _ in rows]

@@ -19,7 +19,6 @@ def context() -> None:
 
     A path is / (everything), qmd://collection/folder, or a folder on disk inside a collection.
 
-    \b
     Examples:
       qmd context add qmd://notes "Personal notes and ideas"
       qmd context list
@@ -33,7 +32,6 @@ def context() -> None:
 def add(session: Session, arguments: tuple[str, ...]) -> None:
     """Describe a path, or the current folder if PATH is not given. An existing text is replaced.
 
-    \b
     Examples:
       qmd context add / "Everything about the shop"
       qmd context add qmd://notes/work "Meetings with suppliers"
@@ -52,7 +50,6 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
 def list_(session: Session) -> None:
     """List the contexts and the paths they describe.
 
-    \b
     Examples:
       qmd context list
       qmd context list --json
@@ -75,7 +72,6 @@ def list_(session: Session) -> None:
 def remove(session: Session, path: str) -> None:
     """Remove the context of a path.
 
-    \b
     Example:
       qmd context rm qmd://notes/work
     """
@@ -87,7 +83,6 @@ def remove(session: Session, path: str) -> None:
 def check(session: Session) -> None:
     """List collections and top folders without context, each with the command that adds it.
 
-    \b
     Examples:
       qmd context check
       qmd context check --format files

@@ -46,7 +46,6 @@ def get(
     REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
     :FROM or :FROM:COUNT to print only these lines. If the output is a pipe, only the text is printed.
 
-    \b
     Examples:
       qmd get notes/meeting.md
       qmd get meeting.md:120:20
@@ -114,7 +113,6 @@ def multi_get(
     A glob must match the whole path, with or without the name of the collection. A list may contain anything
     that get accepts. Documents that are not found are reported on stderr.
 
-    \b
     Examples:
       qmd multi-get 'journals/2026-05*.md'
       qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
@@ -143,7 +141,6 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> 
     --authors lists the authors with the dates of their first and last documents. The --author option of the
     searches accepts these names.
 
-    \b
     Examples:
       qmd ls
       qmd ls notes

@@ -30,7 +30,6 @@ _PROBLEMS = 10
 def index(session: Session, collections: tuple[str, ...]) -> None:
     """Scan all collections for new, changed and deleted files.
 
-    \b
     Examples:
       qmd index
       qmd index -c notes
@@ -49,7 +48,6 @@ def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[s
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
-    \b
     Examples:
       qmd update
       qmd update --pull
@@ -75,7 +73,6 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
     You can interrupt it: the next run continues from there. After a change of model, searches use the old
     vectors until every text has new ones.
 
-    \b
     Examples:
       qmd embed
       qmd embed -c notes

@@ -28,7 +28,6 @@ def keys() -> None:
     Without keys the server answers every program on this machine. If there is a key, it answers only requests
     with a key (Authorization: Bearer KEY), at /mcp too. Your own commands need no key.
 
-    \b
     Examples:
       qmd keys add laptop
       qmd keys add agent --collection notes --read-only
@@ -45,7 +44,6 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
 
     A key that is limited to collections can neither add nor rename collections. The audit log shows NAME.
 
-    \b
     Examples:
       qmd keys add laptop
       qmd keys add agent --collection notes --collection work --read-only
@@ -64,7 +62,6 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
 def list_(session: Session) -> None:
     """List the keys of this index and what each may do.
 
-    \b
     Examples:
       qmd keys list
       qmd keys list --json
@@ -85,7 +82,6 @@ def list_(session: Session) -> None:
 def remove(session: Session, name: str) -> None:
     """Remove a key. A running server refuses it from then on.
 
-    \b
     Example:
       qmd keys remove agent
     """

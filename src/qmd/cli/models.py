@@ -43,7 +43,6 @@ def models(ctx: click.Context) -> None:
 
     Roles: embed makes vectors, rerank reorders the best candidates of a query, expand rewrites queries.
 
-    \b
     Examples:
       qmd models
       qmd models --json
@@ -64,7 +63,6 @@ def export(session: Session, file: str, names: tuple[str, ...]) -> None:
     Without a name, the configured models. FILE is a plain tar archive of the models' files and a list of
     their sizes, checksums and licences.
 
-    \b
     Examples:
       qmd models export models.tar
       qmd models export models.tar embed rerank
@@ -87,7 +85,6 @@ def import_(session: Session, file: str) -> None:
     The checksum of each model is verified. Models that are already installed are skipped, so an interrupted
     import can be run again.
 
-    \b
     Examples:
       qmd models import models.tar
     """
@@ -114,7 +111,6 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
     continues where it stopped, and the checksum of each file is verified. HF_ENDPOINT names a mirror of
     huggingface.co.
 
-    \b
     Examples:
       qmd pull
       qmd pull embed

@@ -169,7 +169,6 @@ rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster.")
 
 
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
-    """Add `-n` to a command."""
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 
 

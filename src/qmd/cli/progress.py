@@ -76,7 +76,6 @@ class Bar:
             write(f"{title}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
 
     def close(self) -> None:
-        """Remove the bar from the terminal."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

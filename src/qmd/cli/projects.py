@@ -15,7 +15,7 @@ from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, flag
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
-from qmd.cli.show import show_listing
+from qmd.cli.show import show_listing, show_steps
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, is_terminal, painted, say, write
 from qmd.errors import NotFoundError
@@ -33,7 +33,6 @@ def init(session: Session) -> None:
     Commands use that index when they run in the project or a folder below. Nothing is indexed yet. Edit
     .qmd/index.yml to choose the folders; you can commit it, because git ignores the index itself.
 
-    \b
     Example:
       cd ~/code/app && qmd init && qmd update
     """
@@ -44,14 +43,12 @@ def init(session: Session) -> None:
     collection = create_project(session.folder(), os.environ)
     name, path = clean_name(collection.name), clean_name(collection.path)
     say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.pattern})")
-    if session.quiet:
-        return
     steps = [
         ("qmd update", "index it"),
         ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
     ]
-    say("", "Next:", *(f"  {line}" for line in columns(steps)))
+    show_steps(session, steps)
 
 
 @click.group("trust", cls=Group, acts_alone=True)
@@ -65,7 +62,6 @@ def trust(ctx: click.Context, yes: bool) -> None:
     used, and agents do not see its contexts. Everything else works. A setting that changes needs approval
     again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
-    \b
     Examples:
       qmd trust
       qmd trust --yes
@@ -84,7 +80,6 @@ def trust(ctx: click.Context, yes: bool) -> None:
 def list_(session: Session) -> None:
     """List what you approved or declined, for which project and when.
 
-    \b
     Examples:
       qmd trust list
       qmd trust list --json
@@ -107,7 +102,6 @@ def list_(session: Session) -> None:
 def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.
 
-    \b
     Examples:
       qmd trust revoke
       qmd trust revoke ~/code/app

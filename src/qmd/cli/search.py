@@ -7,25 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qmd.cli import options
 from qmd.cli.command import command, intended_as_text
-from qmd.cli.options import (
-    OneOf,
-    all_formats,
-    chosen_format,
-    collection_option,
-    combined,
-    decimal,
-    filter_options,
-    flag,
-    limit_option,
-    min_score_option,
-    model_options,
-    path_options,
-    query_argument,
-    query_text,
-    rerank_options,
-    search_request,
-)
 from qmd.cli.session import Session
 from qmd.cli.terminal import write
 from qmd.errors import CollectionNotFoundError, NotFoundError
@@ -40,28 +23,28 @@ _DAY = 86_400.0
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 #: Options of all three commands.
-search_options = combined(
-    query_argument,
-    limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
-    collection_option("Search only this collection (may be repeated)."),
-    filter_options,
-    flag("--all", "everything", help="Show all results; -n is ignored."),
-    flag("--full", help="Show whole documents instead of snippets."),
-    path_options,
-    flag("--explain", help="Show how each result was ranked."),
+search_options = options.combined(
+    options.query_argument,
+    options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
+    options.collection_option("Search only this collection (may be repeated)."),
+    options.filter_options,
+    options.flag("--all", "everything", help="Show all results; -n is ignored."),
+    options.flag("--full", help="Show whole documents instead of snippets."),
+    options.path_options,
+    options.flag("--explain", help="Show how each result was ranked."),
     click.option(
         "--mode",
-        type=OneOf(["auto", "server", "local"]),
+        type=options.OneOf(["auto", "server", "local"]),
         metavar="M",
         default="auto",
         help="Search in the server of this index (server), in this process (local), or in the server if it "
         "runs (auto).  [default: auto]",
     ),
-    all_formats,
+    options.all_formats,
 )
 timeout_option = click.option(
     "--timeout",
-    type=decimal(0.001, _DAY),
+    type=options.decimal(0.001, _DAY),
     metavar="S",
     default="30",
     help="Stop after S seconds and show the results so far.  [default: 30]",
@@ -70,82 +53,78 @@ timeout_option = click.option(
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0")
-def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
+@options.min_score_option("0")
+def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
     Documents must contain all words, in any order. "Quoted words" must stand together, word* also finds
     longer words, and -word excludes documents (write it after --). author:NAME, after:2024-06 and before:2025
     filter like the options, in all searches. A single - reads the query from stdin.
 
-    \b
     Examples:
       qmd search deploy kubernetes
       qmd search '"release notes" 2026' -c work -n 10
       qmd search --json -- performance -sports
       qmd search backup --author ann --after 2024-06
     """
-    _run(session, "search", text, options)
+    _run(session, "search", text, arguments)
 
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0.3")
-@model_options
+@options.min_score_option("0.3")
+@options.model_options
 @timeout_option
-def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
+def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by meaning, in any language. Run 'qmd embed' first.
 
-    \b
     Examples:
       qmd vsearch how do I log in
       qmd vsearch "ways to keep costs down" --min-score 0.5 --json
     """
-    _run(session, "vsearch", text, options)
+    _run(session, "vsearch", text, arguments)
 
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0")
-@model_options
+@options.min_score_option("0")
+@options.model_options
 @timeout_option
-@rerank_options
-def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
+@options.rerank_options
+def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Combine keyword and vector search and rerank the results: the best results.
 
     The query is a question, or lines that start with lex: (keywords), vec: (a question) or hyde: (the text of
     a possible answer), and at most one line that starts with intent:. If a step cannot run, stderr says so.
 
-    \b
     Examples:
       qmd query how do I deploy the service
       qmd query "quarterly planning" --explain
       qmd query $'lex: "rate limit"\\nvec: how are clients slowed down'
     """
-    _run(session, "query", text, options)
+    _run(session, "query", text, arguments)
 
 
-def _run(session: Session, kind: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Run a search of a kind and show its results."""
-    format_name = chosen_format()
-    limit = options["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
-    text = query_text(words)
-    request = search_request(
-        text, kind, {"timeout": None} | options, None if options["everything"] else limit
+def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
+    format_name = options.chosen_format()
+    limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
+    text = options.query_text(words)
+    request = options.search_request(
+        text, kind, {"timeout": None} | arguments, None if arguments["everything"] else limit
     )
     try:
-        response = _response(session.index, kind, request, options["mode"])
+        response = _response(session.index, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
-        hints = (intended_as_text(f"-c{name}") for name in options["collections"])
+        hints = (intended_as_text(f"-c{name}") for name in arguments["collections"])
         error.hint = next(filter(None, hints), error.hint)
         raise
     collections = session.index.config.collections
     if not collections:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
-    elif not options["collections"] and not any(each.include_by_default for each in collections.values()):
+    elif not arguments["collections"] and not any(each.include_by_default for each in collections.values()):
         session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
-    _show(session, format_name, text, response, options)
+    _show(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
 
 
@@ -175,16 +154,16 @@ def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> Sea
 
 
 def _show(
-    session: Session, format_name: str, text: str, response: SearchResponse, options: dict[str, Any]
+    session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
     from qmd.cli.render.explain import stages, unexpected
     from qmd.cli.render.formats import render_hits
     from qmd.cli.show import note_missing, view_for
 
-    show_stages = format_name == "cli" and options["explain"]
+    show_stages = format_name == "cli" and arguments["explain"]
     if not show_stages:
         session.note(*unexpected(response.stages))
-    view = view_for(session, options, text if format_name == "cli" else None)
+    view = view_for(session, arguments, text if format_name == "cli" else None)
     write(render_hits(format_name, response.hits, view))
     note_missing(session, view)
     if show_stages:

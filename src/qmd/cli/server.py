@@ -37,7 +37,6 @@ insecure_option = flag("--insecure", help="Let other machines read everything th
 
 
 def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
-    """Add `--host` and `--port` to a command."""
     port_help = f"Listen on this port.  [default: {default_port}]"
     return combined(
         click.option("--host", metavar="HOST", help=f"Listen on this address.  [default: {LOOPBACK}]"),
@@ -46,7 +45,6 @@ def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
 
 
 def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
-    """Add `--daemon` to the command `name`."""
     return flag("--daemon", help=f"Serve in the background; stop it with 'qmd {name} stop'.")
 
 
@@ -71,7 +69,6 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     on stdin and stdout if another program started the server; the server then ends with that program. While
     it runs, the search commands of this index use it, because its models are already loaded.
 
-    \b
     Examples:
       qmd server                       at http://127.0.0.1:18765
       qmd server --transport http --port 9000
@@ -100,7 +97,6 @@ def stop(session: Session) -> None:
 
     A write in progress is completed or rolled back.
 
-    \b
     Examples:
       qmd server stop
       qmd server stop --index work
@@ -113,7 +109,6 @@ def stop(session: Session) -> None:
 def status(session: Session, as_json: bool) -> None:
     """Show whether a server of this index is running, and its address.
 
-    \b
     Examples:
       qmd server status
       qmd server status --index work --json
@@ -145,7 +140,6 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". If
     QMD_MCP_UPDATE=1 is set, it scans the collections when it starts, and again whenever a file changes.
 
-    \b
     Examples:
       qmd mcp
       qmd mcp --http                   at http://127.0.0.1:8181/mcp
@@ -175,7 +169,6 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
 def stop_mcp(session: Session) -> None:
     """Stop the server that 'qmd mcp --http --daemon' started.
 
-    \b
     Examples:
       qmd mcp stop
       qmd mcp stop --index work
@@ -266,7 +259,6 @@ def _listen(
 
 
 def over_stdio(session: Session, command: str, context: ServerContext) -> None:
-    """Serve MCP on stdin and stdout until stdin ends."""
     if is_terminal(sys.stdin):
         session.note(
             f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"

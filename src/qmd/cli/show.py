@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.options import chosen_format
 from qmd.cli.render.formats import render_listing
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
-from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write, write_plain
+from qmd.cli.terminal import columns, has_colours, is_terminal, output_width, say, write, write_plain
 from qmd.errors import QueryError
 from qmd.text.wording import plural
 
@@ -48,7 +48,7 @@ def view_for(session: Session, options: Mapping[str, Any], query: str | None = N
         explain=bool(options.get("explain")),
         disk=disk if options["full_path"] else None,
         terminal=terminal,
-        width=terminal_width() if terminal else 80,
+        width=output_width(),
         colours=colours,
         highlights=_highlights(query) if colours and query is not None else None,
         editor=(lambda item, line: editor_address(template, disk.absolute(item), line))
@@ -65,7 +65,6 @@ def note_missing(session: Session, view: View) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Write a value to stdout as JSON."""
     from qmd.cli.render.programs import dumps
 
     write_plain(dumps(value))
@@ -73,8 +72,15 @@ def show_json(value: Any) -> None:
 
 def show_listing(listing: Listing) -> None:
     """Write a listing to stdout in the chosen format."""
-    view = View(terminal=is_terminal(sys.stdout), width=terminal_width(), colours=has_colours(sys.stdout))
+    view = View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
     write(render_listing(chosen_format(), listing, view))
+
+
+def show_steps(session: Session, steps: Iterable[tuple[str, str]]) -> None:
+    """Suggest what to do next, unless --quiet is given: commands to copy, and what they do."""
+    if not session.quiet:
+        lines = columns((session.addressed(command), text) for command, text in steps)
+        say("", "Next:", *(f"  {line}" for line in lines))
 
 
 def editor_address(template: str, path: str, line: int) -> str:

@@ -38,14 +38,14 @@ def has_colours(stream: IO[Any]) -> bool:
     return takes_escapes(stream) and not os.environ.get("NO_COLOR")
 
 
-def terminal_width() -> int:
+def output_width() -> int:
+    """Return the width of stdout in columns: of the terminal, or 80."""
     from shutil import get_terminal_size
 
-    return get_terminal_size().columns
+    return get_terminal_size().columns if is_terminal(sys.stdout) else 80
 
 
 def styled(text: str, *codes: str) -> str:
-    """Return the text in bold, a colour and so on."""
     return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
 
 
@@ -55,7 +55,6 @@ def painted(text: str, *codes: str, stream: IO[str] | None = None) -> str:
 
 
 def link(text: str, address: str) -> str:
-    """Return the text as a hyperlink (OSC 8)."""
     return f"\x1b]8;;{clean_name(address)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
@@ -134,7 +133,6 @@ def write_plain(text: str) -> None:
 
 
 def say(*lines: str) -> None:
-    """Write lines to stdout."""
     write("".join(f"{line}\n" for line in lines))
 
 

@@ -1,4 +1,4 @@
-"""Look after the index: `doctor`, `cleanup`, `backup`, `restore` and `store`."""
+"""Look after the index: `status`, `doctor`, `cleanup`, `backup`, `restore` and `store`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, one_line, painted, say
+from qmd.cli.terminal import BOLD, GREEN, RED, YELLOW, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -25,8 +25,89 @@ if TYPE_CHECKING:
     from qmd.engine.doctor import Finding
     from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.cleanup import CleanupReport
+    from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
+
+
+@command()
+@json_option
+def status(session: Session, as_json: bool) -> None:
+    """Show the size and age of the index, texts without vectors, and the models in use.
+
+    Examples:
+      qmd status
+      qmd status --json
+    """
+    status = session.index.status()
+    if as_json:
+        show_json(asdict(status) | {"models": dict(status.models)})
+        return
+    shown = session.index.notes
+    notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
+    rows = [*_status_rows(status), *notes]
+    say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
+    if status.collections:
+        say(f"Collections ({len(status.collections)}):")
+    else:
+        say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
+    for each in status.collections:
+        name = clean_name(each.name)
+        note = "" if each.include_by_default else "  [searched only when named]"
+        lines = (f"    {line}" for line in columns(_collection(each)))
+        say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
+
+
+def _status_rows(status: Status) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = [
+        ("Index:", _place(status)),
+        ("Config:", clean_name(status.config)),
+        ("Documents:", f"{status.total_documents:,}"),
+        ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
+    ]
+    vectors = [_vectors(each) for each in status.vectors]
+    if not any(each.current for each in status.vectors):
+        vectors.insert(0, "none")
+    rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
+    if status.needs_embedding:
+        pending = plural(status.needs_embedding, "text")
+        others = any(each.current and not each.configured for each in status.vectors)
+        missing = "vectors by the configured model" if others else "vectors"
+        rows.append(("Pending:", f"{pending} without {missing}: run 'qmd embed'"))
+    for at, (role, name) in enumerate(status.models):
+        rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
+    rows.append(("Ranking:", status.ranking))
+    return rows
+
+
+def _vectors(vectors: VectorsStatus) -> str:
+    made = f"{plural(vectors.chunks, 'chunk')} by {clean_name(vectors.model)}"
+    if vectors.current and vectors.configured:
+        return made
+    if vectors.current:
+        return f"{made}, used until 'qmd embed' has made all vectors by the configured model"
+    if vectors.configured:
+        return f"{made}, not used yet: {int(100 * vectors.share)}% of the texts"
+    return f"{made}, made for other settings: not used"
+
+
+def _collection(collection: CollectionStatus) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("Path:", clean_name(collection.path)),
+        ("Pattern:", clean_name(collection.pattern)),
+        ("Files:", f"{collection.documents:,} ({human_size(collection.bytes)})"),
+        ("Updated:", local_time(collection.last_updated) if collection.last_updated else "never"),
+    ]
+    if collection.contexts:
+        rows.append(("Contexts:", str(collection.contexts)))
+    return rows
+
+
+def _place(status: Status) -> str:
+    """Return the location of the index, with its size unless it is on a server."""
+    if not status.size and "://" in status.index:
+        return clean_name(status.index)
+    return f"{clean_name(status.index)} ({human_size(status.size) if status.size else 'not created yet'})"
 
 
 @command()
@@ -36,7 +117,6 @@ def doctor(session: Session) -> None:
 
     Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings.
 
-    \b
     Examples:
       qmd doctor
       qmd doctor --json
@@ -72,7 +152,6 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     This deletes cached model results, texts and vectors without documents, vectors by unused models, models
     prepared by other versions, and free space. Your files are not changed.
 
-    \b
     Examples:
       qmd cleanup --dry-run
       qmd cleanup
@@ -99,7 +178,6 @@ def backup(session: Session, file: str | None, force: bool) -> None:
     If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
     gets its name. Only you can read it, because it contains the text of your documents.
 
-    \b
     Examples:
       qmd backup
       qmd backup /mnt/backups/
@@ -121,7 +199,6 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
     The backup is checked first. The old index stays next to the restored one, and can be restored too.
     index.yml is restored if it is missing, or with --config.
 
-    \b
     Examples:
       qmd restore qmd-index-20261122-081500.sqlite
       qmd restore --config notes.sqlite
@@ -148,7 +225,6 @@ def store() -> None:
 
     'qmd status' shows the store in use. To use another, set --store, QMD_STORE, or 'store:' in index.yml.
 
-    \b
     Example:
       qmd store copy . milvus://localhost:19530/notes
     """
@@ -163,7 +239,6 @@ def copy(session: Session, source: str, target: str) -> None:
     FROM and TO are addresses or paths of index files; '.' is the store in use. Documents that TO already has
     are skipped, so an interrupted copy can be run again. At the end the two stores are compared.
 
-    \b
     Examples:
       qmd store copy . milvus://localhost:19530/notes
       qmd store copy milvus:///srv/notes.db ~/notes.sqlite

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli import candidates
+from qmd.cli import candidates, options
 from qmd.cli.command import command
-from qmd.cli.options import (
-    OneOf,
-    collection_option,
-    filter_options,
-    json_option,
-    limit_option,
-    min_score_option,
-    model_options,
-    query_argument,
-    query_text,
-    rerank_options,
-    search_request,
-)
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import (
@@ -33,11 +19,10 @@ from qmd.cli.terminal import (
     YELLOW,
     clean_name,
     columns,
-    is_terminal,
     one_line,
+    output_width,
     painted,
     say,
-    terminal_width,
 )
 from qmd.text.wording import plural
 
@@ -47,8 +32,6 @@ if TYPE_CHECKING:
 
 #: The default limit of the searches on a terminal.
 _LIMIT = 5
-#: Columns if the output is not a terminal.
-_WIDTH = 80
 #: The most terms shown; of a longer query, the rarest.
 _MAX_TERMS = 20
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
@@ -56,37 +39,37 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 @command(if_unknown="a query that begins with '-' goes after '--'")
 @click.argument("path", shell_complete=candidates.paths)
-@query_argument
+@options.query_argument
 @click.option(
     "--search",
     "kind",
-    type=OneOf(["search", "vsearch", "query"]),
+    type=options.OneOf(["search", "vsearch", "query"]),
     default="query",
     metavar="S",
     help="The command to explain: search, vsearch or query.  [default: query]",
 )
-@limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
-@collection_option("Explain a search of only this collection (may be repeated).")
-@filter_options
-@min_score_option("0; 0.3 for vsearch")
-@model_options
-@rerank_options
-@json_option
-def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@options.limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
+@options.collection_option("Explain a search of only this collection (may be repeated).")
+@options.filter_options
+@options.min_score_option("0; 0.3 for vsearch")
+@options.model_options
+@options.rerank_options
+@options.json_option
+def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
     PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
     excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
     document contains, its rank in every list, and how to make it a result.
 
-    \b
     Examples:
       qmd why notes/ops/deploy.md how do I deploy the service
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
     """
-    request = search_request(query_text(text), options["kind"], options, options["limit"] or _LIMIT)
-    explanation = session.index.why(path, options["kind"], request)
+    kind, query = arguments["kind"], options.query_text(text)
+    request = options.search_request(query, kind, arguments, arguments["limit"] or _LIMIT)
+    explanation = session.index.why(path, kind, request)
     session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if as_json:
         show_json(_as_json(explanation))
@@ -161,8 +144,7 @@ def _details(place: Standing) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
     if place.hit is not None and place.hit.explain is not None:
-        width = terminal_width() if is_terminal(sys.stdout) else _WIDTH
-        yield from (f"  {line}" for line in breakdown(place.hit.explain, width - 2))
+        yield from (f"  {line}" for line in breakdown(place.hit.explain, output_width() - 2))
     if place.passage is not None:
         chunk = place.passage.chunk
         cosine = place.passage.similarity

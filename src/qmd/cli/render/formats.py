@@ -26,7 +26,6 @@ FORMATS = {
 
 
 def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
-    """Render search results in the format `name`."""
     if name == "cli":
         from qmd.cli.render import cli
 
@@ -38,7 +37,6 @@ def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
 
 
 def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
-    """Render documents in the format `name`."""
     if name == "cli":
         from qmd.cli.render import cli
 
@@ -50,7 +48,6 @@ def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
 
 
 def render_listing(name: str, listing: Listing, view: View) -> str:
-    """Render a listing in the format `name`."""
     if name == "cli":
         from qmd.cli.render import cli
 

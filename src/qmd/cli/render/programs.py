@@ -160,7 +160,6 @@ def _guarded(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a field, quoted if necessary."""
     return text if _SPECIAL.isdisjoint(text) and text == text.strip() else _quoted(text)
 
 
@@ -188,7 +187,6 @@ def _files_listing(listing: Listing) -> str:
 
 
 def _markdown(entries: Sequence[Entry]) -> str:
-    """Return a section for each document."""
     sections = []
     for entry in entries:
         values = {"file": entry.file, "docid": entry.docid, "context": entry.context}
@@ -200,7 +198,6 @@ def _markdown(entries: Sequence[Entry]) -> str:
 
 
 def _markdown_listing(listing: Listing) -> str:
-    """Return a table."""
     if not listing.rows:
         return ""
     columns = listing.columns
@@ -263,8 +260,6 @@ def _element(name: str, attributes: Mapping[str, str | None], text: str) -> str:
 
 
 class Writer(NamedTuple):
-    """The functions that write a format."""
-
     hits: Callable[[Sequence[Entry]], str]
     pages: Callable[[Sequence[Entry]], str]
     listing: Callable[[Listing], str]
