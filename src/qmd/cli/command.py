@@ -42,7 +42,7 @@ class _WithGlobalOptions(click.Command):
     def __init__(self, *args: Any, help: str | None = None, **attributes: Any) -> None:
         # click wraps all paragraphs that do not start with \b: examples must keep their lines.
         marked = re.sub(r"\n\n(?=Examples?:\n)", "\n\n\b\n", cleandoc(help or ""))
-        super().__init__(*args, help=marked, **_CONTEXT | attributes)
+        super().__init__(*args, **_CONTEXT | {"help": marked} | attributes)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         # click puts --help last: insert the global options before it.
@@ -98,7 +98,7 @@ class Group(_WithGlobalOptions, click.Group):
         acts_alone: bool = False,
         **attributes: Any,
     ) -> None:
-        defaults = {"subcommand_metavar": "COMMAND ...", "invoke_without_command": True}
+        defaults: dict[str, Any] = {"subcommand_metavar": "COMMAND ...", "invoke_without_command": True}
         super().__init__(*args, **defaults | attributes)
         self.table = table or {}
         self.aliases = aliases or {}

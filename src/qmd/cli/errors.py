@@ -83,8 +83,8 @@ def usage_hint(error: click.UsageError) -> str | None:
         case click.BadParameter(), Command() if isinstance(error.param, click.Option):
             # -notes is read as -n otes: the message quotes the value.
             value = re.search(r"'([^']*)'$", error.message)
-            short = [name for name in error.param.opts if not name.startswith("--") and value]
-            hints = (intended_as_text(f"{name}{value and value[1]}", error.ctx) for name in short)
+            short = [name for name in error.param.opts if not name.startswith("--")]
+            hints = (intended_as_text(name + value[1], error.ctx) for name in short) if value else ()
             hint = next(filter(None, hints), None)
         case click.NoSuchOption(), click.Group():
             hint = "a command's options come after its name"

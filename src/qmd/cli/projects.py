@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from qmd.config.approvals import Kind, Permission
     from qmd.engine.access.project_trust import Trust
 
+_REQUESTS: dict[Kind, str] = {
+    "update": "run at 'qmd update', in {folder}: {value}",
+    "path": "read the documents in {value}",
+    "model": "use the model {value}",
+    "store": "keep the index, including the documents' text, at {value}",
+    "pull": "run 'git pull' at 'qmd update --pull', in {value}",
+    "context": "show this context to agents that connect: {value}",
+}
+
 
 @command()
 def init(session: Session) -> None:
@@ -184,21 +193,8 @@ def _described(permissions: Sequence[Permission]) -> list[str]:
     """Describe each permission completely in one line."""
     rows = []
     for permission in permissions:
-        value, folder = visible(permission.value), visible(permission.where)
-        match permission.kind:
-            case "update":
-                request = f"run at 'qmd update', in {folder}: {value}"
-            case "path":
-                request = f"read the documents in {value}"
-            case "model":
-                request = f"use the model {value}"
-            case "store":
-                request = f"keep the index, including the documents' text, at {value}"
-            case "pull":
-                request = f"run 'git pull' at 'qmd update --pull', in {value}"
-            case "context":
-                request = f"show this context to agents that connect: {value}"
-        rows.append((f"{visible(permission.name)}:", request))
+        names = {"value": visible(permission.value), "folder": visible(permission.where)}
+        rows.append((f"{visible(permission.name)}:", _REQUESTS[permission.kind].format_map(names)))
     return [f"  {line}" for line in columns(rows)]
 
 
