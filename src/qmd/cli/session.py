@@ -42,9 +42,9 @@ class Session:
         if self._index is None:
             self._index = self._open()
             if self._index.locations.project is not None and not self.quiet:
-                from qmd.cli.projects import review
+                from qmd.cli import approval
 
-                if review(self._index.trust, self.uses, self.note):
+                if approval.review(self._index.trust, self.uses, self.note):
                     # The approved configuration may name other models: open the index with those.
                     self._index.close()
                     self._index = self._open()

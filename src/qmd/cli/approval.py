@@ -1,0 +1,82 @@
+"""Ask on the terminal whether to approve what a project's configuration asks for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import IO, TYPE_CHECKING
+
+from qmd.cli.terminal import BOLD, clean_name, columns, is_terminal, painted, write
+
+if TYPE_CHECKING:
+    from qmd.config.approvals import Kind, Permission
+    from qmd.engine.access.project_trust import Trust
+
+_REQUESTS: dict[Kind, str] = {
+    "update": "run at 'qmd update', in {folder}: {value}",
+    "path": "read the documents in {value}",
+    "model": "use the model {value}",
+    "store": "keep the index, including the documents' text, at {value}",
+    "pull": "run 'git pull' at 'qmd update --pull', in {value}",
+    "context": "show this context to agents that connect: {value}",
+}
+
+
+def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) -> bool:
+    """Ask a person to approve what this command would use of a project, or note what it does without.
+
+    A person is asked once per permission. The result says whether anything was approved.
+    """
+    unapproved = trust.unapproved(uses)
+    if not unapproved:
+        return False
+    undecided = [permission for permission, approved in trust.asked() if approved is None]
+    if can_ask() and not set(unapproved).isdisjoint(undecided):
+        show(trust, undecided, sys.stderr)
+        if ask(trust, undecided):
+            return True
+    # Pulls are mentioned in the report of the scan.
+    skipped = [permission for permission in unapproved if permission.kind != "pull"]
+    if skipped:
+        from qmd.engine.access import project_trust
+
+        note(project_trust.skipped(skipped))
+    return False
+
+
+def can_ask() -> bool:
+    """Whether a person can read a question and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
+    """Ask whether to approve the permissions, and remember the answer."""
+    write("Approve this? [y/N] ", sys.stderr)
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:  # end of input: not an answer, so nothing is remembered
+        write("\n", sys.stderr)
+        return False
+    approved = answer.strip().lower() in ("y", "yes")
+    trust.decide(permissions, approved=approved)
+    return approved
+
+
+def show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:
+    """Write the project's name and the permissions it asks for."""
+    title = painted(f"{clean_name(trust.project or '')}/.qmd asks to", BOLD, stream=stream)
+    write("".join(f"{line}\n" for line in [title, *described(permissions)]), stream)
+
+
+def described(permissions: Sequence[Permission]) -> list[str]:
+    """Describe each permission completely in one line."""
+    rows = []
+    for permission in permissions:
+        names = {"value": visible(permission.value), "folder": visible(permission.where)}
+        rows.append((f"{visible(permission.name)}:", _REQUESTS[permission.kind].format_map(names)))
+    return [f"  {line}" for line in columns(rows)]
+
+
+def visible(text: str) -> str:
+    """Return the text with unprintable characters, line breaks included, as escape sequences."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
