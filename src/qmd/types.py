@@ -12,6 +12,7 @@ DEFAULT_PATTERN = "**/*.md"
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 Ranking = Literal["contract", "tuned"]
 SearchType = Literal["lex", "vec", "hyde"]
+LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,57 @@ class SourceFile:
     path: str
     absolute: str
     fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link in a document: its target as written, its text, and its line, counted from 1."""
+
+    target: str
+    text: str
+    line: int
+    kind: LinkKind
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, its level from 1, and the lines of its section with all subsections, both included."""
+
+    heading: str
+    level: int
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place in the source file that a line of the text comes from, such as `page 12` or `cell 4`."""
+
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The content of a source file.
+
+    Attributes:
+        text: What is indexed, chunked and shown.
+        title: The title, in one line.
+        fields: Values by field name. Dates have the form `2024-03-07` or `2024-03-07T10:00:00`.
+        links: The links in order.
+        sections: The sections in order.
+        anchors: Places in the source file, by line; empty if lines of the text are lines of the file.
+        omitted: What was left out because of limits or errors, a phrase each.
+    """
+
+    text: str
+    title: str
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    sections: tuple[Section, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,7 @@ def _heading_title(text: str, start: int) -> str:
     for block in blocks(text, start):
         if block.kind != "heading":
             continue
-        title = _heading_text(block.content)
+        title = heading_text(block.content)
         if title.removeprefix("📝").strip().lower() == "notes":
             fallback = fallback or title
         elif title:
@@ -246,7 +246,7 @@ def _heading_title(text: str, start: int) -> str:
     return fallback
 
 
-def _heading_text(content: str) -> str:
+def heading_text(content: str) -> str:
     title = content[: 4 * MAX_TITLE].strip()
     bare = title.rstrip("#")
     if bare != title and (not bare or bare[-1] in " \t"):

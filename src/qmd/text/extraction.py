@@ -1,0 +1,62 @@
+"""Extract fields, links and sections from a Markdown document."""
+
+from __future__ import annotations
+
+import re
+
+from qmd.text import front_matter, links
+from qmd.text.markdown import Block, blocks, front_matter_end, heading_text, properties
+from qmd.text.predicates import Value
+from qmd.types import Extracted, Section
+
+_LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
+
+
+def extract(text: str, path: str) -> Extracted:
+    """Return the content of a Markdown document. Never raises an exception.
+
+    Args:
+        text: The text, with line feeds as line ends.
+        path: The path of the file, for its name and suffix.
+    """
+    start = front_matter_end(text)
+    parsed = front_matter.FrontMatter()
+    if start:
+        parsed = front_matter.read(_LAST_LINE.sub("\n", text[:start]).partition("\n")[2])
+    body = [*blocks(text, start)]
+    inline = links.find(text, start, [(block.start, block.end) for block in body if block.kind == "fence"])
+    found = properties(text, path)
+    fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
+    tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
+    if tags:
+        fields["tag"] = tuple(tags)
+    return Extracted(
+        text,
+        found.title,
+        fields,
+        inline.links,
+        sections(text, body),
+        omitted=(*parsed.omitted, *inline.omitted),
+    )
+
+
+def sections(text: str, body: list[Block]) -> tuple[Section, ...]:
+    """Return the sections of a text from its headings, in order."""
+    headings: list[tuple[int, int, str]] = []
+    line, at = 1, 0
+    for block in body:
+        if block.kind != "heading":
+            continue
+        line += text.count("\n", at, block.start)
+        at = block.start
+        headings.append((line, block.level, heading_text(block.content)))
+    total = line + text.count("\n", at) + (not text.endswith("\n"))
+    last = max(total - 1, line) if headings else 0
+    found: list[Section] = []
+    # From the last to the first: a section ends before the next heading of its level or above.
+    ends: dict[int, int] = {}
+    for first, level, heading in reversed(headings):
+        end = min((start - 1 for other, start in ends.items() if other <= level), default=last)
+        found.append(Section(heading, level, first, end))
+        ends = {other: start for other, start in ends.items() if other < level} | {level: first}
+    return tuple(reversed(found))
