@@ -26,7 +26,7 @@ from qmd.text.predicates import (
     Value,
     Written,
     both,
-    fold,
+    field_name,
 )
 
 MAX_DEPTH = 16
@@ -65,11 +65,6 @@ _GLOB = re.compile(r"[*?]")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
-
-
-def field_name(name: str) -> str:
-    """Return the name by which a field is stored: names are compared without regard to case."""
-    return fold(name.strip())
 
 
 def tag_is(value: str) -> Predicate:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qmd.text import dates
-from qmd.text.predicates import Value, fold
+from qmd.text.predicates import Value, field_name, fold
 
 if TYPE_CHECKING:
     import yaml
@@ -24,8 +24,6 @@ MAX_VALUE_LENGTH = 500
 MAX_KEY_LENGTH = 100
 #: Fields that front matter cannot set, because they describe the file.
 RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
-#: Fields with several names.
-SYNONYMS = {"tags": "tag", "aliases": "alias", "authors": "author"}
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _SEPARATORS = re.compile(r"[\s,]+")
@@ -52,7 +50,7 @@ def read(text: str) -> FrontMatter:
         return result
     found: dict[str, list[Value]] = {}
     for key, value in _entries(root, "", result):
-        name = SYNONYMS.get(key, key)
+        name = field_name(key)
         if name in RESERVED:
             result.omitted.append(f"field {key}, which describes the file")
             continue

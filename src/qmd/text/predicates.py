@@ -27,6 +27,8 @@ Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains
 
 #: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.
 TAG = "tag"
+#: Names that stand for another field.
+_SYNONYMS = {"tags": "tag", "aliases": "alias", "authors": "author"}
 #: Sorts after every character of a date.
 _AFTER_DATE = "~"
 #: Sorts after every text with the same beginning.
@@ -96,6 +98,12 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def field_name(name: str) -> str:
+    """Return the name by which a field is stored. Names are compared without regard to case."""
+    folded = fold(name.strip())
+    return _SYNONYMS.get(folded, folded)
 
 
 def key_of(value: Value) -> tuple[ValueType, str | float]:
