@@ -258,6 +258,24 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldSummary:
+    """A field, the types of its values, and the numbers of documents and of distinct values."""
+
+    name: str
+    types: tuple[str, ...]
+    documents: int
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value of a field, as the first document writes it, and the number of documents that have it."""
+
+    value: str | float | bool
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """The outcome of one step of a search, so that the caller can see skipped and failed steps.
 

@@ -71,7 +71,15 @@ class Not:
     operand: Predicate
 
 
-Predicate: TypeAlias = Comparison | And | Or | Not
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Holds for the documents with these ids: what is left of a condition on links once they are resolved."""
+
+    documents: tuple[int, ...]
+    written: str
+
+
+Predicate: TypeAlias = Comparison | And | Or | Not | Among
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +207,7 @@ def holds(comparison: Comparison, value: Value) -> bool:
 
 
 def matches(predicate: Predicate, fields: Fields) -> bool:
-    """Tell whether a document with these fields satisfies a predicate."""
+    """Tell whether a document with these fields satisfies a predicate. `id` is the number of the document."""
     match predicate:
         case And(operands):
             return all(matches(operand, fields) for operand in operands)
@@ -209,6 +217,8 @@ def matches(predicate: Predicate, fields: Fields) -> bool:
             return not matches(operand, fields)
         case Comparison():
             return any(holds(predicate, value) for value in fields.get(predicate.field, ()))
+        case Among(documents):
+            return any(identity in documents for identity in fields.get("id", ()))
 
 
 def both(*predicates: Predicate | None) -> Predicate | None:
@@ -255,6 +265,8 @@ def describe(predicate: Predicate) -> str:
             return _any_of(operands) or " or ".join(_grouped(operand) for operand in operands)
         case Not(operand):
             return f"-{_grouped(operand)}"
+        case Among(_, written):
+            return written
         case Comparison(field, "exists"):
             return f"[{field}]"
         case Comparison("date", "gte", value):

@@ -7,13 +7,18 @@ the numbers of the values that satisfy it, so that a document is checked by look
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import apsw
 
+from qmd.store.base import Scope
+from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.scope_filter import condition, filter_of
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import (
+    Among,
     And,
     Comparison,
     Fields,
@@ -21,13 +26,14 @@ from qmd.text.predicates import (
     Or,
     Predicate,
     Value,
+    ValueType,
     holds,
     is_pattern,
     key_of,
     spans,
     text_matches,
 )
-from qmd.types import Link
+from qmd.types import FieldSummary, Link, ValueCount
 
 TABLES = """
 CREATE TABLE field_names (
@@ -35,7 +41,8 @@ CREATE TABLE field_names (
   name TEXT NOT NULL UNIQUE
 );
 
--- key is the value as it is compared: folded text, a date, or a number. value is it as written.
+-- The id is that of the field and of the type, see _FIELD_SHIFT, plus a number. key is the value as it is
+-- compared: folded text, a date, or a number. value is it as written.
 CREATE TABLE field_values (
   id INTEGER PRIMARY KEY,
   field_id INTEGER NOT NULL REFERENCES field_names(id),
@@ -45,12 +52,14 @@ CREATE TABLE field_values (
 );
 CREATE UNIQUE INDEX field_values_key ON field_values(field_id, type, key, value);
 
+-- first is 1 for one value of each field of a document, so that documents are counted once.
 CREATE TABLE document_fields (
   document_id INTEGER NOT NULL,
-  value_id INTEGER NOT NULL REFERENCES field_values(id),
+  value_id INTEGER NOT NULL,
+  first INTEGER NOT NULL,
   PRIMARY KEY (document_id, value_id)
 ) WITHOUT ROWID;
-CREATE INDEX document_fields_value ON document_fields(value_id, document_id);
+CREATE INDEX document_fields_value ON document_fields(value_id, document_id, first);
 
 -- name is what the target shares with the name of the document that it leads to; empty for a URL. Links are
 -- resolved when they are asked for, so nothing is outdated when files come and go.
@@ -66,6 +75,9 @@ CREATE TABLE links (
 CREATE INDEX links_name ON links(name, document_id);
 """
 
+_TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
+_TYPE_SHIFT = 40
+_FIELD_SHIFT = 44
 #: Fields that are columns of `documents`, as expressions on the table `d`. All others are rows.
 _COLUMNS = {
     "collection": "(SELECT name FROM collections WHERE id = {d}.collection_id)",
@@ -106,10 +118,11 @@ class FieldWriter:
     def put(self, document: int, fields: Fields, links: Iterable[Link]) -> None:
         """Replace the fields and links of a document."""
         forget(self._db, document)
-        numbers = {self._value(name, value) for name, values in fields.items() for value in values}
-        self._db.executemany(
-            "INSERT INTO document_fields VALUES (?, ?)", [(document, number) for number in sorted(numbers)]
-        )
+        rows: list[tuple[int, int, bool]] = []
+        for name, values in fields.items():
+            numbers = dict.fromkeys(self._value(name, value) for value in values)
+            rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
+        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
         self._db.executemany(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -129,31 +142,34 @@ class FieldWriter:
         cached = (name, type(value), value)
         number = self._values.get(cached)
         if number is None:
-            field = self._name(name)
             kind, key = key_of(value)
-            row = (field, kind, key, value if isinstance(value, str) else key)
             number = self._values[cached] = self._number(
-                "SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?",
-                "INSERT INTO field_values (field_id, type, key, value) VALUES (?, ?, ?, ?)",
-                row,
+                self._name(name), kind, key, value if isinstance(value, str) else key
             )
         return number
 
-    def _name(self, name: str) -> int:
-        if name not in self._names:
-            self._names[name] = self._number(
-                "SELECT id FROM field_names WHERE name = ?",
-                "INSERT INTO field_names (name) VALUES (?)",
-                (name,),
-            )
-        return self._names[name]
-
-    def _number(self, select: str, insert: str, values: tuple[str | int | float, ...]) -> int:
-        row = self._db.execute(select, values).fetchone()
+    def _number(self, field: int, kind: ValueType, key: str | float, value: str | float) -> int:
+        row = self._db.execute(
+            "SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?",
+            (field, kind, key, value),
+        ).fetchone()
         if row is not None:
             return int(row[0])
-        self._db.execute(insert, values)
+        first = (field << _FIELD_SHIFT) + (_TYPES.index(kind) << _TYPE_SHIFT)
+        self._db.execute(
+            "INSERT INTO field_values SELECT coalesce(max(id), ?1 - 1) + 1, ?2, ?3, ?4, ?5 "
+            "FROM field_values WHERE id BETWEEN ?1 AND ?6",
+            (first, field, kind, key, value, first + (1 << _TYPE_SHIFT) - 1),
+        )
         return int(self._db.last_insert_rowid())
+
+    def _name(self, name: str) -> int:
+        if name not in self._names:
+            self._db.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
+            row = self._db.execute("SELECT id FROM field_names WHERE name = ?", (name,)).fetchone()
+            assert row is not None
+            self._names[name] = int(row[0])
+        return self._names[name]
 
 
 def forget(db: apsw.Connection, document: int) -> None:
@@ -199,6 +215,8 @@ def compile_predicate(db: apsw.Connection, predicate: Predicate) -> Condition:
             return _joined([compile_predicate(db, operand) for operand in operands], " AND ")
         case Or(operands):
             return _joined([compile_predicate(db, operand) for operand in operands], " OR ")
+        case Among(documents):
+            return Condition("{d}.id IN (SELECT value FROM json_each(?))", (json.dumps(documents),))
         case Comparison(field) if field in _COLUMNS:
             return _column(predicate)
         case Comparison():
@@ -277,28 +295,171 @@ def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
     return sorted(set(found))
 
 
-def fields_of(db: apsw.Connection, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
-    """Return the fields that are rows, by document."""
-    found: dict[int, dict[str, list[Value]]] = {}
-    for document, name, kind, value in db.execute(
-        "SELECT df.document_id, n.name, v.type, v.value FROM document_fields df "
-        "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id "
-        "WHERE df.document_id IN (SELECT value FROM json_each(?)) ORDER BY df.document_id, n.name, v.id",
-        (json.dumps([*documents]),),
-    ):
-        typed = bool(value) if kind == "boolean" else float(value) if kind == "number" else value
-        found.setdefault(document, {}).setdefault(name, []).append(typed)
-    return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
+class FieldTables:
+    """Fields and links, read. Every method sees only the documents of its scope or its ids."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def count(self, scope: Scope) -> int:
+        """Return the number of documents of a scope."""
+        with self._database.snapshot() as db:
+            clause, values = _within(self._database, db, scope)
+            row = db.execute(f"SELECT count(*) FROM documents d WHERE 1 {clause}", values).fetchone()
+            return int(row[0]) if row else 0
+
+    def newest(self, scope: Scope, limit: int) -> list[int]:
+        """Return the ids of up to `limit` documents, those with the latest dates first."""
+        with self._database.snapshot() as db:
+            clause, values = _within(self._database, db, scope)
+            rows = db.execute(
+                f"SELECT d.id FROM documents d WHERE 1 {clause} ORDER BY d.date DESC, d.id LIMIT ?",
+                (*values, limit),
+            )
+            return [row[0] for row in rows]
+
+    def summaries(self, scope: Scope) -> list[FieldSummary]:
+        """Return the fields of documents, without those of the file itself, most frequent first."""
+        with self._database.snapshot() as db:
+            names = dict(db.execute("SELECT id, name FROM field_names"))
+            clause, values = _counted(self._database, db, scope)
+            rows = db.execute(
+                f"SELECT value_id >> {_TYPE_SHIFT}, sum(first), count(DISTINCT value_id) "
+                f"FROM document_fields df WHERE 1 {clause} GROUP BY 1",
+                values,
+            )
+            found: dict[str, FieldSummary] = {}
+            for number, documents, distinct in rows:
+                field, kind = divmod(number, 1 << (_FIELD_SHIFT - _TYPE_SHIFT))
+                name = names[field]
+                before = found.get(name, FieldSummary(name, (), 0, 0))
+                found[name] = FieldSummary(
+                    name,
+                    (*before.types, _TYPES[kind]),
+                    before.documents + documents,
+                    before.values + distinct,
+                )
+        return sorted(found.values(), key=lambda each: (-each.documents, each.name))
+
+    def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
+        """Return the values of a field with the number of documents, most frequent first."""
+        with self._database.snapshot() as db:
+            clause, values = _counted(self._database, db, scope)
+            return _value_counts(db, field, f"FROM document_fields df WHERE 1 {clause}", values, limit)
+
+    def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
+        """Return the values of a field among some documents, most frequent first."""
+        with self._database.snapshot() as db:
+            listed = (json.dumps([*documents]),)
+            if field in _FACET_COLUMNS:
+                rows = db.execute(
+                    f"SELECT {_FACET_COLUMNS[field].format(d='d')}, count(*) FROM documents d "
+                    f"WHERE d.id IN {_LISTED} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+                    (*listed, limit),
+                )
+                return [ValueCount(value, count) for value, count in rows]
+            source = f"FROM document_fields df WHERE df.document_id IN {_LISTED}"
+            return _value_counts(db, field, source, listed, limit)
+
+    def fields_of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
+        """Return the fields of documents by id, with those of the file itself."""
+        with self._database.snapshot() as db:
+            found: dict[int, dict[str, list[Value]]] = {}
+            columns = ", ".join(column.format(d="d") for column in _COLUMNS.values())
+            for document, *values in db.execute(
+                f"SELECT d.id, {columns} FROM documents d WHERE d.id IN {_LISTED}",
+                (json.dumps([*documents]),),
+            ):
+                found[document] = {
+                    name: [float(value) if name == "size" else value]
+                    for name, value in zip(_COLUMNS, values, strict=True)
+                }
+            for document, name, kind, value in db.execute(
+                "SELECT df.document_id, n.name, v.type, v.value FROM document_fields df "
+                "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id "
+                f"WHERE df.document_id IN {_LISTED} ORDER BY df.document_id, n.name, df.first DESC, v.id",
+                (json.dumps([*documents]),),
+            ):
+                found[document].setdefault(name, []).append(_typed(kind, value))
+        return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
+
+    def links_of(self, documents: Sequence[int]) -> dict[int, list[Link]]:
+        """Return the links of documents by id, in order. Their texts are not stored."""
+        with self._database.snapshot() as db:
+            found: dict[int, list[Link]] = {}
+            for document, line, kind, target in db.execute(
+                f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {_LISTED} "
+                "ORDER BY document_id, number",
+                (json.dumps([*documents]),),
+            ):
+                found.setdefault(document, []).append(Link(target, "", line, kind))
+            return found
+
+    def linking(self, collection: str, names: Sequence[str]) -> list[int]:
+        """Return the ids of documents with a link whose target has one of these names."""
+        with self._database.snapshot() as db:
+            clause, values = _within(self._database, db, Scope((collection,)))
+            rows = db.execute(
+                f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
+                f"WHERE l.name IN {_LISTED} {clause} ORDER BY 1",
+                (json.dumps([*names]), *values),
+            )
+            return [row[0] for row in rows]
+
+    def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        """Return (id, path, aliases) of the documents of a collection, in order of path."""
+        with self._database.snapshot() as db:
+            clause, values = _within(self._database, db, Scope((collection,)))
+            aliases: dict[int, list[str]] = {}
+            for document, alias in db.execute(
+                "SELECT df.document_id, v.value FROM field_values v "
+                "JOIN document_fields df ON df.value_id = v.id "
+                "WHERE v.field_id = (SELECT id FROM field_names WHERE name = 'alias') ORDER BY v.id"
+            ):
+                aliases.setdefault(document, []).append(str(alias))
+            rows = db.execute(
+                f"SELECT d.id, d.path FROM documents d WHERE 1 {clause} ORDER BY d.path", values
+            )
+            return [(document, path, tuple(aliases.get(document, ()))) for document, path in rows]
 
 
-def links_of(db: apsw.Connection, documents: Sequence[int]) -> Iterator[tuple[int, Link]]:
-    """Yield (document, link) of documents, in order. The texts of links are not stored."""
-    for document, line, kind, target in db.execute(
-        "SELECT document_id, line, kind, target FROM links "
-        "WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY document_id, number",
-        (json.dumps([*documents]),),
-    ):
-        yield document, Link(target, "", line, kind)
+#: Documents by id, bound as a JSON array.
+_LISTED = "(SELECT value FROM json_each(?))"
+_FACET_COLUMNS = {**_COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
 
-_ = Mapping
+def _within(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
+    """Return `AND …` on the documents `d` of a scope, and its values."""
+    return condition(filter_of(database, db, scope), "d")
+
+
+def _counted(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
+    """Return `AND …` on the rows `df` of `document_fields` of a scope, and its values."""
+    clause, values = condition(filter_of(database, db, replace(scope, where=None)), "d")
+    clause = clause.replace("d.id", "df.document_id")
+    if scope.where is not None:
+        within, more = _within(database, db, scope)
+        clause += f" AND df.document_id IN (SELECT d.id FROM documents d WHERE 1 {within})"
+        values = (*values, *more)
+    return clause, values
+
+
+def _value_counts(
+    db: apsw.Connection, field: str, source: str, values: tuple[Any, ...], limit: int
+) -> list[ValueCount]:
+    row = db.execute("SELECT id FROM field_names WHERE name = ?", (field,)).fetchone()
+    if row is None:
+        return []
+    low = int(row[0]) << _FIELD_SHIFT
+    rows = db.execute(
+        f"WITH counted AS (SELECT df.value_id, count(*) AS documents {source} "
+        "AND df.value_id BETWEEN ? AND ? GROUP BY df.value_id) "
+        "SELECT v.type, min(v.value), sum(c.documents) FROM counted c JOIN field_values v "
+        "ON v.id = c.value_id GROUP BY v.type, v.key ORDER BY 3 DESC, v.key LIMIT ?",
+        (*values, low, low + (1 << _FIELD_SHIFT) - 1, limit),
+    )
+    return [ValueCount(_typed(kind, value), documents) for kind, value, documents in rows]
+
+
+def _typed(kind: ValueType, value: Any) -> Value:
+    return bool(value) if kind == "boolean" else float(value) if kind == "number" else str(value)
