@@ -139,6 +139,25 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvedLink:
+    """A link between documents.
+
+    Attributes:
+        file: The display path of the document with the link.
+        line: The line of the link, counted from 1.
+        kind: The kind of the link.
+        target: The target as written.
+        to: The display path of the document that it leads to; None if there is none.
+    """
+
+    file: str
+    line: int
+    kind: LinkKind
+    target: str
+    to: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A heading, its level from 1, and the lines of its section with all subsections, both included."""
 
