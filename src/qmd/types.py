@@ -209,6 +209,8 @@ class SourceText:
         author: the author in the front matter, or "".
         date: the date in the front matter, or "".
         zeros: the number of NUL characters that were replaced by spaces.
+        fields: values by field name.
+        links: the links in order.
     """
 
     text: str
@@ -217,6 +219,8 @@ class SourceText:
     author: str = ""
     date: str = ""
     zeros: int = 0
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

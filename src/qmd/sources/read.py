@@ -12,7 +12,7 @@ from stat import S_ISREG
 from qmd.errors import SourceError
 from qmd.sources.problems import in_words
 from qmd.sources.rules import exclusion
-from qmd.text.markdown import properties
+from qmd.text.extraction import extract
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -75,9 +75,11 @@ def read_source(
     zeros = encoded.count(0)
     if zeros:
         text, encoded = text.replace("\0", " "), encoded.replace(b"\0", b" ")
-    found = properties(text, file.path)
+    found = extract(text, file.path)
+    author, date = (str(found.fields.get(name, ("",))[0]) for name in ("author", "date"))
     digest = sha256(encoded).hexdigest()
-    return SourceText(text, digest, found.title, found.author, found.date, zeros), fingerprint
+    source = SourceText(text, digest, found.title, author, date, zeros, found.fields, found.links)
+    return source, fingerprint
 
 
 def source_at(collection: Collection, path: str) -> SourceText:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from qmd.text import front_matter, links
 from qmd.text.markdown import Block, blocks, front_matter_end, heading_text, properties
@@ -27,6 +28,11 @@ def extract(text: str, path: str) -> Extracted:
     inline = links.find(text, start, [(block.start, block.end) for block in body if block.kind == "fence"])
     found = properties(text, path)
     fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
+    # These are read one by one, so that an error in another entry does not matter.
+    if found.author:
+        fields.setdefault("author", (found.author,))
+    if found.date:
+        fields["date"] = (found.date,)
     tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
     if tags:
         fields["tag"] = tuple(tags)
@@ -60,3 +66,28 @@ def sections(text: str, body: list[Block]) -> tuple[Section, ...]:
         found.append(Section(heading, level, first, end))
         ends = {other: start for other, start in ends.items() if other < level} | {level: first}
     return tuple(reversed(found))
+
+
+def stored_fields(
+    fields: Mapping[str, tuple[Value, ...]], path: str, author: str
+) -> dict[str, tuple[Value, ...]]:
+    """Return the fields that a store keeps of a document, beside those of the file itself.
+
+    Args:
+        fields: The fields of its content.
+        path: Its path, for the suffix.
+        author: Its author, if a folder says so and the content does not.
+    """
+    stored = {name: values for name, values in fields.items() if name not in ("title", "date")}
+    if author:
+        stored.setdefault("author", (author,))
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    if stem and dot and suffix:
+        stored["ext"] = (suffix,)
+    stored.setdefault("format", ("markdown",))
+    return stored
+
+
+def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]]) -> str:
+    """Return the title with the aliases, a line each, as they are searched."""
+    return "\n".join((title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))))

@@ -41,7 +41,7 @@ class Links:
     def outgoing(self, document: Document) -> list[ResolvedLink]:
         """Return the links of a document, in order."""
         collection = self._collection(document.collection)
-        links = self._store.fields.links_of([document.id]).get(document.id, [])
+        links = self._store.fields.links([document.id]).get(document.id, [])
         return [collection.resolve(link, document.path) for link in links]
 
     def backlinks(self, document: Document) -> list[ResolvedLink]:
@@ -85,7 +85,7 @@ class Links:
         wanted = sorted(set(sources) & paths.keys(), key=paths.__getitem__)
         for at in range(0, len(wanted), _BATCH):
             batch = wanted[at : at + _BATCH]
-            links = self._store.fields.links_of(batch)
+            links = self._store.fields.links(batch)
             for identity in batch:
                 for link in links.get(identity, ()):
                     yield collection.resolve(link, paths[identity])

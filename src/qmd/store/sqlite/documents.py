@@ -11,9 +11,10 @@ from qmd.store import base
 from qmd.store.base import Applied, DocumentChange
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.fields import FieldWriter, forget, forget_all
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
-from qmd.text.authorship import author_key
+from qmd.text.extraction import searched_title, stored_fields
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
@@ -41,7 +42,10 @@ class Documents(base.Documents):
 
     def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
         # Tokenize before the transaction, so that other writers do not wait for it.
-        forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
+        forms = [
+            (index_form(searched_title(item.source.title, item.source.fields)), index_form(item.source.text))
+            for item in changed
+        ]
         with self._database.transaction() as db:
             identity = collection_id(self._database, collection)
             writer = _Writer(db, identity)
@@ -120,6 +124,7 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
         "DELETE FROM documents_fts WHERE rowid IN (SELECT id FROM documents WHERE id BETWEEN ? AND ?)",
         (low, high),
     )
+    forget_all(db, low, high)
     db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
     db.execute("DELETE FROM documents WHERE id BETWEEN ? AND ?", (low, high))
     return int(db.changes())
@@ -138,6 +143,7 @@ class _Writer:
         self._collection = collection
         self._linked: set[int] = set()
         self._unlinked: set[int] = set()
+        self._fields = FieldWriter(db)
         self.added = self.updated = self.removed = 0
         ((first, last),) = ranges([collection])
         row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()
@@ -151,14 +157,14 @@ class _Writer:
             (self._collection, item.path),
         ).fetchone()
         stamp = (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode)
-        origin = (item.author, author_key(item.author), item.date)
         if row is not None:
             identity, title, previous = row
             self._db.execute(
                 "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ?, "
-                "author = ?, author_key = ?, date = ? WHERE id = ?",
-                (source.title, content, *stamp, *origin, identity),
+                "author = ?, date = ? WHERE id = ?",
+                (source.title, content, *stamp, item.author, item.date, identity),
             )
+            self._fields.put(identity, stored_fields(source.fields, item.path, item.author), source.links)
             if (title, previous) == (source.title, content):
                 return
             self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
@@ -170,9 +176,19 @@ class _Writer:
             identity = self._next
             self._next += 1
             self._db.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (identity, self._collection, item.path, source.title, content, *stamp, *origin),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    identity,
+                    self._collection,
+                    item.path,
+                    source.title,
+                    content,
+                    *stamp,
+                    item.author,
+                    item.date,
+                ),
             )
+            self._fields.put(identity, stored_fields(source.fields, item.path, item.author), source.links)
             self.added += 1
             self._linked.add(content)
         self._db.execute(
@@ -189,6 +205,7 @@ class _Writer:
             return
         self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
         self._db.execute("DELETE FROM documents WHERE id = ?", (row[0],))
+        forget(self._db, row[0])
         self._unlinked.add(row[1])
         self.removed += 1
 

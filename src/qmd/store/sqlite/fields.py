@@ -1,110 +1,28 @@
-"""Fields and links of documents as rows, and predicates as SQL conditions.
-
-Each distinct value of a field is stored once, and documents refer to it by number. A condition first finds
-the numbers of the values that satisfy it, so that a document is checked by looking up numbers.
-"""
+"""Fields and links of documents."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
+from qmd.store import base
 from qmd.store.base import Scope
-from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.conditions import COLUMNS, register
+from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.scope_filter import condition, filter_of
 from qmd.text.link_targets import target_name
-from qmd.text.predicates import (
-    Among,
-    And,
-    Comparison,
-    Fields,
-    Not,
-    Or,
-    Predicate,
-    Value,
-    ValueType,
-    holds,
-    is_pattern,
-    key_of,
-    spans,
-    text_matches,
-)
+from qmd.text.predicates import Fields as FieldValues
+from qmd.text.predicates import Value, ValueType, key_of
 from qmd.types import FieldSummary, Link, ValueCount
-
-TABLES = """
-CREATE TABLE field_names (
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
-);
-
--- The id is that of the field and of the type, see _FIELD_SHIFT, plus a number. key is the value as it is
--- compared: folded text, a date, or a number. value is it as written.
-CREATE TABLE field_values (
-  id INTEGER PRIMARY KEY,
-  field_id INTEGER NOT NULL REFERENCES field_names(id),
-  type TEXT NOT NULL,
-  key NOT NULL,
-  value NOT NULL
-);
-CREATE UNIQUE INDEX field_values_key ON field_values(field_id, type, key, value);
-
--- first is 1 for one value of each field of a document, so that documents are counted once.
-CREATE TABLE document_fields (
-  document_id INTEGER NOT NULL,
-  value_id INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  PRIMARY KEY (document_id, value_id)
-) WITHOUT ROWID;
-CREATE INDEX document_fields_value ON document_fields(value_id, document_id, first);
-
--- name is what the target shares with the name of the document that it leads to; empty for a URL. Links are
--- resolved when they are asked for, so nothing is outdated when files come and go.
-CREATE TABLE links (
-  document_id INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  line INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  target TEXT NOT NULL,
-  name TEXT NOT NULL,
-  PRIMARY KEY (document_id, number)
-) WITHOUT ROWID;
-CREATE INDEX links_name ON links(name, document_id);
-"""
 
 _TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
 _TYPE_SHIFT = 40
 _FIELD_SHIFT = 44
-#: Fields that are columns of `documents`, as expressions on the table `d`. All others are rows.
-_COLUMNS = {
-    "collection": "(SELECT name FROM collections WHERE id = {d}.collection_id)",
-    "path": "{d}.path",
-    "file": "qmd_file_name({d}.path)",
-    "title": "{d}.title",
-    "date": "{d}.date",
-    "modified": "strftime('%Y-%m-%dT%H:%M:%S', {d}.mtime_ns / 1000000000, 'unixepoch')",
-    "size": "{d}.size",
-}
-#: Columns whose values are dates or numbers, so that SQL compares them as `spans` does.
-_ORDERED = {"date": "date", "modified": "date", "size": "number"}
-#: More value numbers of one condition are passed as JSON.
-_INLINE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A predicate as SQL on a row of `documents`, whose alias replaces `{d}`.
-
-    `values` are the values of its parameters. `rare` are value numbers of which each document has at least
-    one, for finding the documents through an index; None if there is no such condition.
-    """
-
-    sql: str
-    values: tuple[str | int | float, ...] = ()
-    rare: tuple[int, ...] | None = None
+_FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
 
 class FieldWriter:
@@ -115,7 +33,7 @@ class FieldWriter:
         self._names: dict[str, int] = {}
         self._values: dict[tuple[str, type, Value], int] = {}
 
-    def put(self, document: int, fields: Fields, links: Iterable[Link]) -> None:
+    def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
         """Replace the fields and links of a document."""
         forget(self._db, document)
         rows: list[tuple[int, int, bool]] = []
@@ -178,124 +96,19 @@ def forget(db: apsw.Connection, document: int) -> None:
     db.execute("DELETE FROM links WHERE document_id = ?", (document,))
 
 
+def forget_all(db: apsw.Connection, low: int, high: int) -> None:
+    """Delete the fields and links of the documents in a range of ids."""
+    db.execute("DELETE FROM document_fields WHERE document_id BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM links WHERE document_id BETWEEN ? AND ?", (low, high))
+
+
 def drop_unused_values(db: apsw.Connection) -> None:
     """Drop the values and fields that no document has."""
     db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM document_fields)")
     db.execute("DELETE FROM field_names WHERE id NOT IN (SELECT field_id FROM field_values)")
 
 
-def register(db: apsw.Connection) -> None:
-    """Register the functions that conditions use."""
-    comparisons: dict[str, Comparison] = {}
-
-    def check(text: str, value: Value) -> bool:
-        comparison = comparisons.get(text)
-        if comparison is None:
-            if len(comparisons) > 1_000:
-                comparisons.clear()
-            field, operator, operand = json.loads(text)
-            comparison = comparisons[text] = Comparison(field, operator, operand)
-        return holds(comparison, value)
-
-    db.create_scalar_function("qmd_holds", check, 2, deterministic=True)
-    db.create_scalar_function("qmd_file_name", _file_name, 1, deterministic=True)
-
-
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def compile_predicate(db: apsw.Connection, predicate: Predicate) -> Condition:
-    """Return the condition for a predicate. It holds for the current state of the index."""
-    match predicate:
-        case Not(operand):
-            inner = compile_predicate(db, operand)
-            return Condition(f"NOT {inner.sql}", inner.values)
-        case And(operands):
-            return _joined([compile_predicate(db, operand) for operand in operands], " AND ")
-        case Or(operands):
-            return _joined([compile_predicate(db, operand) for operand in operands], " OR ")
-        case Among(documents):
-            return Condition("{d}.id IN (SELECT value FROM json_each(?))", (json.dumps(documents),))
-        case Comparison(field) if field in _COLUMNS:
-            return _column(predicate)
-        case Comparison():
-            return _rows(value_numbers(db, predicate))
-
-
-def _joined(conditions: Sequence[Condition], word: str) -> Condition:
-    values = tuple(value for condition in conditions for value in condition.values)
-    found = [condition.rare for condition in conditions if condition.rare is not None]
-    rare: tuple[int, ...] | None = None
-    if found and word == " AND ":
-        rare = min(found, key=len)
-    elif len(found) == len(conditions):
-        rare = tuple({number for numbers in found for number in numbers})
-    return Condition(f"({word.join(condition.sql for condition in conditions)})", values, rare)
-
-
-def _rows(numbers: Sequence[int]) -> Condition:
-    if not numbers:
-        return Condition("0", (), ())
-    if len(numbers) <= _INLINE:
-        listed, values = ", ".join(map(str, numbers)), ()
-    else:
-        listed, values = "SELECT value FROM json_each(?)", (json.dumps(numbers),)
-    return Condition(
-        "EXISTS (SELECT 1 FROM document_fields df WHERE df.document_id = {d}.id "
-        f"AND df.value_id IN ({listed}))",
-        values,
-        tuple(numbers),
-    )
-
-
-def _column(comparison: Comparison) -> Condition:
-    column = _COLUMNS[comparison.field]
-    if comparison.operator == "exists":
-        return Condition(f"{column} <> ''")
-    kind = _ORDERED.get(comparison.field)
-    if kind is None or is_pattern(comparison):
-        packed = json.dumps([comparison.field, comparison.operator, comparison.value])
-        return Condition(f"qmd_holds(?, {column})", (packed,))
-    found = [(span.low, span.high, span) for span in spans(comparison) if span.type == kind]
-    clauses, values = [], []
-    for low, high, span in found:
-        bounds = []
-        if low is not None:
-            bounds.append(f"{column} {'>' if span.low_open else '>='} ?")
-            values.append(low)
-        if high is not None:
-            bounds.append(f"{column} {'<' if span.high_open else '<='} ?")
-            values.append(high)
-        clauses.append(" AND ".join(bounds))
-    return Condition(f"({' OR '.join(clauses)})" if clauses else "0", tuple(values))
-
-
-def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
-    """Return the numbers of the stored values that satisfy a comparison, of documents anywhere."""
-    select = "SELECT id FROM field_values WHERE field_id = (SELECT id FROM field_names WHERE name = ?)"
-    if comparison.operator == "exists":
-        return [row[0] for row in db.execute(select, (comparison.field,))]
-    if is_pattern(comparison):
-        rows = db.execute(
-            select.replace("SELECT id FROM field_values", "SELECT id, key FROM field_values", 1)
-            + " AND type IN ('text', 'date')",
-            (comparison.field,),
-        )
-        return [number for number, key in rows if text_matches(comparison, str(key))]
-    found: list[int] = []
-    for span in spans(comparison):
-        sql, values = f"{select} AND type = ?", [comparison.field, span.type]
-        low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
-        for bound, sign in ((span.low, low), (span.high, high)):
-            if bound is not None:
-                sql += f" AND key {sign} ?"
-                values.append(bound)
-        found.extend(row[0] for row in db.execute(sql, tuple(values)))
-    return sorted(set(found))
-
-
-class FieldTables:
+class Fields(base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
 
     def __init__(self, database: Database) -> None:
@@ -350,45 +163,47 @@ class FieldTables:
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
         """Return the values of a field among some documents, most frequent first."""
         with self._database.snapshot() as db:
+            register(db)
             listed = (json.dumps([*documents]),)
             if field in _FACET_COLUMNS:
                 rows = db.execute(
                     f"SELECT {_FACET_COLUMNS[field].format(d='d')}, count(*) FROM documents d "
-                    f"WHERE d.id IN {_LISTED} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+                    f"WHERE d.id IN {LISTED} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
                     (*listed, limit),
                 )
                 return [ValueCount(value, count) for value, count in rows]
-            source = f"FROM document_fields df WHERE df.document_id IN {_LISTED}"
+            source = f"FROM document_fields df WHERE df.document_id IN {LISTED}"
             return _value_counts(db, field, source, listed, limit)
 
-    def fields_of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
+    def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
         """Return the fields of documents by id, with those of the file itself."""
         with self._database.snapshot() as db:
+            register(db)
             found: dict[int, dict[str, list[Value]]] = {}
-            columns = ", ".join(column.format(d="d") for column in _COLUMNS.values())
+            columns = ", ".join(column.format(d="d") for column in COLUMNS.values())
             for document, *values in db.execute(
-                f"SELECT d.id, {columns} FROM documents d WHERE d.id IN {_LISTED}",
+                f"SELECT d.id, {columns} FROM documents d WHERE d.id IN {LISTED}",
                 (json.dumps([*documents]),),
             ):
                 found[document] = {
                     name: [float(value) if name == "size" else value]
-                    for name, value in zip(_COLUMNS, values, strict=True)
+                    for name, value in zip(COLUMNS, values, strict=True)
                 }
             for document, name, kind, value in db.execute(
                 "SELECT df.document_id, n.name, v.type, v.value FROM document_fields df "
                 "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id "
-                f"WHERE df.document_id IN {_LISTED} ORDER BY df.document_id, n.name, df.first DESC, v.id",
+                f"WHERE df.document_id IN {LISTED} ORDER BY df.document_id, n.name, df.first DESC, v.id",
                 (json.dumps([*documents]),),
             ):
                 found[document].setdefault(name, []).append(_typed(kind, value))
         return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
 
-    def links_of(self, documents: Sequence[int]) -> dict[int, list[Link]]:
+    def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
         """Return the links of documents by id, in order. Their texts are not stored."""
         with self._database.snapshot() as db:
             found: dict[int, list[Link]] = {}
             for document, line, kind, target in db.execute(
-                f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {_LISTED} "
+                f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {LISTED} "
                 "ORDER BY document_id, number",
                 (json.dumps([*documents]),),
             ):
@@ -401,7 +216,7 @@ class FieldTables:
             clause, values = _within(self._database, db, Scope((collection,)))
             rows = db.execute(
                 f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
-                f"WHERE l.name IN {_LISTED} {clause} ORDER BY 1",
+                f"WHERE l.name IN {LISTED} {clause} ORDER BY 1",
                 (json.dumps([*names]), *values),
             )
             return [row[0] for row in rows]
@@ -423,19 +238,14 @@ class FieldTables:
             return [(document, path, tuple(aliases.get(document, ()))) for document, path in rows]
 
 
-#: Documents by id, bound as a JSON array.
-_LISTED = "(SELECT value FROM json_each(?))"
-_FACET_COLUMNS = {**_COLUMNS, "year": "substr({d}.date, 1, 4)"}
-
-
 def _within(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
     """Return `AND …` on the documents `d` of a scope, and its values."""
-    return condition(filter_of(database, db, scope), "d")
+    return condition(filter_of(database, scope), "d")
 
 
 def _counted(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
     """Return `AND …` on the rows `df` of `document_fields` of a scope, and its values."""
-    clause, values = condition(filter_of(database, db, replace(scope, where=None)), "d")
+    clause, values = condition(filter_of(database, replace(scope, where=None)), "d")
     clause = clause.replace("d.id", "df.document_id")
     if scope.where is not None:
         within, more = _within(database, db, scope)

@@ -175,7 +175,7 @@ class Vectors(base.Vectors):
         """Return the ids of chunks that pass the filters on columns, or None if there are no filters."""
         import numpy as np
 
-        if not documents.filters:
+        if documents.where is None:
             return None
         if documents.is_empty:
             return np.zeros(0, np.int64)
