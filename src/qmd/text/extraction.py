@@ -91,3 +91,18 @@ def stored_fields(
 def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]]) -> str:
     """Return the title with the aliases, a line each, as they are searched."""
     return "\n".join((title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))))
+
+
+def section_path(text: str, line: int) -> str:
+    """Return the headings above a line, from the highest level down: `Operations > Backups`; "" if none."""
+    above: list[tuple[int, str]] = []
+    current, at = 1, 0
+    for block in blocks(text, front_matter_end(text)):
+        current += text.count("\n", at, block.start)
+        at = block.start
+        if current > line:
+            break
+        if block.kind == "heading":
+            above = [entry for entry in above if entry[0] < block.level]
+            above.append((block.level, heading_text(block.content)))
+    return " > ".join(heading for _, heading in above)

@@ -26,6 +26,7 @@ from qmd.text.predicates import (
     Value,
     Written,
     both,
+    comparisons,
     field_name,
 )
 
@@ -109,6 +110,34 @@ _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
 }
 
 
+def from_options(options: Mapping[str, Any]) -> Predicate | None:
+    """Return the filter of named options, which must all hold; None if none is given.
+
+    Args:
+        options: `tag`, `path`, `author`, `after`, `before` and `where` (see `condition`), each a text or
+            several, and `filter` (see `from_json`) or a predicate. Other options are ignored.
+
+    Raises:
+        UsageError: If a value is wrong; the message names the option.
+    """
+    found: list[Predicate] = []
+    for name, make in OPTIONS.items():
+        given = options.get(name)
+        for value in (given,) if isinstance(given, str) else given or ():
+            if not value.strip():
+                raise UsageError(f"{name} is empty")
+            predicate = make(value)
+            if predicate is None:
+                raise UsageError(f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}")
+            found.append(predicate)
+    given = options.get("filter")
+    if given is not None:
+        found.append(given if isinstance(given, Predicate) else from_json(given))
+    if sum(len([*comparisons(predicate)]) for predicate in found) > MAX_NODES:
+        raise UsageError(f"more than {MAX_NODES} filters")
+    return both(*found)
+
+
 def split(text: str) -> tuple[str, Predicate | None]:
     """Split a query into its text and its filters, which must all hold.
 
@@ -182,6 +211,17 @@ def _items(text: str) -> Iterator[str]:
             return
         yield match["quoted"] if match["quoted"] is not None else match["plain"].strip()
         at = match.end()
+
+
+#: Options that filter, beside `filter`, and the predicate for a value; None if the value is wrong.
+OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
+    "tag": tag_is,
+    "path": path_is,
+    "author": author_is,
+    "after": since,
+    "before": until,
+    "where": condition,
+}
 
 
 def from_json(value: Any) -> Predicate:

@@ -14,9 +14,9 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from qmd.text import dates
 
@@ -249,6 +249,52 @@ def comparisons(predicate: Predicate) -> Iterator[Comparison]:
         case And(operands) | Or(operands):
             for operand in operands:
                 yield from comparisons(operand)
+
+
+def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -> Predicate:
+    """Return a predicate with each comparison replaced by what `replace` returns for it."""
+    match predicate:
+        case Comparison():
+            return replace(predicate)
+        case Not(operand):
+            return Not(replaced(operand, replace))
+        case And(operands):
+            return And(tuple(replaced(operand, replace) for operand in operands))
+        case Or(operands):
+            return Or(tuple(replaced(operand, replace) for operand in operands))
+        case Among():
+            return predicate
+
+
+def pack(predicate: Predicate) -> list[Any]:
+    """Return a predicate as JSON for `unpack`. Unlike a filter in JSON, it keeps operands as written."""
+    match predicate:
+        case Comparison(field, operator, value):
+            return ["compare", field, operator, value, isinstance(value, Written)]
+        case Not(operand):
+            return ["not", pack(operand)]
+        case And(operands):
+            return ["and", *map(pack, operands)]
+        case Or(operands):
+            return ["or", *map(pack, operands)]
+        case Among(documents, written):
+            return ["among", list(documents), written]
+
+
+def unpack(packed: Any) -> Predicate:
+    """Return a packed predicate. Raises `ValueError` or `TypeError` if it is damaged."""
+    match packed:
+        case ["compare", str(field), operator, value, written]:
+            return Comparison(field, operator, Written(value) if written else value)
+        case ["not", operand]:
+            return Not(unpack(operand))
+        case ["and", *operands]:
+            return And(tuple(map(unpack, operands)))
+        case ["or", *operands]:
+            return Or(tuple(map(unpack, operands)))
+        case ["among", list(documents), str(written)]:
+            return Among(tuple(documents), written)
+    raise ValueError("not a packed predicate")
 
 
 _SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains": "~"}
