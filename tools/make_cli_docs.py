@@ -38,7 +38,7 @@ def page() -> str:
         "## Global options\n",
         _options(options, root),
     ]
-    for section, rows in COMMANDS:
+    for section, rows in COMMANDS.items():
         parts.append(f"## {section}\n")
         for name, _, _ in rows:
             command = app.get_command(root, name)
@@ -50,7 +50,7 @@ def page() -> str:
 def _contents() -> str:
     rows = [
         f"|{'' if at else f' {section}'} | [`{name}`](#qmd-{name}) | {what} |"
-        for section, commands in COMMANDS
+        for section, commands in COMMANDS.items()
         for at, (name, _, what) in enumerate(commands)
     ]
     return "\n".join(["| | command | |", "|---|---|---|", *rows]) + "\n"

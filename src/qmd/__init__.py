@@ -13,109 +13,93 @@ Names are imported when they are first used, so `import qmd` is fast.
 
 from __future__ import annotations
 
-from qmd._version import __version__
+from qmd._version import __version__ as __version__
 
 # Type checkers know this name. Importing it from `typing` would double the time of `qmd --version`.
 TYPE_CHECKING = False
+# The aliases tell type checkers that the names are exported.
+# isort: off
 if TYPE_CHECKING:
     from typing import Any
 
-    from qmd.engine.archive.archive import Archive, AuthorPosts, Match, Matches, PostText
-    from qmd.engine.archive.opening import open_archive
-    from qmd.engine.archive.posts import Post, Section
-    from qmd.engine.doctor import Finding
-    from qmd.engine.documents.library import Page, Pages, Skipped
-    from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
-    from qmd.engine.evaluation.benchmarking import Benchmark
-    from qmd.engine.evaluation.modes import Evaluation
-    from qmd.engine.explain.explainer import Why
-    from qmd.engine.index import Index, open_index
-    from qmd.engine.indexing.scan import ScanReport
-    from qmd.engine.models.usage import ModelUse
-    from qmd.engine.requests import SearchRequest
-    from qmd.engine.upkeep.cleanup import CleanupReport
-    from qmd.engine.upkeep.status import CollectionStatus, Status
+    from qmd.engine.archive.archive import (
+        Archive as Archive,
+        AuthorPosts as AuthorPosts,
+        Match as Match,
+        Matches as Matches,
+        PostText as PostText,
+        open_archive as open_archive,
+    )
+    from qmd.engine.archive.posts import Post as Post, Section as Section
+    from qmd.engine.doctor import Finding as Finding
+    from qmd.engine.documents.library import Page as Page, Pages as Pages, Skipped as Skipped
+    from qmd.engine.embedding.batches import EmbedProgress as EmbedProgress, EmbedReport as EmbedReport
+    from qmd.engine.evaluation.benchmarking import Benchmark as Benchmark
+    from qmd.engine.evaluation.modes import Evaluation as Evaluation
+    from qmd.engine.explain.explainer import Why as Why
+    from qmd.engine.index import Index as Index, open_index as open_index
+    from qmd.engine.indexing.scan import ScanReport as ScanReport
+    from qmd.engine.models.usage import ModelUse as ModelUse
+    from qmd.engine.requests import SearchRequest as SearchRequest
+    from qmd.engine.upkeep.cleanup import CleanupReport as CleanupReport
+    from qmd.engine.upkeep.status import CollectionStatus as CollectionStatus, Status as Status
     from qmd.errors import (
-        AlreadyRunningError,
-        AmbiguousReferenceError,
-        BusyError,
-        CollectionNotFoundError,
-        ConfigError,
-        ConflictError,
-        DocumentNotFoundError,
-        ForbiddenError,
-        ForeignIndexError,
-        ModelError,
-        NotFoundError,
-        QmdError,
-        QueryError,
-        SourceError,
-        StoreError,
-        TimedOutError,
-        UsageError,
-        VectorIndexMissingError,
+        AlreadyRunningError as AlreadyRunningError,
+        AmbiguousReferenceError as AmbiguousReferenceError,
+        BusyError as BusyError,
+        CollectionNotFoundError as CollectionNotFoundError,
+        ConfigError as ConfigError,
+        ConflictError as ConflictError,
+        DocumentNotFoundError as DocumentNotFoundError,
+        ForbiddenError as ForbiddenError,
+        ForeignIndexError as ForeignIndexError,
+        ModelError as ModelError,
+        NotFoundError as NotFoundError,
+        QmdError as QmdError,
+        QueryError as QueryError,
+        SourceError as SourceError,
+        StoreError as StoreError,
+        TimedOutError as TimedOutError,
+        UsageError as UsageError,
+        VectorIndexMissingError as VectorIndexMissingError,
     )
     from qmd.types import (
-        Author,
-        Chunk,
-        Collection,
-        Document,
-        Hit,
-        SearchResponse,
-        Snippet,
-        Stage,
-        TypedSearch,
+        Author as Author,
+        Chunk as Chunk,
+        Collection as Collection,
+        Document as Document,
+        Hit as Hit,
+        SearchResponse as SearchResponse,
+        Snippet as Snippet,
+        Stage as Stage,
+        TypedSearch as TypedSearch,
     )
+# isort: on
 
 _EXPORTS = {
-    "qmd.engine.archive.archive": ("Archive", "AuthorPosts", "Match", "Matches", "PostText"),
-    "qmd.engine.archive.opening": ("open_archive",),
-    "qmd.engine.archive.posts": ("Post", "Section"),
-    "qmd.engine.documents.library": ("Page", "Pages", "Skipped"),
-    "qmd.engine.doctor": ("Finding",),
-    "qmd.engine.embedding.batches": ("EmbedProgress", "EmbedReport"),
-    "qmd.engine.evaluation.benchmarking": ("Benchmark",),
-    "qmd.engine.evaluation.modes": ("Evaluation",),
-    "qmd.engine.index": ("Index", "open_index"),
-    "qmd.engine.indexing.scan": ("ScanReport",),
-    "qmd.engine.models.usage": ("ModelUse",),
-    "qmd.engine.requests": ("SearchRequest",),
-    "qmd.engine.upkeep.status": ("CollectionStatus", "Status"),
-    "qmd.engine.upkeep.cleanup": ("CleanupReport",),
-    "qmd.engine.explain.explainer": ("Why",),
-    "qmd.errors": (
-        "AlreadyRunningError",
-        "AmbiguousReferenceError",
-        "BusyError",
-        "CollectionNotFoundError",
-        "ConfigError",
-        "ConflictError",
-        "DocumentNotFoundError",
-        "ForbiddenError",
-        "ForeignIndexError",
-        "ModelError",
-        "NotFoundError",
-        "QmdError",
-        "QueryError",
-        "SourceError",
-        "StoreError",
-        "TimedOutError",
-        "UsageError",
-        "VectorIndexMissingError",
-    ),
-    "qmd.types": (
-        "Author",
-        "Chunk",
-        "Collection",
-        "Document",
-        "Hit",
-        "SearchResponse",
-        "Snippet",
-        "Stage",
-        "TypedSearch",
-    ),
+    "qmd.engine.archive.archive": "Archive AuthorPosts Match Matches PostText open_archive",
+    "qmd.engine.archive.posts": "Post Section",
+    "qmd.engine.documents.library": "Page Pages Skipped",
+    "qmd.engine.doctor": "Finding",
+    "qmd.engine.embedding.batches": "EmbedProgress EmbedReport",
+    "qmd.engine.evaluation.benchmarking": "Benchmark",
+    "qmd.engine.evaluation.modes": "Evaluation",
+    "qmd.engine.explain.explainer": "Why",
+    "qmd.engine.index": "Index open_index",
+    "qmd.engine.indexing.scan": "ScanReport",
+    "qmd.engine.models.usage": "ModelUse",
+    "qmd.engine.requests": "SearchRequest",
+    "qmd.engine.upkeep.cleanup": "CleanupReport",
+    "qmd.engine.upkeep.status": "CollectionStatus Status",
+    "qmd.errors": """
+        AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError
+        ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
+        QmdError QueryError SourceError StoreError TimedOutError UsageError VectorIndexMissingError
+    """,
+    "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
 }
-_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
+__all__ = sorted(["__version__", *_MODULE_OF])
 
 
 def __getattr__(name: str) -> Any:
@@ -131,60 +115,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_MODULE_OF])
-
-
-__all__ = [
-    "AlreadyRunningError",
-    "AmbiguousReferenceError",
-    "Archive",
-    "Author",
-    "AuthorPosts",
-    "Benchmark",
-    "BusyError",
-    "Chunk",
-    "CleanupReport",
-    "Collection",
-    "CollectionNotFoundError",
-    "CollectionStatus",
-    "ConfigError",
-    "ConflictError",
-    "Document",
-    "DocumentNotFoundError",
-    "EmbedProgress",
-    "EmbedReport",
-    "Evaluation",
-    "Finding",
-    "ForbiddenError",
-    "ForeignIndexError",
-    "Hit",
-    "Index",
-    "Match",
-    "Matches",
-    "ModelError",
-    "ModelUse",
-    "NotFoundError",
-    "Page",
-    "Pages",
-    "Post",
-    "PostText",
-    "QmdError",
-    "QueryError",
-    "ScanReport",
-    "SearchRequest",
-    "SearchResponse",
-    "Section",
-    "Skipped",
-    "Snippet",
-    "SourceError",
-    "Stage",
-    "Status",
-    "StoreError",
-    "TimedOutError",
-    "TypedSearch",
-    "UsageError",
-    "VectorIndexMissingError",
-    "Why",
-    "__version__",
-    "open_archive",
-    "open_index",
-]

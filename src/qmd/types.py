@@ -17,50 +17,30 @@ LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A folder of documents, as defined in the configuration.
+    """A folder of documents, as defined in the configuration."""
 
-    Attributes:
-        name: the name, unique in an index.
-        path: the folder.
-        pattern: a glob, or several separated by commas, that files must match.
-        ignore: globs of excluded files and folders.
-        context: descriptions of folders by path inside the collection; "" or "/" is the whole collection.
-        update: a shell command to run before the collection is scanned.
-        include_by_default: whether the collection is searched if the query names no collection.
-        encoding: the charset of files that are not UTF-8.
-        remote: whether the text may be sent to models on other machines.
-    """
-
-    name: str
+    name: str  #: The name, unique in an index
     path: str
-    pattern: str = DEFAULT_PATTERN
-    ignore: tuple[str, ...] = ()
+    pattern: str = DEFAULT_PATTERN  #: A glob, or several separated by commas, that files must match
+    ignore: tuple[str, ...] = ()  #: Globs of excluded files and folders
+    #: Descriptions of folders by path inside the collection; "" or "/" is the whole collection.
     context: Mapping[str, str] = field(default_factory=dict)
-    update: str | None = None
-    include_by_default: bool = True
-    encoding: str | None = None
-    remote: bool = True
+    update: str | None = None  #: A shell command to run before the collection is scanned
+    include_by_default: bool = True  #: Whether the collection is searched if the query names no collection
+    encoding: str | None = None  #: The charset of files that are not UTF-8
+    remote: bool = True  #: Whether the text may be sent to models on other machines
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by role, and their resources. None means the default.
-
-    Attributes:
-        embed: the embedding model.
-        rerank: the reranking model.
-        generate: the model for query expansion.
-        openai_api_key_file: a file with the key for OpenAI-compatible servers.
-        threads: the number of threads for models.
-        max_ram_mb: the memory limit for models, in megabytes.
-    """
+    """The models by role, and their resources. None means the default. `generate` expands queries."""
 
     embed: str | None = None
     rerank: str | None = None
     generate: str | None = None
-    openai_api_key_file: str | None = None
+    openai_api_key_file: str | None = None  #: A file with the key for OpenAI-compatible servers
     threads: int | None = None
-    max_ram_mb: int | None = None
+    max_ram_mb: int | None = None  #: The memory limit for models, in megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +54,21 @@ class UnknownKey:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The content of `index.yml`.
+    """The content of `index.yml`."""
 
-    Attributes:
-        path: the file, which need not exist.
-        digest: the SHA-256 of the file's bytes.
-        collections: the collections by name.
-        global_context: a description of all documents.
-        editor_uri: a template for links to files.
-        models: the models by role.
-        ranking: the ranking of search results; None means the default.
-        archive: the folder of an archive of posts.
-        store: the address of a store other than SQLite.
-        unknown_keys: keys that qmd does not know.
-        restricted: whether collections are missing because the caller may not see them. Results must then not
-            depend on the missing collections, not even through statistics.
-    """
-
-    path: str
-    digest: str
+    path: str  #: The file, which need not exist
+    digest: str  #: The SHA-256 of the file's bytes
     collections: Mapping[str, Collection] = field(default_factory=dict)
-    global_context: str | None = None
-    editor_uri: str | None = None
+    global_context: str | None = None  #: A description of all documents
+    editor_uri: str | None = None  #: A template for links to files
     models: Models = field(default_factory=Models)
-    ranking: Ranking | None = None
-    archive: str | None = None
-    store: str | None = None
+    ranking: Ranking | None = None  #: The ranking of search results; None means the default
+    archive: str | None = None  #: The folder of an archive of posts
+    store: str | None = None  #: The address of a store other than SQLite
     # Not compared: an edit changes their lines.
-    unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)
+    unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)  #: Keys that qmd does not know
+    #: Whether collections are missing because the caller may not see them. Results must then not depend on
+    #: the missing collections, not even through statistics.
     restricted: bool = False
 
     @property
@@ -200,27 +167,16 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The decoded text of a file, and properties from its content.
+    """The decoded text of a file, and properties from its content."""
 
-    Attributes:
-        text: the text without byte-order mark, with line feeds as line ends.
-        hash: the SHA-256 of the text, in hexadecimal.
-        title: the title of the document.
-        author: the author in the front matter, or "".
-        date: the date in the front matter, or "".
-        zeros: the number of NUL characters that were replaced by spaces.
-        fields: values by field name.
-        links: the links in order.
-    """
-
-    text: str
-    hash: str
+    text: str  #: The text without byte-order mark, with line feeds as line ends
+    hash: str  #: The SHA-256 of the text, in hexadecimal
     title: str
-    author: str = ""
-    date: str = ""
-    zeros: int = 0
-    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
-    links: tuple[Link, ...] = ()
+    author: str = ""  #: The author in the front matter, or ""
+    date: str = ""  #: The date in the front matter, or ""
+    zeros: int = 0  #: The number of NUL characters that were replaced by spaces
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)  #: Values by field name
+    links: tuple[Link, ...] = ()  #: The links in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,29 +192,17 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document in the index, without its text.
-
-    Attributes:
-        id: the number of the document in the store.
-        collection: the name of the collection.
-        path: the path inside the collection.
-        title: the title.
-        hash: the SHA-256 of the text.
-        size: the size of the file, in bytes.
-        modified_ns: the modification time of the file, in nanoseconds since the epoch.
-        author: the author, or "" if unknown.
-        date: the date as `2024-03-07T10:00:00`, without time zone.
-    """
+    """A document in the index, without its text."""
 
     id: int
     collection: str
     path: str
     title: str
-    hash: str
-    size: int
-    modified_ns: int
-    author: str = ""
-    date: str = ""
+    hash: str  #: The SHA-256 of the text
+    size: int  #: The size of the file, in bytes
+    modified_ns: int  #: The modification time of the file, in nanoseconds since the epoch
+    author: str = ""  #: The author, or "" if unknown
+    date: str = ""  #: The date as `2024-03-07T10:00:00`, without time zone
 
     @property
     def docid(self) -> str:
@@ -300,53 +244,32 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The outcome of one step of a search, so that the caller can see skipped and failed steps.
-
-    Attributes:
-        stage: the name of the step.
-        status: how the step ended.
-        reason: why it was skipped or failed.
-        milliseconds: how long it took.
-        expected: whether it was skipped on request, or because there was nothing to do.
-    """
+    """The outcome of one step of a search, so that the caller can see skipped and failed steps."""
 
     stage: str
     status: StageStatus
-    reason: str | None = None
-    milliseconds: float | None = None
-    expected: bool = False
+    reason: str | None = None  #: Why it was skipped or failed
+    milliseconds: float | None = None  #: How long it took
+    expected: bool = False  #: Whether it was skipped on request, or because there was nothing to do
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document of the final list. Scores do not increase with rank.
-
-    Attributes:
-        document: The id of the document.
-        score: The score, 0..1.
-        explain: How the score came about.
-        chunk: The chunk that matched by vector; None if there is none.
-    """
+    """A document of the final list. Scores do not increase with rank."""
 
     document: int
-    score: float
+    score: float  #: 0..1
     explain: Mapping[str, Any] | None = None
-    chunk: Chunk | None = None
+    chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The best passage of a document for a query.
+    """The best passage of a document for a query."""
 
-    Attributes:
-        text: the passage as in the file.
-        first_line: the line number of the passage's first line in the file.
-        line: the line number of the first line with a match.
-    """
-
-    text: str
-    first_line: int
-    line: int
+    text: str  #: The passage as in the file
+    first_line: int  #: The line number of the passage's first line in the file
+    line: int  #: The line number of the first line with a match
 
 
 @dataclass(frozen=True, slots=True)

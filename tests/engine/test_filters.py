@@ -12,6 +12,8 @@ from qmd.engine.requests import SearchRequest
 from qmd.types import TypedSearch
 from tests.conftest import Notes
 
+pytestmark = pytest.mark.slow
+
 ANN = "---\nauthor: Ann Bee\ndate: 2024-05-01\n---\n\n# Herons\n\nThe heron stands in the water.\n"
 FILES = {
     "birds/heron.md": ANN,

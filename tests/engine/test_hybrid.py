@@ -12,6 +12,8 @@ from qmd.models.base import Variant
 from qmd.types import TypedSearch
 from tests.conftest import Notes
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "deploy.md": "# Releasing\n\nTo ship a new version, tag the commit and push; the pipeline rolls it out.",
     "backup.md": "# 数据库备份\n\n每天凌晨两点备份数据库，保留三十天。",

@@ -51,7 +51,6 @@ SEEN = {
 OF_ITS_OWN = {
     "add_context",
     "embed",
-    "embed_share",
     "include_collection",
     "remove_context",
     "update",
@@ -79,7 +78,6 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "cleanup": lambda index: index.cleanup(),
     "copy_store": lambda index: index.copy_store("a.sqlite", "b.sqlite"),
     "embed": lambda index: index.embed(),
-    "embed_share": lambda index: index.embed_share(["mine"], "worker", lambda share: None),
     "export_models": lambda index: index.export_models("/nowhere/models.tar"),
     "import_models": lambda index: index.import_models("/nowhere/models.tar"),
     "include_collection": lambda index: index.include_collection("mine", False),

@@ -31,6 +31,8 @@ class Clock:
 
 @pytest.fixture
 def opened(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator[qmd.Index]:
+    # A number of threads that no other test uses: a process shares its models by cache and threads.
+    environ["QMD_THREADS"] = "3"
     with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
         index.add_collection(str(notes({"a.md": "# A\n\nRivers and lakes.\n"})))
         index.embed()

@@ -122,6 +122,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_kept_and_found(store: Store) -> None:
     store.collections.sync(config("a"))
     store.documents.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
@@ -277,6 +278,7 @@ def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store
 # -- search by vectors -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
@@ -396,6 +398,7 @@ def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
     assert dense_rows(store, vector("all new"), everything(), 1)[0][1] == "a/ops/deploy.md"
 
 
+@pytest.mark.slow
 def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store) -> None:
     fill(store, {"long.md": TEXTS["long.md"], "short.md": "short"})
     made = VectorSet(EMBEDDER, "model")
@@ -511,6 +514,7 @@ def test_vectors_of_another_length_are_refused(store: Store) -> None:
         store.vectors.similarities(EMBEDDER, short, [1])
 
 
+@pytest.mark.slow
 def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
@@ -569,6 +573,7 @@ def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> Non
     assert store.answers.get("k1") is None
 
 
+@pytest.mark.slow
 def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
@@ -647,6 +652,7 @@ def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> Non
 # -- moving, and sharing the work --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)

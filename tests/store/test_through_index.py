@@ -244,13 +244,14 @@ def test_a_project_may_not_choose_a_store_unasked(
 
     from qmd.config.paths import locate
     from qmd.engine.index import Index
+    from qmd.engine.workspace import open_workspace
 
     folder = notes(
         {"a.md": "pelicans", ".qmd/index.yml": "store: milvus://elsewhere:1/db\ncollections: {}\n"}
     )
     locations = locate(None, environ, str(folder))
     assert locations.project == str(folder)
-    with Index(locations, environ=environ) as index:
+    with Index(open_workspace(locations, environ)) as index:
         assert index.status().index == locations.index
         assert [(each.kind, each.value) for each in index.trust.unapproved()] == [
             ("store", "milvus://elsewhere:1/db")
@@ -258,4 +259,4 @@ def test_a_project_may_not_choose_a_store_unasked(
     approved = environ | {"QMD_TRUST_LOCAL_CONFIG": "1"}
     if milvus.INSTALLED:
         with pytest.raises(QmdError, match="elsewhere"):
-            Index(replace(locations), environ=approved)
+            Index(open_workspace(replace(locations), approved))

@@ -124,7 +124,21 @@ class Arguments(BaseModel):
         return f"{name}: {message}, not {_printable(json.dumps(value, ensure_ascii=False))}"
 
 
-class SearchArguments(Arguments):
+class AnySearchArguments(Arguments):
+    """Base class of the arguments of a search. They have the names of the fields of `SearchRequest`."""
+
+    def request(self) -> SearchRequest:
+        """Return the request for the engine."""
+        values = dict(self)
+        collection, searches = values.pop("collection"), values.pop("searches", None) or ()
+        values["query"] = values["query"] or ""
+        named = () if collection is None else (collection,)
+        values["collections"] = (*named, *values.get("collections", ()))
+        values["searches"] = tuple(TypedSearch(item.type, item.query) for item in searches)
+        return SearchRequest(**values)
+
+
+class SearchArguments(AnySearchArguments):
     """Arguments of `search`."""
 
     query: Query
@@ -134,18 +148,6 @@ class SearchArguments(Arguments):
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
-
-    def request(self) -> SearchRequest:
-        """Return the request for the engine."""
-        return SearchRequest(
-            self.query,
-            self.limit,
-            self.min_score,
-            () if self.collection is None else (self.collection,),
-            author=self.author,
-            after=self.after,
-            before=self.before,
-        )
 
 
 class VectorSearchArguments(SearchArguments):
@@ -161,7 +163,7 @@ class TypedSearchArguments(Arguments):
     query: Query
 
 
-class QueryArguments(Arguments):
+class QueryArguments(AnySearchArguments):
     """Arguments of `query`."""
 
     query: Query | None = None
@@ -184,22 +186,6 @@ class QueryArguments(Arguments):
         if (self.query is None) == (self.searches is None):
             raise ValueError("give exactly one of query and searches")
         return self
-
-    def request(self) -> SearchRequest:
-        """Return the request for the engine."""
-        return SearchRequest(
-            self.query or "",
-            self.limit,
-            self.min_score,
-            (*(() if self.collection is None else (self.collection,)), *self.collections),
-            tuple(TypedSearch(search.type, search.query) for search in self.searches or ()),
-            self.intent,
-            self.candidate_limit,
-            self.rerank,
-            author=self.author,
-            after=self.after,
-            before=self.before,
-        )
 
 
 class GetArguments(Arguments):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from qmd.api.arguments import GetArguments, MultiGetArguments, QueryArguments, SearchArguments
 from qmd.api.results import Document, IndexState
+from qmd.engine.requests import SearchKind as SearchKind
 
 if TYPE_CHECKING:
     from qmd.engine.documents.library import Pages
     from qmd.engine.index import Index
     from qmd.models.base import Cancelled
     from qmd.types import SearchResponse
-
-SearchKind = Literal["search", "vsearch", "query"]
 
 
 def search(
@@ -46,4 +45,4 @@ def multi_get(
 
 def status(index: Index) -> IndexState:
     """Return the state of the index."""
-    return IndexState.of(index.status())
+    return IndexState.model_validate(index.status(), from_attributes=True)

@@ -17,7 +17,6 @@ from qmd.types import StageStatus
 
 if TYPE_CHECKING:
     from qmd import types
-    from qmd.engine.upkeep import status
 
 MARKDOWN = "text/markdown"
 
@@ -57,9 +56,8 @@ class Stage(BaseModel):
     @classmethod
     def of(cls, stage: types.Stage) -> Self:
         """Return the result for a stage of the engine."""
-        if stage.reason is None:
-            return cls(stage=stage.stage, status=stage.status)
-        return cls(stage=stage.stage, status=stage.status, reason=stage.reason)
+        reason = {} if stage.reason is None else {"reason": stage.reason}
+        return cls(stage=stage.stage, status=stage.status, **reason)
 
 
 class SearchResults(BaseModel):
@@ -92,10 +90,7 @@ class Document(BaseModel):
     def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
         """Return the document of a page.
 
-        Args:
-            page: The page.
-            line_numbers: Whether each line begins with its number.
-            truncated: A note for the end of a text that is cut, with `{}` for the number of missing lines.
+        `truncated` is a note for the end of a text that is cut, with `{}` for the number of missing lines.
         """
         text = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
         if page.context:
@@ -125,17 +120,6 @@ class CollectionState(Collection):
 
     last_updated: str | None
 
-    @classmethod
-    def of(cls, collection: status.CollectionStatus) -> Self:
-        """Return the state for the engine's status of a collection."""
-        return cls(
-            name=collection.name,
-            path=collection.path,
-            pattern=collection.pattern,
-            documents=collection.documents,
-            last_updated=collection.last_updated,
-        )
-
 
 class IndexState(BaseModel):
     """The state of the index; `needs_embedding` is the number of texts without vectors."""
@@ -144,16 +128,6 @@ class IndexState(BaseModel):
     needs_embedding: int
     has_vector_index: bool
     collections: list[CollectionState]
-
-    @classmethod
-    def of(cls, status: status.Status) -> Self:
-        """Return the state for the engine's status of an index."""
-        return cls(
-            total_documents=status.total_documents,
-            needs_embedding=status.needs_embedding,
-            has_vector_index=status.has_vector_index,
-            collections=[CollectionState.of(collection) for collection in status.collections],
-        )
 
     def text(self) -> str:
         """Return the state in lines for a reader."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from qmd._version import __version__
-from qmd.cli.command import Command, Group, help_alone
+from qmd.cli.command import Command, Group
 from qmd.cli.commands import ALIASES, COMMANDS
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish, prepare, say
@@ -43,8 +43,9 @@ def run(app: click.Group, args: Sequence[str]) -> int:
         return done.exit_code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost handler
         from qmd.cli.errors import show
+        from qmd.errors import TimedOutError
 
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, KeyboardInterrupt | TimedOutError):
             session.abandoned = True
         return show(error, session)
     finally:
@@ -69,8 +70,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     callback=_version,
     help="Show the version.",
 )
-@click.pass_context
-def app(ctx: click.Context) -> None:
+def app() -> None:
     """Search folders of Markdown on your own machine: by keyword, by meaning, or both.
 
     \b
@@ -79,7 +79,6 @@ def app(ctx: click.Context) -> None:
     qmd query "how do I deploy this"   search
     qmd get notes/deploy.md            read a result
     """
-    help_alone(ctx)
 
 
 def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -98,7 +97,6 @@ def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 def help_(ctx: click.Context, names: tuple[str, ...]) -> None:
     """Show the help of a command, or of qmd itself.
 
-    \b
     Examples:
       qmd help
       qmd help search

@@ -6,25 +6,26 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import IO, TYPE_CHECKING
 
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, is_terminal, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, is_terminal, painted, write
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind, Permission
     from qmd.engine.access.project_trust import Trust
 
+_REQUESTS: dict[Kind, str] = {
+    "update": "run at 'qmd update', in {folder}: {value}",
+    "path": "read the documents in {value}",
+    "model": "use the model {value}",
+    "store": "keep the index, including the documents' text, at {value}",
+    "pull": "run 'git pull' at 'qmd update --pull', in {value}",
+    "context": "show this context to agents that connect: {value}",
+}
+
 
 def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) -> bool:
     """Ask a person to approve what this command would use of a project, or note what it does without.
 
-    A person is asked once per permission.
-
-    Args:
-        trust: The project's approvals.
-        uses: The kinds of permission that this command would use.
-        note: Shows a line to the user.
-
-    Returns:
-        Whether anything was approved.
+    A person is asked once per permission. The result says whether anything was approved.
     """
     unapproved = trust.unapproved(uses)
     if not unapproved:
@@ -63,30 +64,16 @@ def ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
 
 def show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:
     """Write the project's name and the permissions it asks for."""
-    title = f"{clean_name(trust.project or '')}/.qmd asks to"
-    lines = [styled(title, BOLD) if has_colours(stream) else title, *described(permissions)]
-    write("\n".join(lines) + "\n", stream)
+    title = painted(f"{clean_name(trust.project or '')}/.qmd asks to", BOLD, stream=stream)
+    write("".join(f"{line}\n" for line in [title, *described(permissions)]), stream)
 
 
 def described(permissions: Sequence[Permission]) -> list[str]:
     """Describe each permission completely in one line."""
     rows = []
     for permission in permissions:
-        value, folder = visible(permission.value), visible(permission.where)
-        match permission.kind:
-            case "update":
-                request = f"run at 'qmd update', in {folder}: {value}"
-            case "path":
-                request = f"read the documents in {value}"
-            case "model":
-                request = f"use the model {value}"
-            case "store":
-                request = f"keep the index, including the documents' text, at {value}"
-            case "pull":
-                request = f"run 'git pull' at 'qmd update --pull', in {value}"
-            case "context":
-                request = f"show this context to agents that connect: {value}"
-        rows.append((f"{visible(permission.name)}:", request))
+        names = {"value": visible(permission.value), "folder": visible(permission.where)}
+        rows.append((f"{visible(permission.name)}:", _REQUESTS[permission.kind].format_map(names)))
     return [f"  {line}" for line in columns(rows)]
 
 

@@ -7,60 +7,53 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Command
-from qmd.cli.errors import Interrupted
-from qmd.cli.options import chosen_format, collection_option, format_options, whole
+from qmd.cli import options
+from qmd.cli.command import command
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.search_options import candidate_limit_option, ranking_option, search_request
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import clean_name, one_line, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.engine.evaluation.benchmarking import Benchmark
     from qmd.engine.evaluation.modes import Answer, Evaluation, Result
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("fixture", type=click.Path())
 @click.option(
     "--ways", metavar="W,W", default="", help="Measure only: bm25, vector, hybrid, full.  [default: all]"
 )
 @click.option(
     "-k",
-    type=whole(1, 1000),
+    type=options.whole(1, 1000),
     metavar="K",
     default="10",
     help="Evaluate the best K results.  [default: 10]",
 )
-@click.option("--questions", type=whole(1), metavar="N", help="Run only the first N questions.")
-@collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
-@candidate_limit_option
-@ranking_option
+@click.option("--questions", type=options.whole(1), metavar="N", help="Run only the first N questions.")
+@options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
+@options.ranking_options
 @click.option(
     "--work", type=click.Path(), metavar="DIR", help="Keep the index of a BEIR folder in DIR, to reuse it."
 )
-@format_options("cli", "json", "csv", "md")
-@pass_session
-def bench(session: Session, /, fixture: str, **options: Any) -> None:
+@options.format_options("cli", "json", "csv", "md")
+def bench(session: Session, /, fixture: str, **arguments: Any) -> None:
     """Measure search quality on questions with known answers.
 
     FIXTURE is a file in tobi/qmd's format, whose questions are run on your index, or a folder in BEIR layout
     (corpus.jsonl, queries.jsonl, qrels.tsv), which gets an index of its own. The ways to search are bm25
     (search), vector (vsearch), hybrid (query without reranking) and full (query). JSON has every answer.
 
-    \b
     Examples:
       qmd bench questions.json
       qmd bench questions.json --ways bm25,full -c notes --json
       qmd bench ~/beir/scifact --work ~/beir/scifact-index --questions 100
     """
-    evaluation = _evaluate(session, _benchmark(fixture, options))
-    for note in _notes(evaluation):
-        session.note(note)
-    match chosen_format():
+    evaluation = _evaluate(session, fixture, arguments)
+    session.note(*_notes(evaluation))
+    match options.chosen_format():
         case "json":
             show_json(_as_json(evaluation))
         case "cli":
@@ -69,42 +62,29 @@ def bench(session: Session, /, fixture: str, **options: Any) -> None:
             show_listing(_table(evaluation))
 
 
-def _benchmark(fixture: str, options: dict[str, Any]) -> Benchmark:
+def _evaluate(session: Session, fixture: str, arguments: dict[str, Any]) -> Evaluation:
     from qmd.engine.evaluation.benchmarking import Benchmark
 
-    ways = tuple(name for part in options["ways"].split(",") if (name := part.strip()))
-    request = search_request("", options)
-    return Benchmark(
-        os.path.expanduser(fixture), ways, options["k"], options["questions"], request, options["work"]
+    ways = tuple(name for part in arguments["ways"].split(",") if (name := part.strip()))
+    request, work = options.search_request("", "query", arguments), arguments["work"]
+    benchmark = Benchmark(
+        os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
     )
-
-
-def _evaluate(session: Session, benchmark: Benchmark) -> Evaluation:
-    with Bar("Preparing", quiet=session.quiet) as bar:
-
-        def on_progress(step: str, done: int, total: int) -> None:
-            bar.update(done, total, label=step)
-
-        try:
-            return session.index.evaluate(benchmark, on_progress)
-        except KeyboardInterrupt as error:
-            if benchmark.work is None:
-                raise
-            message = f"Interrupted. The unfinished index stays in {clean_name(benchmark.work)}."
-            raise Interrupted(message) from error
+    kept = f"Interrupted. The unfinished index stays in {clean_name(work)}." if work is not None else None
+    with Bar("Preparing", session, kept) as bar:
+        return session.index.evaluate(benchmark, bar.step)
 
 
 def _show_for_people(evaluation: Evaluation) -> None:
     """Show the table of results, then a table by type of question if the fixture has several."""
     questions = plural(len(evaluation.fixture.questions), "question")
-    say(f"{clean_name(evaluation.fixture.name)}: {plural(evaluation.documents, 'document')}, {questions}\n")
+    say(f"{clean_name(evaluation.fixture.name)}: {plural(evaluation.documents, 'document')}, {questions}", "")
     show_listing(_table(evaluation))
-    for result in evaluation.results:
-        if result.skipped is not None:
-            say(f"{result.mode} was skipped: {one_line(result.skipped)}")
+    skipped = [result for result in evaluation.results if result.skipped is not None]
+    say(*(f"{result.mode} was skipped: {one_line(result.skipped or '')}" for result in skipped))
     by_type = _by_type(evaluation)
     if by_type is not None:
-        say(f"\nnDCG@{evaluation.k} by type:")
+        say("", f"nDCG@{evaluation.k} by type:")
         show_listing(by_type)
 
 
@@ -115,10 +95,10 @@ def _table(evaluation: Evaluation) -> Listing:
     if any(question.within is not None for question in evaluation.fixture.questions):
         titles["expected"] = "Expected"
     measures = [
-        Column(name, title, _three_decimals, right=True, for_people=name != "precision@10")
+        Column(name, title, "{:.3f}".format, right=True, for_people=name != "precision@10")
         for name, title in titles.items()
     ]
-    times = [Column(f"{name}_ms", f"{name} ms", _one_decimal, right=True) for name in ("p50", "p95")]
+    times = [Column(f"{name}_ms", f"{name} ms", "{:.1f}".format, right=True) for name in ("p50", "p95")]
     rows = [
         {
             "way": result.mode,
@@ -148,7 +128,7 @@ def _by_type(evaluation: Evaluation) -> Listing | None:
             answers = [answer for answer in result.answers if answer.question.type == name]
             row |= {"questions": len(answers), result.mode: means(answers)[f"ndcg@{evaluation.k}"]}
         rows.append(row)
-    ways = [Column(result.mode, result.mode, _three_decimals, right=True) for result in ran]
+    ways = [Column(result.mode, result.mode, "{:.3f}".format, right=True) for result in ran]
     return Listing("types", "type", [Column("type"), Column("questions", right=True), *ways], rows)
 
 
@@ -199,11 +179,3 @@ def _answer_as_json(way: str, answer: Answer, k: int) -> dict[str, Any]:
         "top": top,
         "error": answer.error,
     }
-
-
-def _three_decimals(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _one_decimal(value: float) -> str:
-    return f"{value:.1f}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -11,31 +12,63 @@ from qmd.errors import QmdError
 from qmd.text.uris import SCHEME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from click.shell_completion import CompletionItem
 
     from qmd.engine.index import Index
 
-
-def collections(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the collections whose name starts with `incomplete`."""
-    try:
-        return [name for name in _index(ctx).config.collections if name.startswith(incomplete)]
-    except (QmdError, OSError):
-        return []
+Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]"
 
 
-def authors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the authors whose name starts with `incomplete`, in upper or lower case."""
-    from click.shell_completion import CompletionItem
+def _completing(find: Callable[[Index, str], Iterable[str]], kind: str = "name") -> Complete:
+    """Return a completion by the values that `find` returns; by nothing if the index cannot be read."""
 
-    try:
-        names = [author.name for author in _index(ctx).authors()]
-    except (QmdError, OSError):
-        return []
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        session = ctx.ensure_object(Session)
+        session.quiet = True
+        try:
+            return [CompletionItem(value, kind=kind) for value in find(session.index, incomplete)]
+        except (QmdError, OSError):
+            return []
+
+    return complete
+
+
+def _collections(index: Index, incomplete: str) -> Iterable[str]:
+    return (name for name in index.config.collections if name.startswith(incomplete))
+
+
+def _authors(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield the authors whose name starts with `incomplete`, in upper or lower case."""
     prefix = incomplete.casefold()
-    return [CompletionItem(name, kind="name") for name in names if name.casefold().startswith(prefix)]
+    return (author.name for author in index.authors() if author.name.casefold().startswith(prefix))
+
+
+def _described_paths(index: Index, incomplete: str) -> Iterable[str]:
+    return (path for path, _ in index.contexts() if path.startswith(incomplete))
+
+
+def _paths(index: Index, incomplete: str) -> Iterator[str]:
+    """Yield documents by path, one folder at a time: `notes/`, `notes/work/`, `notes/work/plan.md`.
+
+    If `incomplete` starts with `qmd://`, the paths do too.
+    """
+    scheme = SCHEME if incomplete.startswith(SCHEME) else ""
+    start = incomplete.removeprefix(scheme)
+    folder, slash, _ = start.rpartition("/")
+    if slash:
+        files = [document.file for document in index.documents(folder)]
+    else:
+        files = [f"{name}/" for name in index.config.collections]
+    rests = [file.removeprefix(start).partition("/") for file in files if file.startswith(start)]
+    yield from dict.fromkeys(f"{scheme}{start}{name}{end}" for name, end, _ in rests)
+
+
+collections = _completing(_collections, kind="plain")
+authors = _completing(_authors)
+described_paths = _completing(_described_paths)
+paths = _completing(_paths, kind="path")
 
 
 def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -44,56 +77,11 @@ def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
     if ctx.params.get(param.name or ""):
         return []  # the next argument is the text
-    items = [item for item in paths(ctx, param, incomplete or "qmd://") if item.value.endswith("/")]
+    items = [item for item in paths(ctx, param, incomplete or SCHEME) if item.value.endswith("/")]
     return [*items, *([CompletionItem("/", kind="name")] if not incomplete else [])]
 
 
-def described_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return the paths that have a context."""
-    from click.shell_completion import CompletionItem
-
-    try:
-        paths = [path for path, _ in _index(ctx).contexts()]
-    except (QmdError, OSError):
-        return []
-    return [CompletionItem(path, kind="name") for path in paths if path.startswith(incomplete)]
-
-
-def paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Return documents by path, one folder at a time: `notes/`, `notes/work/`, `notes/work/plan.md`.
-
-    If `incomplete` starts with `qmd://`, the paths do too.
-    """
-    from click.shell_completion import CompletionItem
-
-    scheme = SCHEME if incomplete.startswith(SCHEME) else ""
-    incomplete = incomplete.removeprefix(scheme)
-    try:
-        index = _index(ctx)
-        folder, slash, _ = incomplete.rpartition("/")
-        files: Iterable[str] = (
-            (document.file for document in index.documents(folder))
-            if slash
-            else (f"{name}/" for name in index.config.collections)
-        )
-        completed = {
-            incomplete + "".join(file[len(incomplete) :].partition("/")[:2]): None
-            for file in files
-            if file.startswith(incomplete)
-        }
-    except (QmdError, OSError):
-        return []
-    return [CompletionItem(scheme + path, kind="path") for path in completed]
-
-
 def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Ask the shell to complete folders on disk."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="dir")]
-
-
-def _index(ctx: click.Context) -> Index:
-    session = ctx.ensure_object(Session)
-    session.quiet = True
-    return session.index

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Command, Group, fail, help_alone
+from qmd.cli.command import Command, Group, fail
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
-from qmd.cli.show import show_json, show_listing
+from qmd.cli.session import NO_COLLECTIONS, Session
+from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.sizes import local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, has_colours, one_line, say, styled, write
+from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
@@ -25,34 +25,22 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 #: The columns of a listing.
 _COLUMNS = (
-    "name",
-    "path",
-    "pattern",
-    "ignore",
-    "encoding",
-    "update",
-    "include_by_default",
-    "documents",
-    "bytes",
-    "last_updated",
-    "context",
+    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default"),
+    *("documents", "bytes", "last_updated", "context"),
 )
 
 
 @click.group(cls=Group, aliases=ALIASES)
-@click.pass_context
-def collection(ctx: click.Context) -> None:
+def collection() -> None:
     """Add, list, show and change collections: the folders that are indexed.
 
-    \b
     Examples:
       qmd collection add ~/notes
       qmd collection list
     """
-    help_alone(ctx)
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders)
 @click.option("--name", metavar="N", help="Name the collection N.  [default: the folder's name]")
 @click.option(
@@ -68,56 +56,34 @@ def collection(ctx: click.Context) -> None:
     "--ignore", multiple=True, metavar="GLOB", help="Do not index the files that match (may be repeated)."
 )
 @click.option("--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030.")
-@pass_session
-def add(
-    session: Session,
-    path: str,
-    name: str | None,
-    pattern: str,
-    ignore: tuple[str, ...],
-    encoding: str | None,
-) -> None:
+def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
     """Add a folder as a collection, and index it.
 
-    \b
     Examples:
       qmd collection add
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
     """
-    from qmd.cli.indexing import problem_lines, report_lines
+    from qmd.cli.indexing import show_report
     from qmd.cli.progress import Bar
 
-    with Bar("Indexing", quiet=session.quiet) as bar:
-
-        def on_progress(label: str, done: int, total: int) -> None:
-            if done < total:
-                bar.update(done, total, label=label)
-
-        report = session.index.add_collection(
-            path, name, pattern=pattern, ignore=ignore, encoding=encoding, on_progress=on_progress
-        )
+    with Bar("Indexing", session) as bar:
+        report = session.index.add_collection(path, name, **options, on_progress=bar.files)
     added = session.index.collection(report.collection)
-    say(
-        f"Added collection '{clean_name(added.name)}': {clean_name(added.path)} ({clean_name(added.pattern)})"
-    )
-    for line in report_lines(report):
-        say(line)
-    for line in problem_lines(report):
-        write(line + "\n", sys.stderr)
+    place = f"{clean_name(added.path)} ({clean_name(added.pattern)})"
+    say(f"Added collection '{clean_name(added.name)}': {place}")
+    show_report(report)
     if report.added or report.unchanged:
         _next_steps(session, added.name)
     else:
         session.note(f"no file in {added.path} matches {added.pattern}: see --mask")
 
 
-@collection.command("list")
+@collection.subcommand("list")
 @all_formats
-@pass_session
 def list_(session: Session) -> None:
     """List the collections with their folders and numbers of files.
 
-    \b
     Examples:
       qmd collection list
       qmd collection list --format csv
@@ -128,23 +94,19 @@ def list_(session: Session) -> None:
         show_listing(_listing([_row(config[status.name], status) for status in statuses]))
         return
     if not statuses:
-        say(session.addressed("No collections yet. Add one with: qmd collection add PATH"))
+        say(session.addressed(NO_COLLECTIONS))
         return
     say(f"Collections ({len(statuses)}):")
     for status in statuses:
-        say()
-        for line in _lines(config[status.name], status):
-            say(line)
+        say("", *_lines(config[status.name], status))
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("name", shell_complete=candidates.collections)
 @all_formats
-@pass_session
 def show(session: Session, name: str) -> None:
     """Show one collection with its contexts.
 
-    \b
     Example:
       qmd collection show notes
     """
@@ -152,8 +114,7 @@ def show(session: Session, name: str) -> None:
     status = next(each for each in session.index.status().collections if each.name == found.name)
     match chosen_format():
         case "cli":
-            for line in _lines(found, status):
-                say(line)
+            say(*_lines(found, status))
             for prefix, text in found.context.items():
                 say(f"  Context of {clean_name(prefix) or 'the whole collection'}: {one_line(text)}")
         case "json":
@@ -162,13 +123,11 @@ def show(session: Session, name: str) -> None:
             show_listing(_listing([_row(found, status)]))
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("name", shell_complete=candidates.collections)
-@pass_session
 def remove(session: Session, name: str) -> None:
     """Remove a collection from the index; its files stay on disk.
 
-    \b
     Example:
       qmd collection remove notes
     """
@@ -176,30 +135,25 @@ def remove(session: Session, name: str) -> None:
     say(f"Removed collection '{clean_name(name)}' ({plural(removed, 'document')}); its files stay on disk.")
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("old", shell_complete=candidates.collections)
 @click.argument("new")
-@pass_session
 def rename(session: Session, old: str, new: str) -> None:
     """Give a collection a new name.
 
-    \b
     Example:
       qmd collection rename notes diary
     """
     session.index.rename_collection(old, new)
-    say(
-        f"Renamed collection '{clean_name(old)}' to '{clean_name(new)}': its addresses are qmd://{clean_name(new)}/..."
-    )
+    name = clean_name(new)
+    say(f"Renamed collection '{clean_name(old)}' to '{name}': its addresses are qmd://{name}/...")
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("name", shell_complete=candidates.collections)
-@pass_session
 def include(session: Session, name: str) -> None:
     """Include a collection in searches that name no collection.
 
-    \b
     Example:
       qmd collection include notes
     """
@@ -207,18 +161,18 @@ def include(session: Session, name: str) -> None:
     say(f"Collection '{clean_name(name)}' is searched by default.")
 
 
-@collection.command()
+@collection.subcommand()
 @click.argument("name", shell_complete=candidates.collections)
-@pass_session
 def exclude(session: Session, name: str) -> None:
     """Exclude a collection from searches that do not name it with -c.
 
-    \b
     Example:
       qmd collection exclude archive
     """
+    from shlex import quote
+
     session.index.include_collection(name, False)
-    say(f"Collection '{clean_name(name)}' is searched only when named: -c {_quoted(name)}")
+    say(f"Collection '{clean_name(name)}' is searched only when named: -c {quote(name)}")
 
 
 class _Verbatim(Command):
@@ -227,16 +181,14 @@ class _Verbatim(Command):
     allow_interspersed_args = False
 
 
-@collection.command("update-cmd", cls=_Verbatim)
+@collection.subcommand("update-cmd", cls=_Verbatim)
 @click.argument("name", shell_complete=candidates.collections)
 @click.argument("words", nargs=-1, metavar="[CMD...]")
-@pass_session
 def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
     """Set the command that 'qmd update' runs in the folder before it scans; without CMD, remove it.
 
     A single quoted argument is a shell command line. Several words are one command and its arguments.
 
-    \b
     Examples:
       qmd collection update-cmd notes git pull --ff-only
       qmd collection update-cmd notes 'git pull && make docs'
@@ -256,22 +208,18 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 
 
 def _next_steps(session: Session, name: str) -> None:
-    """Suggest what to do next, as commands to copy."""
-    if session.quiet:
-        return
+    from shlex import quote
+
     steps = [
-        ('qmd search "..." -c ' + _quoted(name), "search by keyword"),
+        ('qmd search "..." -c ' + quote(name), "search by keyword"),
         ("qmd embed", "make vectors, so that vsearch and query work"),
-        (f'qmd context add {_quoted("qmd://" + name)} "..."', "describe these documents"),
+        (f'qmd context add {quote("qmd://" + name)} "..."', "describe these documents"),
     ]
-    say("\nNext:")
-    for line in columns([(session.addressed(command), text) for command, text in steps]):
-        say(f"  {line}")
+    show_steps(session, steps)
 
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
     name = clean_name(collection.name)
-    title = styled(name, BOLD) if has_colours(sys.stdout) else name
     rows = [("Path:", clean_name(collection.path)), ("Pattern:", clean_name(collection.pattern))]
     if collection.ignore:
         rows.append(("Ignore:", clean_name(", ".join(collection.ignore))))
@@ -284,33 +232,14 @@ def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
     if status.contexts:
         rows.append(("Contexts:", str(status.contexts)))
     note = "" if collection.include_by_default else "  [searched only when named]"
-    return [f"{title}  qmd://{name}/{note}", *(f"  {line}" for line in columns(rows))]
+    return [f"{painted(name, BOLD)}  qmd://{name}/{note}", *(f"  {line}" for line in columns(rows))]
 
 
 def _listing(rows: list[dict[str, Any]]) -> Listing:
-
     table = [Column(name, right=name in ("documents", "bytes")) for name in _COLUMNS]
     return Listing("collections", "collection", table, rows)
 
 
 def _row(collection: Collection, status: CollectionStatus) -> dict[str, Any]:
-    return {
-        "name": collection.name,
-        "path": collection.path,
-        "pattern": collection.pattern,
-        "ignore": list(collection.ignore),
-        "encoding": collection.encoding,
-        "update": collection.update,
-        "include_by_default": collection.include_by_default,
-        "documents": status.documents,
-        "bytes": status.bytes,
-        "last_updated": status.last_updated,
-        "context": dict(collection.context),
-    }
-
-
-def _quoted(text: str) -> str:
-    """Quote a word for the shell."""
-    from shlex import quote
-
-    return quote(text)
+    values = asdict(collection) | asdict(status)
+    return {name: values[name] for name in _COLUMNS}

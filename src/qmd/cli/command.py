@@ -2,116 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any, NoReturn, cast
 
 import click
 
 from qmd.cli.commands import Table, names
-from qmd.cli.session import Session
+from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 }
+_ARGUMENTS = "qmd.arguments"
 
 
 def _store_option(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Store a global option in the session, because it may be given before or after a command's name."""
     if value and param.name:
         setattr(ctx.ensure_object(Session), param.name, value)
 
 
-_ARGUMENTS = "qmd.arguments"
+def _global_option(*names: str, **attributes: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=_store_option, **attributes)
 
-#: Accepted before and after a command's name.
+
+#: Accepted before and after a command's name, and therefore stored in the session.
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
-    click.Option(
-        ["--index", "index_name"],
-        metavar="NAME",
-        expose_value=False,
-        callback=_store_option,
-        help="Use the index with this name.",
-    ),
-    click.Option(
-        ["--store"],
-        metavar="URL",
-        expose_value=False,
-        callback=_store_option,
-        help="Keep the index in this store: milvus://HOST:PORT/DB.",
-    ),
-    click.Option(
-        ["-q", "--quiet"],
-        is_flag=True,
-        expose_value=False,
-        callback=_store_option,
-        help="Do not show notes, hints and progress.",
-    ),
-    click.Option(
-        ["--debug"],
-        is_flag=True,
-        expose_value=False,
-        callback=_store_option,
-        help="Show the traceback of an error.",
-    ),
+    _global_option("--index", "index_name", metavar="NAME", help="Use the index with this name."),
+    _global_option("--store", metavar="URL", help="Keep the index in this store: milvus://HOST:PORT/DB."),
+    _global_option("-q", "--quiet", is_flag=True, help="Do not show notes, hints and progress."),
+    _global_option("--debug", is_flag=True, help="Show the traceback of an error."),
 )
 
 
-class Command(click.Command):
+class _WithGlobalOptions(click.Command):
+    def __init__(self, *args: Any, help: str | None = None, **attributes: Any) -> None:
+        # click wraps all paragraphs that do not start with \b: examples must keep their lines.
+        marked = re.sub(r"\n\n(?=Examples?:\n)", "\n\n\b\n", cleandoc(help or ""))
+        super().__init__(*args, **_CONTEXT | {"help": marked} | attributes)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        # click puts --help last: insert the global options before it.
+        params = super().get_params(ctx)
+        return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        help_option = self.get_help_option(ctx)
+        shared = [*GLOBAL_OPTIONS, *([help_option] if help_option is not None else [])]
+        for title, section in (("Options", options), ("Global options", shared)):
+            rows = [record for option in section if (record := option.get_help_record(ctx)) is not None]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+class Command(_WithGlobalOptions):
     """A command that accepts the global options.
 
-    Args:
-        if_unknown: A hint to show if an option is unknown.
-        if_missing: A hint to show if an argument is missing.
+    `if_unknown` is a hint to show if an option is unknown, `if_missing` if an argument is missing.
     """
 
     def __init__(
         self, *args: Any, if_unknown: str | None = None, if_missing: str | None = None, **attributes: Any
     ) -> None:
-        super().__init__(*args, **_CONTEXT | attributes)
+        super().__init__(*args, **attributes)
         self.if_unknown = if_unknown
         self.if_missing = if_missing
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        return _with_globals(super().get_params(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_options(self, ctx, formatter)
+
+def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command from a function whose first argument is the session."""
+    return lambda function: click.command(name, **{"cls": Command} | attributes)(pass_session(function))
 
 
-class Group(click.Group):
-    """A group of commands, which loads a command of its table when it is called.
+class Group(_WithGlobalOptions, click.Group):
+    """A group of commands, which loads a command of `table` when it is called.
 
-    Args:
-        table: The commands. Commands added by a decorator are listed after these.
-        aliases: Other names of commands.
+    Commands added by a decorator are listed after those. `aliases` are other names of commands. A group
+    without `acts_alone` shows its help if it is called without a command.
     """
 
-    command_class = Command
-
     def __init__(
-        self, *args: Any, table: Table = (), aliases: Mapping[str, str] | None = None, **attributes: Any
+        self,
+        *args: Any,
+        table: Table | None = None,
+        aliases: Mapping[str, str] | None = None,
+        acts_alone: bool = False,
+        **attributes: Any,
     ) -> None:
-        attributes.setdefault("invoke_without_command", True)
-        attributes.setdefault("subcommand_metavar", "COMMAND ...")
-        super().__init__(*args, **_CONTEXT | attributes)
-        self.table = table
+        defaults: dict[str, Any] = {"subcommand_metavar": "COMMAND ...", "invoke_without_command": True}
+        super().__init__(*args, **defaults | attributes)
+        self.table = table or {}
         self.aliases = aliases or {}
+        self.acts_alone = acts_alone
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        return _with_globals(super().get_params(ctx))
+    def subcommand(
+        self, name: str | None = None, **attributes: Any
+    ) -> Callable[[Callable[..., None]], click.Command]:
+        """Add a command made from a function whose first argument is the session."""
+
+        def add(function: Callable[..., None]) -> click.Command:
+            added = command(name, **attributes)(function)
+            self.add_command(added)
+            return added
+
+        return add
+
+    def invoke(self, ctx: click.Context) -> Any:
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None and not self.acts_alone:
+            say(ctx.get_help())
+        return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*names(self.table), *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.aliases.get(cmd_name, cmd_name)
-        targets = {name: target for _, rows in self.table for name, target, _ in rows}
+        targets = {name: target for rows in self.table.values() for name, target, _ in rows}
         if name in targets:
             module, _, attribute = targets[name].partition(":")
             return cast(click.Command, getattr(import_module(module), attribute))
@@ -127,23 +143,17 @@ class Group(click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
-        _write_options(self, ctx, formatter)
+        super().format_options(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections = [(title, [(name, text) for name, _, text in rows]) for title, rows in self.table]
+        sections = {title: [(name, text) for name, _, text in rows] for title, rows in self.table.items()}
         if self.commands:
-            rows = [(name, command.get_short_help_str(200)) for name, command in self.commands.items()]
-            sections.append(("Commands", rows))
-        widest = max(len(name) for _, rows in sections for name, _ in rows)
-        for title, rows in sections:
+            rows = [(name, added.get_short_help_str(200)) for name, added in self.commands.items()]
+            sections["Commands"] = rows
+        widest = max(len(name) for rows in sections.values() for name, _ in rows)
+        for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
-
-
-def help_alone(ctx: click.Context) -> None:
-    """Show the help of a group that is called without a command."""
-    if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
 
 
 def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | None:
@@ -174,19 +184,3 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
 def fail(message: str) -> NoReturn:
     """Raise a usage error, which exits with code 2."""
     raise click.UsageError(message, click.get_current_context())
-
-
-def _with_globals(params: list[click.Parameter]) -> list[click.Parameter]:
-    # click puts --help last: insert the global options before it.
-    return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
-
-
-def _write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    options = [param for param in command.params if isinstance(param, click.Option)]
-    help_option = command.get_help_option(ctx)
-    shared = [*GLOBAL_OPTIONS, *([help_option] if help_option is not None else [])]
-    for title, section in (("Options", options), ("Global options", shared)):
-        rows = [record for option in section if (record := option.get_help_record(ctx)) is not None]
-        if rows:
-            with formatter.section(title):
-                formatter.write_dl(rows)

@@ -4,75 +4,56 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-#: (section of the help, ((name, "module:object", short description), ...)), ...
-Table: TypeAlias = tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...]
+#: By section of the help: (name, "module:object", short description), ...
+Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
 
-COMMANDS: Table = (
-    (
-        "Search",
-        (
-            ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
-            ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
-            ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
-            ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
-            ("bench", "qmd.cli.bench:bench", "Measure search quality on questions with known answers."),
-        ),
+COMMANDS: Table = {
+    "Search": (
+        ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
+        ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
+        ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
+        ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
+        ("bench", "qmd.cli.bench:bench", "Measure search quality on questions with known answers."),
     ),
-    (
-        "Read",
-        (
-            ("get", "qmd.cli.documents:get", "Print a document, or some of its lines."),
-            ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
-            ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
-            ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
-        ),
+    "Read": (
+        ("get", "qmd.cli.documents:get", "Print a document, or some of its lines."),
+        ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
+        ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
+        ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
     ),
-    (
-        "Collections",
-        (
-            ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
-            ("context", "qmd.cli.contexts:context", "Describe collections and folders."),
-            ("init", "qmd.cli.projects:init", "Make the current folder a project with its own index."),
-            ("trust", "qmd.cli.projects:trust", "Approve what a project's index.yml asks for."),
-        ),
+    "Collections": (
+        ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
+        ("context", "qmd.cli.contexts:context", "Describe collections and folders."),
+        ("init", "qmd.cli.projects:init", "Make the current folder a project with its own index."),
+        ("trust", "qmd.cli.projects:trust", "Approve what a project's index.yml asks for."),
     ),
-    (
-        "Index",
-        (
-            ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
-            ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
-            ("embed", "qmd.cli.indexing:embed", "Make the missing vectors."),
-            ("status", "qmd.cli.status:status", "Show the state of the index and its models."),
-            ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
-            ("pull", "qmd.cli.pull:pull", "Download missing models."),
-            ("doctor", "qmd.cli.upkeep:doctor", "Look for problems and suggest how to fix them."),
-            ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
-            ("backup", "qmd.cli.backup:backup", "Copy the index and its index.yml to one file."),
-            ("restore", "qmd.cli.backup:restore", "Replace the index with a backup."),
-            ("store", "qmd.cli.store:store", "Copy the index to another store."),
-        ),
+    "Index": (
+        ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
+        ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
+        ("embed", "qmd.cli.indexing:embed", "Make the missing vectors."),
+        ("status", "qmd.cli.upkeep:status", "Show the state of the index and its models."),
+        ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
+        ("pull", "qmd.cli.models:pull", "Download missing models."),
+        ("doctor", "qmd.cli.upkeep:doctor", "Look for problems and suggest how to fix them."),
+        ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
+        ("backup", "qmd.cli.upkeep:backup", "Copy the index and its index.yml to one file."),
+        ("restore", "qmd.cli.upkeep:restore", "Replace the index with a backup."),
+        ("store", "qmd.cli.upkeep:store", "Copy the index to another store."),
     ),
-    (
-        "Serve",
-        (
-            ("mcp", "qmd.cli.mcp:mcp", "Serve AI agents over the Model Context Protocol."),
-            ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
-            ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
-        ),
+    "Serve": (
+        ("mcp", "qmd.cli.server:mcp", "Serve AI agents over the Model Context Protocol."),
+        ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
+        ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
     ),
-    (
-        "Shell",
-        (
-            ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
-            ("help", "qmd.cli.app:help_", "Show the help of a command."),
-        ),
+    "Shell": (
+        ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
+        ("help", "qmd.cli.app:help_", "Show the help of a command."),
     ),
-)
+}
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
 WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
 
 
 def names(table: Table = COMMANDS) -> list[str]:
-    """Return the names of the commands in a table, in order."""
-    return [name for _, rows in table for name, _, _ in rows]
+    return [name for rows in table.values() for name, _, _ in rows]

@@ -29,7 +29,6 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     Load it in the startup file of your shell, then open a new shell.
 
-    \b
     Examples:
       echo 'eval "$(qmd completion bash)"' >> ~/.bashrc
       echo 'eval "$(qmd completion zsh)"' >> ~/.zshrc

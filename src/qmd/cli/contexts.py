@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Group, fail, help_alone
+from qmd.cli.command import Group, fail
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_listing
-from qmd.cli.terminal import BOLD, clean_name, has_colours, one_line, say, styled
+from qmd.cli.terminal import BOLD, clean_name, one_line, painted, say
 
 
 @click.group(cls=Group, aliases={"remove": "rm"})
-@click.pass_context
-def context(ctx: click.Context) -> None:
+def context() -> None:
     """Describe collections and folders. Searches show the description, called context, with each result.
 
     A path is / (everything), qmd://collection/folder, or a folder on disk inside a collection.
 
-    \b
     Examples:
       qmd context add qmd://notes "Personal notes and ideas"
       qmd context list
     """
-    help_alone(ctx)
 
 
-@context.command()
+@context.subcommand()
 @click.argument(
     "arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.context_paths
 )
-@pass_session
 def add(session: Session, arguments: tuple[str, ...]) -> None:
     """Describe a path, or the current folder if PATH is not given. An existing text is replaced.
 
-    \b
     Examples:
       qmd context add / "Everything about the shop"
       qmd context add qmd://notes/work "Meetings with suppliers"
@@ -52,13 +45,11 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
     say(f"Added context for {_display(session.index.add_context(path, text))}")
 
 
-@context.command("list")
+@context.subcommand("list")
 @all_formats
-@pass_session
 def list_(session: Session) -> None:
     """List the contexts and the paths they describe.
 
-    \b
     Examples:
       qmd context list
       qmd context list --json
@@ -71,33 +62,27 @@ def list_(session: Session) -> None:
     if not contexts:
         nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
         say(session.addressed(nothing))
-    colours = has_colours(sys.stdout)
     for path, text in contexts:
-        say(styled(clean_name(path), BOLD) if colours else clean_name(path))
-        for line in text.splitlines():
-            say(f"  {one_line(line)}".rstrip())
+        lines = (f"  {one_line(line)}".rstrip() for line in text.splitlines())
+        say(painted(clean_name(path), BOLD), *lines)
 
 
-@context.command("rm")
+@context.subcommand("rm")
 @click.argument("path", shell_complete=candidates.described_paths)
-@pass_session
 def remove(session: Session, path: str) -> None:
     """Remove the context of a path.
 
-    \b
     Example:
       qmd context rm qmd://notes/work
     """
     say(f"Removed context for {_display(session.index.remove_context(path))}")
 
 
-@context.command()
+@context.subcommand()
 @all_formats
-@pass_session
 def check(session: Session) -> None:
     """List collections and top folders without context, each with the command that adds it.
 
-    \b
     Examples:
       qmd context check
       qmd context check --format files
@@ -112,11 +97,7 @@ def check(session: Session) -> None:
         }
         for path, documents in session.index.undescribed()
     ]
-    table = (
-        Column("path", "No context"),
-        Column("documents", right=True),
-        Column("command", "Add it with"),
-    )
+    table = Column("path", "No context"), Column("documents", right=True), Column("command", "Add it with")
     nothing = "Every collection and top folder that has documents has a context."
     show_listing(Listing("places", "place", table, rows, nothing))
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
+from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Command, fail
-from qmd.cli.options import (
-    all_formats,
-    chosen_format,
-    full_path_option,
-    line_numbers_option,
-    max_lines_option,
-    whole,
-)
+from qmd.cli.command import command, fail
+from qmd.cli.options import all_formats, chosen_format, flag, max_lines_option, path_options, whole
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
-from qmd.cli.show import note_missing, show_listing, view_for
+from qmd.cli.session import NO_COLLECTIONS, Session
+from qmd.cli.show import note_missing, show_json, show_listing, view_for
 from qmd.cli.sizes import human_size
-from qmd.cli.terminal import clean, clean_name, columns, one_line, write, write_plain
+from qmd.cli.terminal import clean, clean_name, columns, one_line, say, write, write_plain
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import plural
 
@@ -30,21 +24,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.cli.render.view import View
+    from qmd.engine.documents.library import Page
     from qmd.types import Document
 
 _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
-@click.command(cls=Command, if_missing=_IF_MISSING)
+@command(if_missing=_IF_MISSING)
 @click.argument("reference", metavar="REF[:FROM[:COUNT]]", shell_complete=candidates.paths)
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
-@line_numbers_option
-@full_path_option
-@click.option("--full", is_flag=True, help="Print the whole document (the default).")
+@path_options
+@flag("--full", help="Print the whole document (the default).")
 @all_formats
-@pass_session
 def get(
     session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
 ) -> None:
@@ -53,13 +46,12 @@ def get(
     REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
     :FROM or :FROM:COUNT to print only these lines. If the output is a pipe, only the text is printed.
 
-    \b
     Examples:
       qmd get notes/meeting.md
       qmd get meeting.md:120:20
       qmd get '#a1b2c3' --line-numbers
     """
-    from qmd.cli.render import cli
+    from qmd.cli.render.formats import render_pages
 
     try:
         page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
@@ -70,30 +62,33 @@ def get(
         raise DocumentNotFoundError(
             f"{reference} is not indexed: {absence.reason}", (), absence.hint
         ) from error
-    view = view_for(session, sys.stdout, None, options)
     format_name = chosen_format()
-    if format_name != "cli" or not view.terminal:
-        view = replace(view, exact=True)
+    view = view_for(session, options)
+    view = replace(view, exact=format_name != "cli" or not view.terminal)
     match format_name:
         case "cli":
-            if view.terminal:
-                write(cli.heading(page, view))
-            # A whole document goes into a pipe unchanged, with or without a line feed at its end.
-            has_end = not view.terminal or page.text.endswith("\n")
-            unchanged = page.whole and not view.line_numbers and has_end
-            write_plain(view.page(page) + ("" if unchanged else "\n"))
+            _print(page, view)
         case "json":
-            from qmd.cli.render import json
+            from qmd.cli.render.programs import json_page, page_entry
 
-            write_plain(json.page(page, view))
+            show_json(json_page(page_entry(page, view)))
         case _:
-            from qmd.cli.render.formats import render_pages
-
             write(render_pages(format_name, [page], view))
     note_missing(session, view)
 
 
-@click.command("multi-get", cls=Command, if_missing=_IF_MISSING)
+def _print(page: Page, view: View) -> None:
+    if view.terminal:
+        from qmd.cli.render import cli
+
+        write(cli.heading(page, view))
+    # A whole document goes into a pipe unchanged, with or without a line feed at its end.
+    has_end = not view.terminal or page.text.endswith("\n")
+    unchanged = page.whole and not view.line_numbers and has_end
+    write_plain(view.page(page) + ("" if unchanged else "\n"))
+
+
+@command("multi-get", if_missing=_IF_MISSING)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=candidates.paths)
 @max_lines_option
 @click.option(
@@ -102,11 +97,9 @@ def get(
     metavar="N",
     help=f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]",
 )
-@click.option("--full", is_flag=True, help="Print all documents, however large.")
-@line_numbers_option
-@full_path_option
+@flag("--full", help="Print all documents, however large.")
+@path_options
 @all_formats
-@pass_session
 def multi_get(
     session: Session,
     /,
@@ -120,7 +113,6 @@ def multi_get(
     A glob must match the whole path, with or without the name of the collection. A list may contain anything
     that get accepts. Documents that are not found are reported on stderr.
 
-    \b
     Examples:
       qmd multi-get 'journals/2026-05*.md'
       qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
@@ -132,26 +124,23 @@ def multi_get(
         fail("--full and --max-bytes contradict each other")
     limit = None if options["full"] else max_bytes or _MAX_BYTES
     pages = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=limit)
-    for error in pages.errors:
-        write(one_line(error) + "\n", sys.stderr)
-    view = view_for(session, sys.stdout, None, options)
+    write("".join(f"{one_line(error)}\n" for error in pages.errors), sys.stderr)
+    view = view_for(session, options)
     write(render_pages(chosen_format(), pages.items, view))
     note_missing(session, view)
 
 
-@click.command(cls=Command)
+@command()
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
-@click.option("--authors", is_flag=True, help="List the authors in all collections, or in one.")
-@full_path_option
+@flag("--authors", help="List the authors in all collections, or in one.")
+@flag("--full-path", help="Show paths on disk.")
 @all_formats
-@pass_session
 def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> None:
     """List the collections, or the files in one with their sizes and dates.
 
     --authors lists the authors with the dates of their first and last documents. The --author option of the
     searches accepts these names.
 
-    \b
     Examples:
       qmd ls
       qmd ls notes
@@ -172,17 +161,14 @@ def _list_collections(session: Session) -> None:
         cells = [
             (clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in collections
         ]
-        write("\n".join(columns(cells, right=frozenset({1, 2}))) + "\n")
+        say(*columns(cells, right=frozenset({1, 2})))
         return
     fields = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
-    rows = [{"name": each.name, "documents": each.documents, "bytes": each.bytes} for each in collections]
-    nothing = session.addressed("No collections yet. Add one with: qmd collection add PATH")
-    show_listing(Listing("collections", "collection", fields, rows, nothing))
+    rows = [asdict(each) for each in collections]
+    show_listing(Listing("collections", "collection", fields, rows, session.addressed(NO_COLLECTIONS)))
 
 
 def _list_authors(session: Session, collection: str | None) -> None:
-    from dataclasses import asdict
-
     authors = session.index.authors(() if collection is None else (collection,))
     fields = (
         Column("name", "Author"),
@@ -195,28 +181,27 @@ def _list_authors(session: Session, collection: str | None) -> None:
 
 
 def _list_files(session: Session, target: str, full_path: bool) -> None:
-
     documents = session.index.documents(target)
-    view = view_for(session, sys.stdout, None, {"line_numbers": False, "full_path": full_path})
+    view = view_for(session, {"full_path": full_path})
     if chosen_format() == "cli" and documents:
         from qmd.cli.render.cli import linked
 
+        names = [clean_name(view.file(document), terminal=view.terminal) for document in documents]
         cells = [
             (
                 human_size(document.size),
-                _local(document.modified_ns),
-                linked(clean_name(view.file(document), terminal=view.terminal), document, 1, view),
+                strftime("%Y-%m-%d %H:%M", localtime(document.modified_ns / 1e9)),
+                linked(name, document, 1, view),
             )
-            for document in documents
+            for name, document in zip(names, documents, strict=True)
         ]
-        write("\n".join(columns(cells, right=frozenset({0}))) + "\n")
+        say(*columns(cells, right=frozenset({0})))
     else:
         show_listing(_files(documents, view))
     note_missing(session, view)
 
 
 def _files(documents: Sequence[Document], view: View) -> Listing:
-
     names = ("file",) if view.disk is not None else ("docid", "file")
     rows = [
         {
@@ -224,21 +209,9 @@ def _files(documents: Sequence[Document], view: View) -> Listing:
             "docid": document.docid,
             "title": document.title,
             "bytes": document.size,
-            "modified": _utc(document.modified_ns),
+            "modified": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(document.modified_ns / 1e9)),
         }
         for document in documents
     ]
     fields = [Column(name, right=name == "bytes") for name in ("file", "docid", "title", "bytes", "modified")]
     return Listing("files", "document", fields, rows, "No files yet.", names)
-
-
-def _local(modified_ns: int) -> str:
-    from time import localtime, strftime
-
-    return strftime("%Y-%m-%d %H:%M", localtime(modified_ns / 1e9))
-
-
-def _utc(modified_ns: int) -> str:
-    from time import gmtime, strftime
-
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(modified_ns / 1e9))

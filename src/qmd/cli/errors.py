@@ -9,18 +9,7 @@ import click
 
 from qmd.cli.command import Command, did_you_mean, intended_as_text
 from qmd.cli.session import Session
-from qmd.cli.terminal import (
-    BOLD,
-    DIM,
-    RED,
-    clean,
-    clean_name,
-    has_colours,
-    is_terminal,
-    one_line,
-    styled,
-    write,
-)
+from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
 from qmd.errors import DocumentNotFoundError, QmdError
 
 INTERRUPTED = 130
@@ -60,7 +49,6 @@ def show(error: BaseException, session: Session) -> int:
 
 
 def show_error(error: QmdError, session: Session) -> None:
-    """Show an error and its hint on stderr."""
     suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
     hint = session.addressed(error.hint) if error.hint else None
     _print(session.addressed(error.message), hint, suggestions)
@@ -70,7 +58,8 @@ def usage_message(error: click.UsageError) -> str:
     """Return one line that says what is wrong with the arguments."""
     match error:
         case click.NoSuchOption():
-            names = [name for param in _params(error) for name in (*param.opts, *param.secondary_opts)]
+            params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+            names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
             return f"no such option '{error.option_name}'{did_you_mean(error.option_name, names)}"
         case click.MissingParameter():
             return f"missing {_display_name(error.param) if error.param else 'argument'}"
@@ -83,7 +72,6 @@ def usage_message(error: click.UsageError) -> str:
 
 
 def usage_hint(error: click.UsageError) -> str | None:
-    """Return a hint about wrong arguments."""
     if error.ctx is None:
         return None
     command = error.ctx.command
@@ -94,19 +82,15 @@ def usage_hint(error: click.UsageError) -> str | None:
             hint = intended_as_text(error.option_name, error.ctx) or command.if_unknown
         case click.BadParameter(), Command() if isinstance(error.param, click.Option):
             # -notes is read as -n otes: the message quotes the value.
-            attached = [word for name in error.param.opts for word in _attached(name, error.message)]
-            hint = next(filter(None, (intended_as_text(word, error.ctx) for word in attached)), None)
+            value = re.search(r"'([^']*)'$", error.message)
+            short = [name for name in error.param.opts if not name.startswith("--")]
+            hints = (intended_as_text(name + value[1], error.ctx) for name in short) if value else ()
+            hint = next(filter(None, hints), None)
         case click.NoSuchOption(), click.Group():
             hint = "a command's options come after its name"
         case click.MissingParameter(), Command():
             hint = command.if_missing
     return f"{hint}; {see_help}" if hint else see_help
-
-
-def _attached(name: str, message: str) -> list[str]:
-    """Return the argument that joins a short option and the value quoted at the end of the message."""
-    value = re.search(r"'([^']*)'$", message)
-    return [name + value[1]] if value and not name.startswith("--") else []
 
 
 def _display_name(param: click.Parameter) -> str:
@@ -116,18 +100,11 @@ def _display_name(param: click.Parameter) -> str:
     return max(param.opts, key=len)
 
 
-def _params(error: click.UsageError) -> list[click.Parameter]:
-    return error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
-
-
 def _print(message: str, hint: str | None, suggestions: tuple[str, ...] = ()) -> None:
-    colours = has_colours(sys.stderr)
-    label = styled("Error:", BOLD, RED) if colours else "Error:"
-    lines = [f"{label} {one_line(message)}"]
+    lines = [f"{painted('Error:', BOLD, RED, stream=sys.stderr)} {one_line(message)}"]
     if suggestions:
         lines.append("Did you mean one of these?")
         lines += [f"  - {clean_name(path)}" for path in suggestions]
     if hint:
-        line = f"Hint: {one_line(hint)}"
-        lines.append(styled(line, DIM) if colours else line)
+        lines.append(painted(f"Hint: {one_line(hint)}", DIM, stream=sys.stderr))
     write("\n".join(lines) + "\n", sys.stderr)

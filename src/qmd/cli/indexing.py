@@ -7,31 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli.command import Command
-from qmd.cli.errors import Interrupted, show_error
-from qmd.cli.options import collection_option
+from qmd.cli.command import command
+from qmd.cli.errors import show_error
+from qmd.cli.options import collection_option, flag
 from qmd.cli.progress import Bar
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
 from qmd.errors import AlreadyRunningError, QmdError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.engine.embedding.batches import EmbedProgress
+    from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
     from qmd.engine.indexing.scan import ScanReport
 
 #: The most problems shown for a collection; the rest is only counted.
 _PROBLEMS = 10
 
 
-@click.command(cls=Command)
+@command()
 @collection_option("Scan only this collection (may be repeated).")
-@pass_session
 def index(session: Session, collections: tuple[str, ...]) -> None:
     """Scan all collections for new, changed and deleted files.
 
-    \b
     Examples:
       qmd index
       qmd index -c notes
@@ -39,11 +37,10 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
     _scan(session, collections, pull=False, commands=False)
 
 
-@click.command(cls=Command)
-@click.option("--pull", is_flag=True, help="First run 'git pull --ff-only' in folders under git.")
-@click.option("--allow-empty", is_flag=True, help="Remove documents even if a mistake may explain it.")
+@command()
+@flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
+@flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
 @collection_option("Update only this collection (may be repeated).")
-@pass_session
 def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[str, ...]) -> None:
     """Run the collections' update commands, then scan for new, changed and deleted files.
 
@@ -51,7 +48,6 @@ def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[s
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
-    \b
     Examples:
       qmd update
       qmd update --pull
@@ -60,8 +56,8 @@ def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[s
     _scan(session, collections, pull=pull, commands=True, allow_empty=allow_empty)
 
 
-@click.command(cls=Command)
-@click.option("-f", "--force", is_flag=True, help="Make all vectors again.")
+@command()
+@flag("-f", "--force", help="Make all vectors again.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
@@ -71,22 +67,21 @@ def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[s
     help="Use N processes.",
 )
 @collection_option("Embed only this collection (may be repeated).")
-@pass_session
 def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
     """Make the vectors that vsearch and query need, for texts without vectors.
 
     You can interrupt it: the next run continues from there. After a change of model, searches use the old
     vectors until every text has new ones.
 
-    \b
     Examples:
       qmd embed
       qmd embed -c notes
       qmd embed --force
     """
+    index = session.index  # it may ask for approval: open it before the bar is drawn
+    interrupted = "Interrupted. Finished vectors are saved; run 'qmd embed' to continue."
     try:
-        index = session.index  # it may ask for approval: open it before the bar is drawn
-        with Bar("Embedding", quiet=session.quiet) as bar:
+        with Bar("Embedding", session, interrupted) as bar:
             bar.update(0, None)
 
             def on_progress(progress: EmbedProgress) -> None:
@@ -96,17 +91,20 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
     except AlreadyRunningError as error:
         # Not a failure, because the other process does the work.
         session.note(f"{error.message}: it does the work, so this command ends")
-        return
-    except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted. Finished vectors are saved; run 'qmd embed' to continue.") from error
+    else:
+        _report_vectors(session, report, bool(collections))
+
+
+def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None:
+    """Say what was embedded; `partly` if only some collections were."""
     if report.texts:
         say(
             f"Embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')}) "
             f"in {duration(report.seconds)} with {report.model}."
         )
-    elif not report.left or collections:
+    elif not report.left or partly:
         say("Nothing to embed: every text has its vectors.")
-    if report.left and report.still is None and not collections:
+    if report.left and report.still is None and not partly:
         session.note(
             f"{plural(report.left, 'text')} not embedded yet: other workers have them, or they are new"
         )
@@ -120,68 +118,43 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
         say(f"Searches still use vectors by {clean_name(report.still)}: {pending} have no new vectors yet.")
 
 
-def report_lines(report: ScanReport) -> list[str]:
-    """Return what a scan did as lines: its notices, then the numbers of files."""
-    counts = [
-        f"{number:,} {word}"
-        for number, word in (
-            (report.added, "new"),
-            (report.updated, "updated"),
-            (report.unchanged, "unchanged"),
-            (report.removed, "removed"),
-        )
-        if number
-    ]
+def show_report(report: ScanReport) -> None:
+    """Show what a scan did: its notices, the numbers of files, and up to ten problems on stderr."""
     name = clean_name(report.collection)
-    lines = [f"{name}: {one_line(notice)}" for notice in report.notices]
-    if not (report.error and not counts):
-        lines.append(f"{name}: {', '.join(counts) if counts else 'no files'}")
-    return lines
-
-
-def problem_lines(report: ScanReport) -> list[str]:
-    """Return the problems of a scan as lines: the first ten, then the number of the others."""
-    name = clean_name(report.collection)
+    numbers = {
+        "new": report.added,
+        "updated": report.updated,
+        "unchanged": report.unchanged,
+        "removed": report.removed,
+    }
+    counts = [f"{number:,} {word}" for word, number in numbers.items() if number]
+    say(*(f"{name}: {one_line(notice)}" for notice in report.notices))
+    if counts or not report.error:
+        say(f"{name}: {', '.join(counts) or 'no files'}")
     lines = []
     for path, reason in report.problems[:_PROBLEMS]:
         file, text = clean_name(path), one_line(reason)
-        lines.append(f"{name}: {text if file in text else f'{file}: {text}'}")
+        lines.append(text if file in text else f"{file}: {text}")
     more = len(report.problems) - _PROBLEMS
     if more > 0:
-        lines.append(f"{name}: ... and {more:,} more that could not be read")
-    return lines
+        lines.append(f"... and {more:,} more that could not be read")
+    write("".join(f"{name}: {line}\n" for line in lines), sys.stderr)
 
 
 def _scan(
-    session: Session,
-    collections: tuple[str, ...],
-    *,
-    pull: bool,
-    commands: bool,
-    allow_empty: bool = False,
+    session: Session, collections: tuple[str, ...], *, pull: bool, commands: bool, allow_empty: bool = False
 ) -> None:
-    failed = changed = False
     if commands:
         session.uses |= {"update"}
     if pull:
         session.uses |= {"pull"}
     index = session.index  # it may ask for approval: open it before the bar is drawn
-    with Bar("Scanning", quiet=session.quiet) as bar:
-
-        def on_progress(name: str, done: int, total: int) -> None:
-            if done < total:
-                bar.update(done, total, label=name)
+    with Bar("Scanning", session) as bar:
 
         def on_report(report: ScanReport) -> None:
-            nonlocal failed, changed
             bar.close()
-            changed = changed or bool(report.added or report.updated)
-            for line in report_lines(report):
-                say(line)
-            for line in problem_lines(report):
-                write(line + "\n", sys.stderr)
+            show_report(report)
             if report.error is not None:
-                failed = True
                 show_error(report.error, session)
 
         reports = index.update(
@@ -189,18 +162,18 @@ def _scan(
             pull=pull,
             commands=commands,
             allow_empty=allow_empty,
-            on_progress=on_progress,
+            on_progress=bar.files,
             on_report=on_report,
         )
     if not reports:
-        say(session.addressed("No collections yet. Add one with: qmd collection add PATH"))
-    if changed:
-        hint_to_embed(session)
-    if failed:
+        say(session.addressed(NO_COLLECTIONS))
+    if any(report.added or report.updated for report in reports):
+        _hint_to_embed(session)
+    if any(report.error is not None for report in reports):
         raise click.exceptions.Exit(1)
 
 
-def hint_to_embed(session: Session) -> None:
+def _hint_to_embed(session: Session) -> None:
     """Tell a person that new texts have no vectors yet."""
     if session.quiet or not is_terminal(sys.stderr):
         return

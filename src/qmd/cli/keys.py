@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli.command import Command, Group, help_alone
-from qmd.cli.options import all_formats, collection_option
+from qmd.cli.command import Group
+from qmd.cli.options import all_formats, collection_option, flag
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import say
@@ -21,33 +22,28 @@ if TYPE_CHECKING:
 
 
 @click.group("keys", cls=Group)
-@click.pass_context
-def keys(ctx: click.Context) -> None:
+def keys() -> None:
     """Manage the keys of the server of this index, and what each key may do.
 
     Without keys the server answers every program on this machine. If there is a key, it answers only requests
     with a key (Authorization: Bearer KEY), at /mcp too. Your own commands need no key.
 
-    \b
     Examples:
       qmd keys add laptop
       qmd keys add agent --collection notes --read-only
       qmd keys remove agent
     """
-    help_alone(ctx)
 
 
-@keys.command("add", cls=Command)
+@keys.subcommand("add")
 @click.argument("name", metavar="NAME")
 @collection_option("Allow only this collection (may be repeated).")
-@click.option("--read-only", is_flag=True, help="Allow no changes.")
-@pass_session
+@flag("--read-only", help="Allow no changes.")
 def add(session: Session, name: str, collections: tuple[str, ...], read_only: bool) -> None:
     """Make a key and print it. Save it now: only its digest is stored, so it cannot be shown again.
 
     A key that is limited to collections can neither add nor rename collections. The audit log shows NAME.
 
-    \b
     Examples:
       qmd keys add laptop
       qmd keys add agent --collection notes --collection work --read-only
@@ -61,45 +57,31 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
     session.note("the key is shown only this once; a client sends it as 'Authorization: Bearer KEY'")
 
 
-@keys.command("list", cls=Command)
+@keys.subcommand("list")
 @all_formats
-@pass_session
 def list_(session: Session) -> None:
     """List the keys of this index and what each may do.
 
-    \b
     Examples:
       qmd keys list
       qmd keys list --json
     """
-
-    rows = [
-        {
-            "name": key.name,
-            "collections": None if key.collections is None else list(key.collections),
-            "read_only": key.read_only,
-            "created": key.created,
-        }
-        for key in _keys(session).all()
-    ]
+    rows = [asdict(key) for key in _keys(session).all()]
     fields = (
         Column("name"),
         Column("collections", "Limited to", ", ".join),
         Column("read_only"),
         Column("created", shown=local_time),
     )
-    show_listing(
-        Listing("keys", "key", fields, rows, "No keys: the server of this index answers without one.")
-    )
+    nothing = "No keys: the server of this index answers without one."
+    show_listing(Listing("keys", "key", fields, rows, nothing))
 
 
-@keys.command("remove", cls=Command)
+@keys.subcommand("remove")
 @click.argument("name", metavar="NAME")
-@pass_session
 def remove(session: Session, name: str) -> None:
     """Remove a key. A running server refuses it from then on.
 
-    \b
     Example:
       qmd keys remove agent
     """

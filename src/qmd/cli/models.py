@@ -1,4 +1,4 @@
-"""`models`: show, export and import the models."""
+"""`models` and `pull`: show, download, export and import the models."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Group, fail
-from qmd.cli.errors import Interrupted
+from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean_name, one_line, say
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from qmd.engine.models.usage import ModelUse
     from qmd.models.bundle import BundledModel
-    from qmd.models.downloads import OnBytes
+    from qmd.models.catalog import ModelCard
 
 _CONDITIONS = {
     "ready": "ready",
@@ -36,7 +35,7 @@ _CONDITIONS = {
 }
 
 
-@click.group("models", cls=Group, subcommand_metavar="[COMMAND ...]")
+@click.group("models", cls=Group, acts_alone=True, subcommand_metavar="[COMMAND ...]")
 @all_formats
 @click.pass_context
 def models(ctx: click.Context) -> None:
@@ -44,7 +43,6 @@ def models(ctx: click.Context) -> None:
 
     Roles: embed makes vectors, rerank reorders the best candidates of a query, expand rewrites queries.
 
-    \b
     Examples:
       qmd models
       qmd models --json
@@ -56,52 +54,44 @@ def models(ctx: click.Context) -> None:
         fail(f"output formats are for 'qmd models' itself, not for '{ctx.invoked_subcommand}'")
 
 
-@models.command("export")
+@models.subcommand("export")
 @click.argument("file", metavar="FILE")
 @click.argument("names", nargs=-1, metavar="[ROLE|MODEL]...")
-@pass_session
 def export(session: Session, file: str, names: tuple[str, ...]) -> None:
     """Copy downloaded models to one FILE, for a machine without a network.
 
     Without a name, the configured models. FILE is a plain tar archive of the models' files and a list of
     their sizes, checksums and licences.
 
-    \b
     Examples:
       qmd models export models.tar
       qmd models export models.tar embed rerank
       qmd models export models.tar embeddinggemma-300M-Q8_0
     """
     index = session.index  # it may ask for approval: open it before the bar is drawn
-    with Bar("Exporting", quiet=session.quiet) as bar:
-        entries = index.export_models(file, names, on_bytes=_drawing(bar))
+    with Bar("Exporting", session) as bar:
+        entries = index.export_models(file, names, on_bytes=bar.bytes)
     for entry in entries:
         say(f"{clean_name(entry.name)} ({human_size(entry.size)}, SHA-256 {entry.sha256[:12]})")
         _note_licence(session, entry)
     say(f"Exported {plural(len(entries), 'model')} to {clean_name(file)}")
 
 
-@models.command("import")
+@models.subcommand("import")
 @click.argument("file", metavar="FILE")
-@pass_session
 def import_(session: Session, file: str) -> None:
     """Install models from a FILE that 'qmd models export' made.
 
     The checksum of each model is verified. Models that are already installed are skipped, so an interrupted
     import can be run again.
 
-    \b
     Examples:
       qmd models import models.tar
     """
     index = session.index  # it may ask for approval: open it before the bar is drawn
-    try:
-        with Bar("Importing", quiet=session.quiet) as bar:
-            imported = index.import_models(file, on_bytes=_drawing(bar))
-    except KeyboardInterrupt as error:
-        raise Interrupted(
-            "Interrupted. Complete models are installed; run the command again to continue."
-        ) from error
+    interrupted = "Interrupted. Complete models are installed; run the command again to continue."
+    with Bar("Importing", session, interrupted) as bar:
+        imported = index.import_models(file, on_bytes=bar.bytes)
     for model in imported:
         name, path = clean_name(model.entry.name), clean_name(str(model.path))
         if not model.fresh:
@@ -112,20 +102,43 @@ def import_(session: Session, file: str) -> None:
         _note_licence(session, model.entry)
 
 
-def _drawing(bar: Bar) -> OnBytes:
-    def on_bytes(done: int, total: int | None) -> None:
-        bar.update(done, total, f"{human_size(done)} of {human_size(total or 0)}")
+@command()
+@click.argument("models", nargs=-1, metavar="[ROLE|MODEL]...")
+def pull(session: Session, models: tuple[str, ...]) -> None:
+    """Download missing models, named by role (embed, rerank, expand) or by name.
 
-    return on_bytes
+    Without an argument, the configured models. No other command downloads a model. An interrupted download
+    continues where it stopped, and the checksum of each file is verified. HF_ENDPOINT names a mirror of
+    huggingface.co.
+
+    Examples:
+      qmd pull
+      qmd pull embed
+      qmd pull embeddinggemma-300M-Q8_0
+      qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf
+    """
+    cards = session.index.pullable(models)
+    if not cards:
+        say("Nothing to pull: the models come with the program, are your own files, or on a server.")
+    interrupted = "Interrupted. The downloaded part is saved; run 'qmd pull' to continue."
+    for card in cards:
+        _note_licence(session, card)
+        with Bar(card.name, session, interrupted) as bar:
+            download = session.index.pull(card, on_bytes=bar.bytes)
+        path = clean_name(str(download.path))
+        if not download.fresh:
+            say(f"{card.name} is already installed: {path}")
+            continue
+        checksum = f"SHA-256 {download.sha256[:12]}" if download.sha256 else "the server gave no checksum"
+        say(f"Downloaded {card.name} ({human_size(download.size)}, {checksum}): {path}")
 
 
-def _note_licence(session: Session, entry: BundledModel) -> None:
-    if entry.license:
-        session.note(f"{clean_name(entry.name)}: licence {one_line(entry.license)}")
+def _note_licence(session: Session, model: BundledModel | ModelCard) -> None:
+    if model.license:
+        session.note(f"{clean_name(model.name)}: licence {one_line(model.license)}")
 
 
 def _show(session: Session) -> None:
-
     uses = session.index.models()
     fields = (
         Column("role"),
@@ -141,8 +154,7 @@ def _show(session: Session) -> None:
     )
     show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
     if chosen_format() == "cli":
-        for line in _remarks(uses):
-            say(line)
+        say(*_remarks(uses))
 
 
 def _row(use: ModelUse) -> dict[str, Any]:
@@ -158,7 +170,7 @@ def _row(use: ModelUse) -> dict[str, Any]:
         "languages": card.languages if card else None,
         "dimension": (card.dimension or None) if card else None,
         "window": card.window if card else None,
-        "files": list(installation.files) if installation else [],
+        "files": installation.files if installation else (),
         "reason": installation.reason if installation else None,
         "hint": installation.hint if installation else None,
     }

@@ -1,15 +1,20 @@
-"""Option types, and options that several commands share."""
+"""Option types, options that several commands share, and the request that the search options make."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from qmd.cli import candidates
+from qmd.cli.command import fail
 from qmd.cli.render.formats import FORMATS
+
+if TYPE_CHECKING:
+    from qmd.engine.requests import SearchRequest
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -40,6 +45,16 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
+def _date(value: str) -> str:
+    """Check that an option's value is a date or part of one, such as 2024-06."""
+    from qmd.engine.requests import DATE
+    from qmd.text import dates
+
+    if dates.read(value) is None:
+        raise click.BadParameter(f"must be {DATE}, not '{value}'")
+    return value
+
+
 class OneOf(click.Choice[str]):
     """An option type: one of several words."""
 
@@ -58,6 +73,10 @@ def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorat
     return decorate
 
 
+def flag(*names: str, help: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
+    return click.option(*names, is_flag=True, help=help, **attributes)
+
+
 def format_options(*names: str) -> Callable[[Decorated], Decorated]:
     """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
     choice = click.option(
@@ -70,14 +89,7 @@ def format_options(*names: str) -> Callable[[Decorated], Decorated]:
         help=f"Print as {', '.join(names[:-1])} or {names[-1]}.",
     )
     flags = [
-        click.option(
-            f"--{name}",
-            f"as_{name}",
-            is_flag=True,
-            expose_value=False,
-            callback=_choose,
-            help=f"Print {FORMATS[name].description}.",
-        )
+        flag(f"--{name}", f"as_{name}", help=f"Print {FORMATS[name]}.", expose_value=False, callback=_choose)
         for name in names[1:]
     ]
     return combined(choice, *flags)
@@ -99,9 +111,12 @@ def _choose(ctx: click.Context, param: click.Parameter, value: str | bool | None
 
 #: All formats, for commands that print hits, documents or a listing.
 all_formats = format_options(*FORMATS)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-line_numbers_option = click.option("--line-numbers", is_flag=True, help="Show the file's line numbers.")
-full_path_option = click.option("--full-path", is_flag=True, help="Show paths on disk.")
+json_option = flag("--json", "as_json", help="Print JSON.")
+#: For commands that print documents.
+path_options = combined(
+    flag("--line-numbers", help="Show the file's line numbers."),
+    flag("--full-path", help="Show paths on disk."),
+)
 max_lines_option = click.option(
     "-l", "--max-lines", type=whole(1), metavar="N", help="Print at most N lines of each document."
 )
@@ -118,3 +133,77 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
         shell_complete=candidates.collections,
         help=help,
     )
+
+
+query_argument = click.argument("text", nargs=-1, required=True, metavar="QUERY...")
+#: `--author`, `--after` and `--before`.
+filter_options = combined(
+    click.option(
+        "--author", metavar="NAME", shell_complete=candidates.authors, help="Only documents by this author."
+    ),
+    click.option("--after", type=_date, metavar="DATE", help="Only documents from this date on: 2024-06."),
+    click.option("--before", type=_date, metavar="DATE", help="Only documents from before this date."),
+)
+#: How a query is understood by models.
+model_options = combined(
+    click.option("--intent", metavar="TEXT", help="The purpose of the search; affects the ranking only."),
+    flag("--no-expand", help="Search for the query itself only, without variants."),
+)
+ranking_options = combined(
+    click.option(
+        "-C",
+        "--candidate-limit",
+        type=whole(1, 1000),
+        metavar="N",
+        default="30",
+        help="Rerank the best N candidates.  [default: 30]",
+    ),
+    click.option(
+        "--ranking",
+        type=OneOf(["contract", "tuned"]),
+        metavar="R",
+        help="The way to rank: contract or tuned.  [default: the configured one]",
+    ),
+)
+rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
+
+
+def limit_option(help: str) -> Callable[[Decorated], Decorated]:
+    return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
+
+
+def min_score_option(default: str) -> Callable[[Decorated], Decorated]:
+    """Add `--min-score` to a command. `default` is shown in the help only."""
+    return click.option(
+        "--min-score",
+        type=decimal(0, 1),
+        metavar="F",
+        help=f"Leave out results with a score below F, from 0 to 1.  [default: {default}]",
+    )
+
+
+def query_text(words: tuple[str, ...]) -> str:
+    """Join the words of a query; `-` alone reads the query from stdin."""
+    if words != ("-",):
+        return " ".join(words)
+    from qmd.engine.requests import MAX_QUERY
+
+    data = sys.stdin.buffer.read(4 * MAX_QUERY + 1024)
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    if len(text) > MAX_QUERY:
+        fail(f"the query on stdin is longer than {MAX_QUERY} characters")
+    return text
+
+
+def search_request(query: str, kind: str, options: dict[str, Any], limit: int | None = None) -> SearchRequest:
+    """Make a request from the options above that a command has. `kind` is search, vsearch or query."""
+    from qmd.engine.requests import VECTOR_MIN_SCORE, SearchRequest
+
+    names = {"collections", "intent", "candidate_limit", "ranking", "author", "after", "before"}
+    names |= {"explain", "full", "timeout"}
+    given = {name: options[name] for name in names & options.keys()}
+    min_score = options.get("min_score")
+    if min_score is None:
+        min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
+    rerank, expand = not options.get("no_rerank"), not options.get("no_expand")
+    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, **given)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from qmd.cli import approval, candidates
-from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import all_formats
+from qmd.cli.command import Group, command, fail
+from qmd.cli.options import all_formats, flag
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
-from qmd.cli.show import show_listing
+from qmd.cli.session import Session
+from qmd.cli.show import show_listing, show_steps
 from qmd.cli.sizes import local_time
-from qmd.cli.terminal import clean_name, columns, say
+from qmd.cli.terminal import clean_name, say
 from qmd.errors import NotFoundError
 from qmd.text.wording import plural
 
@@ -23,39 +24,33 @@ if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
 
 
-@click.command(cls=Command)
-@pass_session
+@command()
 def init(session: Session) -> None:
     """Make the current folder a project with its own index in .qmd/.
 
     Commands use that index when they run in the project or a folder below. Nothing is indexed yet. Edit
     .qmd/index.yml to choose the folders; you can commit it, because git ignores the index itself.
 
-    \b
     Example:
       cd ~/code/app && qmd init && qmd update
     """
-    from qmd.engine.indexing.collections import create_project
+    from qmd.engine.indexing.project import create_project
 
     if session.index_name is not None:
         fail("a project's index has no name: run init without --index")
     collection = create_project(session.folder(), os.environ)
     name, path = clean_name(collection.name), clean_name(collection.path)
     say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.pattern})")
-    if session.quiet:
-        return
     steps = [
         ("qmd update", "index it"),
         ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
     ]
-    say("\nNext:")
-    for line in columns(steps):
-        say(f"  {line}")
+    show_steps(session, steps)
 
 
-@click.group("trust", cls=Group)
-@click.option("-y", "--yes", is_flag=True, help="Approve without asking.")
+@click.group("trust", cls=Group, acts_alone=True)
+@flag("-y", "--yes", help="Approve without asking.")
 @click.pass_context
 def trust(ctx: click.Context, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
@@ -65,7 +60,6 @@ def trust(ctx: click.Context, yes: bool) -> None:
     used, and agents do not see its contexts. Everything else works. A setting that changes needs approval
     again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
-    \b
     Examples:
       qmd trust
       qmd trust --yes
@@ -79,29 +73,17 @@ def trust(ctx: click.Context, yes: bool) -> None:
         fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
 
 
-@trust.command("list")
+@trust.subcommand("list")
 @all_formats
-@pass_session
 def list_(session: Session) -> None:
     """List what you approved or declined, for which project and when.
 
-    \b
     Examples:
       qmd trust list
       qmd trust list --json
     """
-
-    rows = [
-        {
-            "project": decision.project,
-            "kind": decision.permission.kind,
-            "name": decision.permission.name,
-            "value": decision.permission.value,
-            "approved": decision.approved,
-            "when": decision.when,
-        }
-        for decision in session.index.trust.decisions()
-    ]
+    decisions = session.index.trust.decisions()
+    rows = [asdict(decision) | asdict(decision.permission) for decision in decisions]
     fields = (
         Column("project"),
         Column("kind"),
@@ -113,13 +95,11 @@ def list_(session: Session) -> None:
     show_listing(Listing("approvals", "approval", fields, rows, "Nothing was approved yet."))
 
 
-@trust.command()
+@trust.subcommand()
 @click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
-@pass_session
 def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.
 
-    \b
     Examples:
       qmd trust revoke
       qmd trust revoke ~/code/app
@@ -139,8 +119,7 @@ def _review(trust: Trust, *, yes: bool) -> None:
     waiting = [permission for permission, approved in requests if not approved]
     if not waiting:
         say(f"{clean_name(trust.project)} asks for nothing that is not approved.")
-        for line in approval.described([permission for permission, _ in requests]):
-            say(line)
+        say(*approval.described([permission for permission, _ in requests]))
         return
     approval.show(trust, waiting, sys.stdout)
     if yes:

@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Command, intended_as_text
-from qmd.cli.options import (
-    OneOf,
-    all_formats,
-    chosen_format,
-    collection_option,
-    combined,
-    decimal,
-    full_path_option,
-    line_numbers_option,
-)
-from qmd.cli.search_options import (
-    candidate_limit_option,
-    filter_options,
-    intent_option,
-    limit_option,
-    min_score_option,
-    no_expand_option,
-    no_rerank_option,
-    query_argument,
-    query_text,
-    ranking_option,
-    search_request,
-)
-from qmd.cli.session import Session, pass_session
+from qmd.cli import options
+from qmd.cli.command import command, intended_as_text
+from qmd.cli.session import Session
 from qmd.cli.terminal import write
-from qmd.errors import CollectionNotFoundError, NotFoundError, TimedOutError
+from qmd.errors import CollectionNotFoundError, NotFoundError
 
 if TYPE_CHECKING:
     from qmd.engine.index import Index
@@ -46,172 +23,147 @@ _DAY = 86_400.0
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 #: Options of all three commands.
-search_options = combined(
-    query_argument,
-    limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
-    collection_option("Search only this collection (may be repeated)."),
-    filter_options,
-    click.option("--all", "everything", is_flag=True, help="Show all results; -n is ignored."),
-    click.option("--full", is_flag=True, help="Show whole documents instead of snippets."),
-    line_numbers_option,
-    full_path_option,
-    click.option("--explain", is_flag=True, help="Show how each result was ranked."),
+search_options = options.combined(
+    options.query_argument,
+    options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
+    options.collection_option("Search only this collection (may be repeated)."),
+    options.filter_options,
+    options.flag("--all", "everything", help="Show all results; -n is ignored."),
+    options.flag("--full", help="Show whole documents instead of snippets."),
+    options.path_options,
+    options.flag("--explain", help="Show how each result was ranked."),
     click.option(
         "--mode",
-        type=OneOf(["auto", "server", "local"]),
+        type=options.OneOf(["auto", "server", "local"]),
         metavar="M",
         default="auto",
         help="Search in the server of this index (server), in this process (local), or in the server if it "
         "runs (auto).  [default: auto]",
     ),
-    all_formats,
-    pass_session,
+    options.all_formats,
 )
-#: Options of the two commands that use models.
-model_options = combined(
-    intent_option,
-    no_expand_option,
-    click.option(
-        "--timeout",
-        type=decimal(0.001, _DAY),
-        metavar="S",
-        default="30",
-        help="Stop after S seconds and show the results so far.  [default: 30]",
-    ),
+timeout_option = click.option(
+    "--timeout",
+    type=options.decimal(0.001, _DAY),
+    metavar="S",
+    default="30",
+    help="Stop after S seconds and show the results so far.  [default: 30]",
 )
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0")
-def search(session: Session, text: tuple[str, ...], **options: Any) -> None:
+@options.min_score_option("0")
+def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
     Documents must contain all words, in any order. "Quoted words" must stand together, word* also finds
     longer words, and -word excludes documents (write it after --). author:NAME, after:2024-06 and before:2025
     filter like the options, in all searches. A single - reads the query from stdin.
 
-    \b
     Examples:
       qmd search deploy kubernetes
       qmd search '"release notes" 2026' -c work -n 10
       qmd search --json -- performance -sports
       qmd search backup --author ann --after 2024-06
     """
-    _run(session, "search", text, options)
+    _run(session, "search", text, arguments)
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0.3")
-@model_options
-def vsearch(session: Session, text: tuple[str, ...], **options: Any) -> None:
+@options.min_score_option("0.3")
+@options.model_options
+@timeout_option
+def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by meaning, in any language. Run 'qmd embed' first.
 
-    \b
     Examples:
       qmd vsearch how do I log in
       qmd vsearch "ways to keep costs down" --min-score 0.5 --json
     """
-    _run(session, "vsearch", text, options)
+    _run(session, "vsearch", text, arguments)
 
 
-@click.command(cls=Command, if_unknown=_IF_UNKNOWN)
+@command(if_unknown=_IF_UNKNOWN)
 @search_options
-@min_score_option("0")
-@model_options
-@no_rerank_option
-@candidate_limit_option
-@ranking_option
-def query(session: Session, text: tuple[str, ...], **options: Any) -> None:
+@options.min_score_option("0")
+@options.model_options
+@timeout_option
+@options.rerank_options
+def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Combine keyword and vector search and rerank the results: the best results.
 
     The query is a question, or lines that start with lex: (keywords), vec: (a question) or hyde: (the text of
     a possible answer), and at most one line that starts with intent:. If a step cannot run, stderr says so.
 
-    \b
     Examples:
       qmd query how do I deploy the service
       qmd query "quarterly planning" --explain
       qmd query $'lex: "rate limit"\\nvec: how are clients slowed down'
     """
-    _run(session, "query", text, options)
+    _run(session, "query", text, arguments)
 
 
-def _run(session: Session, kind: str, words: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Run a search of a kind and show its results."""
-    from qmd.engine.requests import VECTOR_MIN_SCORE
-
-    format_name = chosen_format()
-    default_limit = _LONG_LIMIT if format_name in ("json", "files") else _LIMIT
-    default_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
-    text = query_text(words)
-    request = search_request(
-        text,
-        options,
-        limit=None if options["everything"] else options["limit"] or default_limit,
-        min_score=default_score if options["min_score"] is None else options["min_score"],
-        explain=options["explain"],
-        full=options["full"],
-        timeout=options.get("timeout"),
+def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
+    format_name = options.chosen_format()
+    limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
+    text = options.query_text(words)
+    request = options.search_request(
+        text, kind, {"timeout": None} | arguments, None if arguments["everything"] else limit
     )
     try:
-        response = _response(session.index, kind, request, options["mode"])
-    except TimedOutError:
-        session.abandoned = True
-        raise
+        response = _response(session.index, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
-        hints = (intended_as_text(f"-c{name}") for name in options["collections"])
+        hints = (intended_as_text(f"-c{name}") for name in arguments["collections"])
         error.hint = next(filter(None, hints), error.hint)
         raise
     collections = session.index.config.collections
     if not collections:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
-    elif not options["collections"] and not any(each.include_by_default for each in collections.values()):
+    elif not arguments["collections"] and not any(each.include_by_default for each in collections.values()):
         session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
-    _show(session, format_name, text, response, options)
-    if any(stage.status == "timed_out" for stage in response.stages):
-        session.abandoned = True
+    _show(session, format_name, text, response, arguments)
+    session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
 
 
 def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
     """Run the search in the server of the index or in this process. Both give the same results.
 
-    Raises:
-        NotFoundError: `mode` is `server` and no server runs.
-        NoAnswerError: `mode` is `server` and the server has another configuration or version.
+    Raises `NotFoundError` if `mode` is `server` and no server runs, and `NoAnswerError` if that server has
+    another configuration or version.
     """
-    if mode != "local":
-        from qmd.config.paths import cache_dir
-        from qmd.server.discovery import find
+    if mode == "local":
+        return index.run(kind, request)
+    from qmd.config.paths import cache_dir
+    from qmd.server.discovery import find
 
-        server = find(cache_dir(os.environ), index.locations.index)
-        if server is not None:
-            from qmd.server import run_handler
+    server = find(cache_dir(os.environ), index.locations.index)
+    if server is not None:
+        from qmd.server import run_handler
 
-            try:
-                return run_handler.ask(server, index, kind, request)
-            except run_handler.NoAnswerError:
-                if mode == "server":
-                    raise
-        elif mode == "server":
-            raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
+        try:
+            return run_handler.ask(server, index, kind, request)
+        except run_handler.NoAnswerError:
+            if mode == "server":
+                raise
+    elif mode == "server":
+        raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
     return index.run(kind, request)
 
 
 def _show(
-    session: Session, format_name: str, text: str, response: SearchResponse, options: dict[str, Any]
+    session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
     from qmd.cli.render.explain import stages, unexpected
     from qmd.cli.render.formats import render_hits
     from qmd.cli.show import note_missing, view_for
 
-    show_stages = format_name == "cli" and options["explain"]
+    show_stages = format_name == "cli" and arguments["explain"]
     if not show_stages:
-        for line in unexpected(response.stages):
-            session.note(line)
-    view = view_for(session, sys.stdout, text if format_name == "cli" else None, options)
+        session.note(*unexpected(response.stages))
+    view = view_for(session, arguments, text if format_name == "cli" else None)
     write(render_hits(format_name, response.hits, view))
     note_missing(session, view)
     if show_stages:

@@ -1,36 +1,54 @@
-"""`server`: the HTTP API, and MCP over HTTP and stdio, in one process with one set of models."""
+"""`server` and `mcp`: serve the HTTP API and AI agents, over HTTP and stdio, in this process or a daemon."""
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from qmd.cli.command import Command, Group
-from qmd.cli.options import OneOf, json_option
-from qmd.cli.serving import (
-    address,
-    announce,
-    daemon_option,
-    host_option,
-    index_server,
-    insecure_option,
-    over_stdio,
-    port_option,
-    refuse,
-    start_daemon,
-    state_path,
-    stop_daemon,
-)
-from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import say
+from qmd.cli.command import Group, fail
+from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, whole
+from qmd.cli.session import Session
+from qmd.cli.terminal import is_terminal, say
 
-PORT = 18765
+if TYPE_CHECKING:
+    from socket import socket
+
+    from mcp.server.lowlevel import Server
+    from starlette.routing import Route
+
+    from qmd.server.daemon import Daemon
+    from qmd.server.index_host import IndexHost
+    from qmd.server.keys import Keys
+
+#: Prepares a server when entered, and closes what it uses on exit.
+ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
+
+PORT, MCP_PORT = 18765, 8181
+LOOPBACK = "127.0.0.1"
+
+http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
+insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
 
 
-@click.group("server", cls=Group)
+def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
+    port_help = f"Listen on this port.  [default: {default_port}]"
+    return combined(
+        click.option("--host", metavar="HOST", help=f"Listen on this address.  [default: {LOOPBACK}]"),
+        click.option("--port", type=whole(0, 65535), metavar="N", help=port_help),
+    )
+
+
+def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
+    return flag("--daemon", help=f"Serve in the background; stop it with 'qmd {name} stop'.")
+
+
+@click.group("server", cls=Group, acts_alone=True)
 @click.option(
     "--transport",
     type=OneOf(("both", "mcp", "http")),
@@ -38,22 +56,19 @@ PORT = 18765
     default="both",
     help="Serve http, mcp (on stdin and stdout), or both.  [default: both]",
 )
-@host_option
-@port_option(PORT)
+@listen_options(PORT)
 @daemon_option("server")
-@click.option("--replace", is_flag=True, help="Stop the running server of this index first.")
+@flag("--replace", help="Stop the running server of this index first.")
 @insecure_option
-@click.option("--log-queries", is_flag=True, help="Write the text of queries to the audit log.")
-@pass_session
+@flag("--log-queries", help="Write the text of queries to the audit log.")
 @click.pass_context
-def server(ctx: click.Context, session: Session, /, transport: str, **options: Any) -> None:
+def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     """Serve programs over HTTP, and AI agents over the Model Context Protocol (MCP).
 
     HTTP has the API, its documentation (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is also spoken
     on stdin and stdout if another program started the server; the server then ends with that program. While
     it runs, the search commands of this index use it, because its models are already loaded.
 
-    \b
     Examples:
       qmd server                       at http://127.0.0.1:18765
       qmd server --transport http --port 9000
@@ -62,42 +77,38 @@ def server(ctx: click.Context, session: Session, /, transport: str, **options: A
       qmd server status
       qmd server stop
     """
+    session = ctx.ensure_object(Session)
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
         refuse(options, "--transport http or both")
-        over_stdio(session, "qmd server", index_server(session))
+        over_stdio(session, "qmd server", _index_server(session))
     elif options["daemon"]:
-        host, port = address(options, PORT)
-        arguments = ["--transport", "http", "--host", host, "--port", str(port)]
-        arguments += [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
-        start_daemon(session, "server", arguments, replace=options["replace"])
+        flags = [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
+        flags += ["--replace"] if options["replace"] else []
+        _start_daemon(session, "server", ["--transport", "http", *_address_options(options, PORT), *flags])
     else:
         _serve(session, options, stdio=transport == "both" and _started_by_a_program())
 
 
-@server.command("stop", cls=Command)
-@pass_session
+@server.subcommand("stop")
 def stop(session: Session) -> None:
     """Stop the server that 'qmd server --daemon' started.
 
     A write in progress is completed or rolled back.
 
-    \b
     Examples:
       qmd server stop
       qmd server stop --index work
     """
-    stop_daemon(session, "server", "server")
+    _stop_daemon(session, "server", "server")
 
 
-@server.command("status", cls=Command)
+@server.subcommand("status")
 @json_option
-@pass_session
 def status(session: Session, as_json: bool) -> None:
     """Show whether a server of this index is running, and its address.
 
-    \b
     Examples:
       qmd server status
       qmd server status --index work --json
@@ -117,6 +128,54 @@ def status(session: Session, as_json: bool) -> None:
         say(f"qmd serves HTTP at {running.url} (process {running.pid})")
 
 
+@click.group("mcp", cls=Group, acts_alone=True)
+@http_option
+@listen_options(MCP_PORT)
+@daemon_option("mcp")
+@insecure_option
+@click.pass_context
+def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
+    """Serve AI agents over the Model Context Protocol (MCP).
+
+    Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". If
+    QMD_MCP_UPDATE=1 is set, it scans the collections when it starts, and again whenever a file changes.
+
+    Examples:
+      qmd mcp
+      qmd mcp --http                   at http://127.0.0.1:8181/mcp
+      qmd mcp --http --port 9000 --daemon
+      qmd mcp stop
+    """
+    session = ctx.ensure_object(Session)
+    if ctx.invoked_subcommand is not None:
+        return
+    if not http:
+        refuse(options, "--http")
+        over_stdio(session, "qmd mcp", _index_server(session))
+    elif options["daemon"]:
+        flags = ["--insecure"] if options["insecure"] else []
+        _start_daemon(session, "mcp", ["--http", *_address_options(options, MCP_PORT), *flags])
+    else:
+        from qmd.mcp.http import rest_routes
+        from qmd.server.index_host import IndexHost
+        from qmd.server.keys import Keys, keys_path
+
+        index_host = IndexHost(lambda: session.index)
+        keys = Keys(keys_path(os.environ), session.index_file())
+        over_http(session, options, _index_server(session, index_host), keys, rest_routes(index_host))
+
+
+@mcp.subcommand("stop")
+def stop_mcp(session: Session) -> None:
+    """Stop the server that 'qmd mcp --http --daemon' started.
+
+    Examples:
+      qmd mcp stop
+      qmd mcp stop --index work
+    """
+    _stop_daemon(session, "mcp", "MCP server")
+
+
 def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
     """Serve HTTP, and MCP on stdin and stdout too if `stdio` is set, until the server is told to stop."""
     from qmd.mcp.streams import take_streams
@@ -132,22 +191,18 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
     from qmd.server.connections import Limits
-    from qmd.server.host_check import is_loopback
     from qmd.server.index_host import IndexHost
     from qmd.server.keys import Keys, keys_path
-    from qmd.server.listener import listen, serve, url
+    from qmd.server.listener import serve, url
     from qmd.server.metrics import Metrics
 
-    host, port = address(options, PORT)
     limits = Limits.from_environ(os.environ)
     index = session.index  # opened now, so that its errors and questions come before the server starts
     location = cache_dir(os.environ), session.index_file()
     keys = Keys(keys_path(os.environ), session.index_file())
     with discovery.exclusive(*location, replace=options["replace"]):
-        listener = listen(host, port, insecure=options["insecure"] or keys.any())
-        if not is_loopback(host) and not keys.any():
-            session.note(f"anyone who can reach {host} can read and change everything that is indexed")
-        audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
+        host, listener = _listen(session, options, PORT, keys, "read and change everything that is indexed")
+        audit = Audit(f"{_state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
         index_host = IndexHost(lambda: index)
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
@@ -155,7 +210,7 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
                 application = app(index_host, os.environ, host, gate)
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
-                    serve(application, listener, limits=limits, ready=lambda: announce(line))
+                    serve(application, listener, limits=limits, ready=lambda: _announce(line))
                 else:
                     # Only one of the two may watch the folders.
                     agent = build(index_host, {**os.environ, "QMD_MCP_UPDATE": ""})
@@ -169,6 +224,144 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
         finally:
             session.abandoned = not index_host.close()
             audit.close()
+
+
+def refuse(options: dict[str, Any], needed: str) -> None:
+    """Fail if an option is given that has no effect without another option, `needed`."""
+    for name, value in options.items():
+        if value not in (None, False):
+            fail(f"--{name.replace('_', '-')} needs {needed}")
+
+
+def _address(options: dict[str, Any], default_port: int) -> tuple[str, int]:
+    port = options["port"]
+    return options["host"] or LOOPBACK, default_port if port is None else port
+
+
+def _address_options(options: dict[str, Any], default_port: int) -> list[str]:
+    host, port = _address(options, default_port)
+    return ["--host", host, "--port", str(port)]
+
+
+def _listen(
+    session: Session, options: dict[str, Any], default_port: int, keys: Keys | None, exposed: str
+) -> tuple[str, socket]:
+    """Return the host and its socket, and note if everyone who reaches it can do what `exposed` says."""
+    from qmd.server.host_check import is_loopback
+    from qmd.server.listener import listen
+
+    host, port = _address(options, default_port)
+    needs_key = keys is not None and keys.any()
+    listener = listen(host, port, insecure=options["insecure"] or needs_key)
+    if not is_loopback(host) and not needs_key:
+        session.note(f"anyone who can reach {host} can {exposed}")
+    return host, listener
+
+
+def over_stdio(session: Session, command: str, context: ServerContext) -> None:
+    if is_terminal(sys.stdin):
+        session.note(
+            f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"
+        )
+    from qmd.mcp.streams import take_streams
+
+    # Before any other import, because an import might print.
+    source, sink = take_streams()
+    import anyio
+
+    from qmd.mcp.stdio import serve
+
+    with context as server:
+        anyio.run(serve, server, source, sink)
+
+
+def over_http(
+    session: Session,
+    options: dict[str, Any],
+    context: ServerContext,
+    keys: Keys | None = None,
+    routes: Sequence[Route] = (),
+) -> None:
+    """Serve MCP, and `routes` beside it, over HTTP until the process is told to stop.
+
+    `options` has `host`, `port` and `insecure`. Clients need one of `keys` if there are any.
+    """
+    from qmd.mcp.http import PATH, app
+    from qmd.server.access import Gate
+    from qmd.server.connections import Limits
+    from qmd.server.listener import serve, url
+
+    limits = Limits.from_environ(os.environ)
+    host, listener = _listen(session, options, MCP_PORT, keys, "read everything that is served")
+    with context as server:
+        serve(
+            app(server, os.environ, host, Gate(keys), routes),
+            listener,
+            limits=limits,
+            ready=lambda: _announce(f"qmd serves MCP at {url(listener, PATH)}"),
+        )
+
+
+@contextmanager
+def _index_server(session: Session, host: IndexHost | None = None) -> Iterator[Server[Any]]:
+    """Prepare the MCP server of the index. `host` keeps the index open; one is made if it is not given."""
+    from qmd.mcp.server import build
+    from qmd.server.index_host import IndexHost
+
+    host = host or IndexHost(lambda: session.index)
+    try:
+        yield build(host)
+    finally:
+        session.abandoned = not host.close()
+
+
+def _start_daemon(session: Session, name: str, arguments: Sequence[str]) -> None:
+    """Start the command `name` in the background, with `arguments` and the global options of this run.
+
+    With `--replace`, a daemon of the same index is stopped first.
+    """
+    command = [sys.executable, "-m", "qmd", name, *arguments]
+    for option, value in (("--index", session.index_name), ("--store", session.store)):
+        if value is not None:
+            command += [option, value]
+    daemon = _daemon(session, name)
+    if "--replace" in arguments:
+        daemon.stop()
+    say(f"{daemon.start(command)} (in the background, process {daemon.running()})")
+    session.note(f"stop it with 'qmd {name} stop'; its log is {daemon.log}")
+
+
+def _stop_daemon(session: Session, name: str, title: str) -> None:
+    """Stop the daemon that the command `name` started. `title` is what messages call it."""
+    pid = _daemon(session, name).stop()
+    nothing = f"No {title} is running in the background."
+    say(nothing if pid is None else f"Stopped the {title} (process {pid}).")
+
+
+def _daemon(session: Session, name: str) -> Daemon:
+    from qmd.server.daemon import Daemon
+
+    path = _state_path(session, name)
+    return Daemon(f"{path}.pid", f"{path}.log")
+
+
+def _state_path(session: Session, name: str) -> str:
+    """Return the path, without its extension, of the cache files that a server of this index keeps."""
+    from hashlib import sha256
+
+    from qmd.config.paths import cache_dir, locate
+
+    project = locate(session.index_name, os.environ, session.folder()).project
+    # Projects have no names: a digest of the folder tells their servers apart.
+    index = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+    return os.path.join(cache_dir(os.environ), name if index is None else f"{name}-{index}")
+
+
+def _announce(line: str) -> None:
+    """Print the address of the server, then send stdout to stderr: clients read this line and no further."""
+    say(line)
+    sys.stdout.flush()
+    os.dup2(2, 1)
 
 
 def _started_by_a_program() -> bool:

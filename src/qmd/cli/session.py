@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -17,20 +18,23 @@ if TYPE_CHECKING:
     from qmd.engine.index import Index
 
 
+NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
+
+
+@dataclass
 class Session:
     """Holds the global options, and opens the index at its first use."""
 
-    def __init__(self) -> None:
-        self.index_name: str | None = None
-        self.store: str | None = None
-        self.quiet: bool = False
-        self.debug: bool = False
-        #: The kinds of permission (`qmd trust`) that this command would use.
-        self.uses: frozenset[Kind] = frozenset({"path", "model", "store"})
-        #: Abandoned work still runs in a thread: exit without waiting for it.
-        self.abandoned: bool = False
-        self._index: Index | None = None
-        self._notes_shown = 0
+    index_name: str | None = None
+    store: str | None = None
+    quiet: bool = False
+    debug: bool = False
+    #: The kinds of permission (`qmd trust`) that this command would use.
+    uses: frozenset[Kind] = frozenset({"path", "model", "store"})
+    #: Abandoned work still runs in a thread: exit without waiting for it.
+    abandoned: bool = False
+    _index: Index | None = None
+    _notes_shown: int = 0
 
     @property
     def index(self) -> Index:
@@ -68,10 +72,11 @@ class Session:
         except FileNotFoundError as error:
             raise SourceError("the current folder has been deleted", "change to another folder") from error
 
-    def note(self, message: str) -> None:
-        """Show a note on stderr, unless --quiet is given."""
+    def note(self, *messages: str) -> None:
+        """Show notes on stderr, unless --quiet is given."""
         if not self.quiet:
-            note(self.addressed(message))
+            for message in messages:
+                note(self.addressed(message))
 
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.
@@ -90,7 +95,6 @@ class Session:
         return re.sub(command, lambda match: match[0] + options, message)
 
     def close(self) -> None:
-        """Close the index."""
         if self._index is not None:
             self._show_notes()
             if not self.abandoned:
@@ -99,8 +103,7 @@ class Session:
 
     def _show_notes(self) -> None:
         if self._index is not None:
-            for message in self._index.notes[self._notes_shown :]:
-                self.note(message)
+            self.note(*self._index.notes[self._notes_shown :])
             self._notes_shown = len(self._index.notes)
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from qmd.cli.options import chosen_format
 from qmd.cli.render.formats import render_listing
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
-from qmd.cli.terminal import has_colours, is_terminal, terminal_width, write, write_plain
+from qmd.cli.terminal import columns, has_colours, is_terminal, output_width, say, write, write_plain
 from qmd.errors import QueryError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
-    from qmd.engine.index import Index
-    from qmd.types import Document, Hit
 
 #: The address that opens a file at a line unless `editor_uri` or QMD_EDITOR_URI is set.
 DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
@@ -28,45 +26,35 @@ _NO_EDITOR = "none"
 #: Schemes that open a file in an editor or a viewer. Others, such as `javascript:`, could run a program when
 #: a result is clicked.
 EDITOR_SCHEMES = frozenset(
-    (
-        *("file", "vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm"),
-        *("webstorm", "jetbrains", "subl", "sublime", "txmt", "mvim", "nvim", "emacs", "org-protocol"),
-        *("atom", "nova", "bbedit", "x-bbedit", "obsidian", "logseq", "http", "https"),
-    )
+    "file vscode vscode-insiders vscodium cursor windsurf zed idea pycharm webstorm jetbrains subl sublime "
+    "txmt mvim nvim emacs org-protocol atom nova bbedit x-bbedit obsidian logseq http https".split()
 )
 
 
-def view_for(session: Session, stream: IO[str], query: str | None, options: Mapping[str, Any]) -> View:
-    """Return how to show results on `stream`, with the words of `query` highlighted if it is given."""
+def view_for(session: Session, options: Mapping[str, Any], query: str | None = None) -> View:
+    """Return how to show results on stdout, with the words of `query` highlighted if it is given."""
     index = session.index
-    terminal, colours = is_terminal(stream), has_colours(stream)
+    terminal, colours = is_terminal(sys.stdout), has_colours(sys.stdout)
     template = index.settings.editor_uri or DEFAULT_EDITOR
     links = colours and template != _NO_EDITOR
     if links and template.partition(":")[0].lower() not in EDITOR_SCHEMES:
         session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
-    disk = _disk(index) if links or options["full_path"] else None
+    roots = {each.name: each.path for each in index.config.collections.values()}
+    disk = Disk(roots, os.getcwd()) if links or options["full_path"] else None
     return View(
         full=bool(options.get("full")),
-        line_numbers=options["line_numbers"],
+        line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
         disk=disk if options["full_path"] else None,
         terminal=terminal,
-        width=terminal_width() if terminal else 80,
+        width=output_width(),
         colours=colours,
         highlights=_highlights(query) if colours and query is not None else None,
-        editor=_opener(template, disk) if links and disk is not None else None,
+        editor=(lambda item, line: editor_address(template, disk.absolute(item), line))
+        if links and disk is not None
+        else None,
     )
-
-
-def _disk(index: Index) -> Disk:
-    roots = {each.name: each.path for each in index.config.collections.values()}
-    return Disk(roots, os.getcwd())
-
-
-def _opener(template: str, disk: Disk) -> Callable[[Hit | Document, int], str]:
-    """Return a function that makes the address of a document at a line."""
-    return lambda item, line: editor_address(template, disk.absolute(item), line)
 
 
 def note_missing(session: Session, view: View) -> None:
@@ -77,16 +65,22 @@ def note_missing(session: Session, view: View) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Write a value to stdout as JSON."""
-    from qmd.cli.render.json import dumps
+    from qmd.cli.render.programs import dumps
 
     write_plain(dumps(value))
 
 
 def show_listing(listing: Listing) -> None:
     """Write a listing to stdout in the chosen format."""
-    view = View(terminal=is_terminal(sys.stdout), width=terminal_width(), colours=has_colours(sys.stdout))
+    view = View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
     write(render_listing(chosen_format(), listing, view))
+
+
+def show_steps(session: Session, steps: Iterable[tuple[str, str]]) -> None:
+    """Suggest what to do next, unless --quiet is given: commands to copy, and what they do."""
+    if not session.quiet:
+        lines = columns((session.addressed(command), text) for command, text in steps)
+        say("", "Next:", *(f"  {line}" for line in lines))
 
 
 def editor_address(template: str, path: str, line: int) -> str:

@@ -22,7 +22,6 @@ _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
 def is_terminal(stream: IO[Any]) -> bool:
-    """Whether the stream is a terminal."""
     try:
         return stream.isatty()
     except ValueError:  # closed
@@ -39,20 +38,23 @@ def has_colours(stream: IO[Any]) -> bool:
     return takes_escapes(stream) and not os.environ.get("NO_COLOR")
 
 
-def terminal_width() -> int:
-    """Return the width of the terminal in columns."""
+def output_width() -> int:
+    """Return the width of stdout in columns: of the terminal, or 80."""
     from shutil import get_terminal_size
 
-    return get_terminal_size().columns
+    return get_terminal_size().columns if is_terminal(sys.stdout) else 80
 
 
 def styled(text: str, *codes: str) -> str:
-    """Return the text in bold, a colour and so on."""
     return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
 
 
+def painted(text: str, *codes: str, stream: IO[str] | None = None) -> str:
+    """Return the text in bold, a colour and so on, if `stream`, by default stdout, has colours."""
+    return styled(text, *codes) if has_colours(stream or sys.stdout) else text
+
+
 def link(text: str, address: str) -> str:
-    """Return the text as a hyperlink (OSC 8)."""
     return f"\x1b]8;;{clean_name(address)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
@@ -96,11 +98,6 @@ def char_width(char: str) -> int:
     return 0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1
 
 
-def padded(text: str, width: int) -> str:
-    """Return the text, padded with spaces to a width in columns."""
-    return text + " " * max(0, width - width_of(text))
-
-
 def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
     """Return rows as aligned lines. `right` has the indexes of the columns to align to the right."""
     table = list(rows)
@@ -109,9 +106,10 @@ def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()
     widths = [max(width_of(row[at]) for row in table) for at in range(len(table[0]))]
     lines = []
     for row in table:
+        gaps = [" " * (width - width_of(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = [
-            " " * (widths[at] - width_of(cell)) + cell if at in right else padded(cell, widths[at])
-            for at, cell in enumerate(row)
+            gap + cell if at in right else cell + gap
+            for at, (gap, cell) in enumerate(zip(gaps, row, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
@@ -134,15 +132,13 @@ def write_plain(text: str) -> None:
     write(clean(text, terminal=is_terminal(sys.stdout)))
 
 
-def say(text: str = "") -> None:
-    """Write a line to stdout."""
-    write(text + "\n")
+def say(*lines: str) -> None:
+    write("".join(f"{line}\n" for line in lines))
 
 
 def note(text: str) -> None:
     """Write a note to stderr, dimmed if it has colours."""
-    line = f"note: {one_line(text)}"
-    write((styled(line, DIM) if has_colours(sys.stderr) else line) + "\n", sys.stderr)
+    write(painted(f"note: {one_line(text)}", DIM, stream=sys.stderr) + "\n", sys.stderr)
 
 
 def prepare() -> None:

@@ -1,42 +1,122 @@
-"""`doctor` and `cleanup`: find problems, delete unused data."""
+"""Look after the index: `status`, `doctor`, `cleanup`, `backup`, `restore` and `store`."""
 
 from __future__ import annotations
 
 import os
-import sys
+from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli.command import Command
-from qmd.cli.options import all_formats, chosen_format, json_option
+from qmd.cli.command import Group, command
+from qmd.cli.options import all_formats, chosen_format, flag, json_option
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
-from qmd.cli.session import Session, pass_session
+from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
-from qmd.cli.sizes import human_size
-from qmd.cli.terminal import GREEN, RED, YELLOW, columns, has_colours, one_line, say, styled
+from qmd.cli.sizes import human_size, local_time
+from qmd.cli.terminal import BOLD, GREEN, RED, YELLOW, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.doctor import Finding
+    from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.cleanup import CleanupReport
+    from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
-@click.command(cls=Command)
+@command()
+@json_option
+def status(session: Session, as_json: bool) -> None:
+    """Show the size and age of the index, texts without vectors, and the models in use.
+
+    Examples:
+      qmd status
+      qmd status --json
+    """
+    status = session.index.status()
+    if as_json:
+        show_json(asdict(status) | {"models": dict(status.models)})
+        return
+    shown = session.index.notes
+    notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
+    rows = [*_status_rows(status), *notes]
+    say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
+    if status.collections:
+        say(f"Collections ({len(status.collections)}):")
+    else:
+        say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
+    for each in status.collections:
+        name = clean_name(each.name)
+        note = "" if each.include_by_default else "  [searched only when named]"
+        lines = (f"    {line}" for line in columns(_collection(each)))
+        say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
+
+
+def _status_rows(status: Status) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = [
+        ("Index:", _place(status)),
+        ("Config:", clean_name(status.config)),
+        ("Documents:", f"{status.total_documents:,}"),
+        ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
+    ]
+    vectors = [_vectors(each) for each in status.vectors]
+    if not any(each.current for each in status.vectors):
+        vectors.insert(0, "none")
+    rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
+    if status.needs_embedding:
+        pending = plural(status.needs_embedding, "text")
+        others = any(each.current and not each.configured for each in status.vectors)
+        missing = "vectors by the configured model" if others else "vectors"
+        rows.append(("Pending:", f"{pending} without {missing}: run 'qmd embed'"))
+    for at, (role, name) in enumerate(status.models):
+        rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
+    rows.append(("Ranking:", status.ranking))
+    return rows
+
+
+def _vectors(vectors: VectorsStatus) -> str:
+    made = f"{plural(vectors.chunks, 'chunk')} by {clean_name(vectors.model)}"
+    if vectors.current and vectors.configured:
+        return made
+    if vectors.current:
+        return f"{made}, used until 'qmd embed' has made all vectors by the configured model"
+    if vectors.configured:
+        return f"{made}, not used yet: {int(100 * vectors.share)}% of the texts"
+    return f"{made}, made for other settings: not used"
+
+
+def _collection(collection: CollectionStatus) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("Path:", clean_name(collection.path)),
+        ("Pattern:", clean_name(collection.pattern)),
+        ("Files:", f"{collection.documents:,} ({human_size(collection.bytes)})"),
+        ("Updated:", local_time(collection.last_updated) if collection.last_updated else "never"),
+    ]
+    if collection.contexts:
+        rows.append(("Contexts:", str(collection.contexts)))
+    return rows
+
+
+def _place(status: Status) -> str:
+    """Return the location of the index, with its size unless it is on a server."""
+    if not status.size and "://" in status.index:
+        return clean_name(status.index)
+    return f"{clean_name(status.index)} ({human_size(status.size) if status.size else 'not created yet'})"
+
+
+@command()
 @all_formats
-@pass_session
 def doctor(session: Session) -> None:
     """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
     Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings.
 
-    \b
     Examples:
       qmd doctor
       qmd doctor --json
@@ -47,60 +127,135 @@ def doctor(session: Session) -> None:
     session.folder()
     live = chosen_format() == "cli"
     findings: list[Finding] = []
-    with Bar("Checking", quiet=session.quiet) as bar:
-        engine = diagnose(
-            session.index_name, store=session.store, on_step=lambda step: bar.update(0, None, label=step)
-        )
+    with Bar("Checking", session) as bar:
+        engine = diagnose(session.index_name, store=session.store, on_step=bar.step)
         for finding in chain(engine, health.diagnose(session.index_name, os.environ)):
             findings.append(finding)
             if live:
                 bar.close()
                 say(session.addressed(_line(finding)))
     if live:
-        say(f"\n{_summary(findings)}")
+        say("", _summary(findings))
     else:
-        _list(findings)
+        fields = [Column(name) for name in ("level", "check", "message", "hint")]
+        show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
 
 
-@click.command(cls=Command)
-@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
+@command()
+@flag("--dry-run", help="Show what would be deleted, and change nothing.")
 @json_option
-@pass_session
 def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     """Delete unused data and shrink the index file.
 
     This deletes cached model results, texts and vectors without documents, vectors by unused models, models
     prepared by other versions, and free space. Your files are not changed.
 
-    \b
     Examples:
       qmd cleanup --dry-run
       qmd cleanup
     """
-    with Bar("Cleaning", quiet=session.quiet) as bar:
-        report = session.index.cleanup(dry_run=dry_run, on_step=lambda step: bar.update(0, None, label=step))
+    with Bar("Cleaning", session) as bar:
+        report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
     if as_json:
-        from dataclasses import asdict
-
         show_json(asdict(report))
         return
     rows = [
         (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")
         for item in report.items
     ]
-    for line in columns(rows, right=frozenset({0, 2})):
-        say(line)
-    say(session.addressed(_outcome(report)))
-    for note in report.notes:
-        session.note(note)
+    say(*columns(rows, right=frozenset({0, 2})), session.addressed(_outcome(report)))
+    session.note(*report.notes)
+
+
+@command()
+@click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
+@flag("-f", "--force", help="Replace an existing file.")
+def backup(session: Session, file: str | None, force: bool) -> None:
+    """Copy the index and its index.yml to one file. The index can be used meanwhile.
+
+    If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
+    gets its name. Only you can read it, because it contains the text of your documents.
+
+    Examples:
+      qmd backup
+      qmd backup /mnt/backups/
+      qmd backup --force notes.sqlite
+    """
+    session.folder()
+    with Bar("Copying", session) as bar:
+        made = session.index.backup(file, force=force, on_pages=bar.pages)
+    say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
+
+
+@command()
+@click.argument("file", type=click.Path(), metavar="FILE")
+@flag("--config", help="Also replace an existing index.yml.")
+@flag("-f", "--force", help="Replace a file that is not recognised as an index.")
+def restore(session: Session, file: str, config: bool, force: bool) -> None:
+    """Replace the index with a backup.
+
+    The backup is checked first. The old index stays next to the restored one, and can be restored too.
+    index.yml is restored if it is missing, or with --config.
+
+    Examples:
+      qmd restore qmd-index-20261122-081500.sqlite
+      qmd restore --config notes.sqlite
+      qmd --index work restore work.sqlite
+    """
+    from qmd.engine.upkeep.backup import restore
+
+    session.folder()
+    with Bar("Restoring", session) as bar:
+        done = restore(
+            session.index_name, file, store=session.store, config=config, force=force, on_pages=bar.pages
+        )
+    since = f", as of {local_time(done.backup.created)}" if done.backup.created else ""
+    say(f"Restored {one_line(done.index)}: {_contents(done.backup)}{since}.")
+    if done.config:
+        say(f"Restored {one_line(done.config)}.")
+    session.note(*(f"the old file is now {path}" for path in done.replaced), *done.notes)
+    session.note("run 'qmd update' to find files that have changed since")
+
+
+@click.group("store", cls=Group)
+def store() -> None:
+    """Copy an index between stores: a SQLite file, or a Milvus server that several machines share.
+
+    'qmd status' shows the store in use. To use another, set --store, QMD_STORE, or 'store:' in index.yml.
+
+    Example:
+      qmd store copy . milvus://localhost:19530/notes
+    """
+
+
+@store.subcommand("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def copy(session: Session, source: str, target: str) -> None:
+    """Copy documents, vectors and cached model results from one store to another, without embedding again.
+
+    FROM and TO are addresses or paths of index files; '.' is the store in use. Documents that TO already has
+    are skipped, so an interrupted copy can be run again. At the end the two stores are compared.
+
+    Examples:
+      qmd store copy . milvus://localhost:19530/notes
+      qmd store copy milvus:///srv/notes.db ~/notes.sqlite
+    """
+    index = session.index
+    in_use = index.status().index
+    stores = [in_use if name == "." else name for name in (source, target)]
+    with Bar("Copying", session) as bar:
+        report = index.copy_store(*stores, on_progress=bar.step)
+    say(
+        f"Copied {plural(report.documents, 'document')} and {plural(report.chunks, 'chunk')}; both have "
+        f"{plural(report.total_documents, 'document')} and {plural(report.total_chunks, 'chunk')}."
+    )
 
 
 def _line(finding: Finding) -> str:
-    level = f"{finding.level:<7}"
-    if has_colours(sys.stdout):
-        level = styled(level, _COLOURS[finding.level])
+    level = painted(f"{finding.level:<7}", _COLOURS[finding.level])
     hint = f" ({one_line(finding.hint)})" if finding.hint else ""
     return f"{level}  {one_line(finding.message)}{hint}"
 
@@ -114,16 +269,14 @@ def _summary(findings: Sequence[Finding]) -> str:
     return f"{' and '.join(counts)}." if counts else "No problems found."
 
 
-def _list(findings: Sequence[Finding]) -> None:
-    from dataclasses import asdict
-
-    fields = tuple(Column(name) for name in ("level", "check", "message", "hint"))
-    show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
-
-
 def _outcome(report: CleanupReport) -> str:
     if not report.items:
         return "Nothing to clean."
     if report.dry_run:
         return f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
     return f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."
+
+
+def _contents(made: Backup) -> str:
+    parts = [plural(made.documents, "document"), f"{made.vectors:,} vectors"]
+    return ", ".join([*parts, "index.yml"] if made.config else parts)

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli import candidates
-from qmd.cli.command import Command
-from qmd.cli.options import OneOf, collection_option, json_option
-from qmd.cli.search_options import (
-    candidate_limit_option,
-    filter_options,
-    intent_option,
-    limit_option,
-    min_score_option,
-    no_expand_option,
-    no_rerank_option,
-    query_argument,
-    query_text,
-    ranking_option,
-    search_request,
-)
-from qmd.cli.session import Session, pass_session
+from qmd.cli import candidates, options
+from qmd.cli.command import command
+from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import (
     BOLD,
@@ -34,14 +19,11 @@ from qmd.cli.terminal import (
     YELLOW,
     clean_name,
     columns,
-    has_colours,
-    is_terminal,
     one_line,
-    styled,
-    terminal_width,
-    write,
+    output_width,
+    painted,
+    say,
 )
-from qmd.errors import TimedOutError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -50,85 +32,65 @@ if TYPE_CHECKING:
 
 #: The default limit of the searches on a terminal.
 _LIMIT = 5
-#: Columns if the output is not a terminal.
-_WIDTH = 80
 #: The most terms shown; of a longer query, the rarest.
 _MAX_TERMS = 20
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
-@click.command(cls=Command, if_unknown="a query that begins with '-' goes after '--'")
+@command(if_unknown="a query that begins with '-' goes after '--'")
 @click.argument("path", shell_complete=candidates.paths)
-@query_argument
+@options.query_argument
 @click.option(
     "--search",
     "kind",
-    type=OneOf(["search", "vsearch", "query"]),
+    type=options.OneOf(["search", "vsearch", "query"]),
     default="query",
     metavar="S",
     help="The command to explain: search, vsearch or query.  [default: query]",
 )
-@limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
-@collection_option("Explain a search of only this collection (may be repeated).")
-@filter_options
-@min_score_option("0; 0.3 for vsearch")
-@intent_option
-@no_expand_option
-@no_rerank_option
-@candidate_limit_option
-@ranking_option
-@json_option
-@pass_session
-def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@options.limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
+@options.collection_option("Explain a search of only this collection (may be repeated).")
+@options.filter_options
+@options.min_score_option("0; 0.3 for vsearch")
+@options.model_options
+@options.rerank_options
+@options.json_option
+def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
     PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
     excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
     document contains, its rank in every list, and how to make it a result.
 
-    \b
     Examples:
       qmd why notes/ops/deploy.md how do I deploy the service
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
     """
-    from qmd.engine.requests import VECTOR_MIN_SCORE
-
-    default_score = VECTOR_MIN_SCORE if options["kind"] == "vsearch" else 0.0
-    request = search_request(
-        query_text(text),
-        options,
-        limit=options["limit"] or _LIMIT,
-        min_score=default_score if options["min_score"] is None else options["min_score"],
-    )
-    try:
-        explanation = session.index.why(path, options["kind"], request)
-    except TimedOutError:
-        session.abandoned = True
-        raise
-    if any(stage.status == "timed_out" for stage in explanation.stages):
-        session.abandoned = True
+    kind, query = arguments["kind"], options.query_text(text)
+    request = options.search_request(query, kind, arguments, arguments["limit"] or _LIMIT)
+    explanation = session.index.why(path, kind, request)
+    session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if as_json:
         show_json(_as_json(explanation))
         return
     from qmd.cli.render.explain import unexpected
 
-    for line in unexpected(explanation.stages):
-        session.note(line)
+    session.note(*unexpected(explanation.stages))
     explanation = replace(
         explanation,
         hint=explanation.hint and session.addressed(explanation.hint),
         notes=tuple(map(session.addressed, explanation.notes)),
     )
-    write("\n".join(_lines(explanation, colours=has_colours(sys.stdout))) + "\n")
+    say(*_lines(explanation))
 
 
-def _lines(explanation: Why, *, colours: bool) -> Iterator[str]:
+def _lines(explanation: Why) -> Iterator[str]:
     """Yield the lines for people: the verdict first, then the reasons for it."""
     docid = f" {explanation.document.docid}" if explanation.document is not None else ""
-    yield _style(clean_name(explanation.file), colours, BOLD) + _style(docid, colours, DIM)
+    yield painted(clean_name(explanation.file), BOLD) + painted(docid, DIM)
     label, colour = _VERDICTS.get(explanation.verdict, ("Not shown", YELLOW))
-    yield f"{_style(label, colours, colour)}: {one_line(explanation.reason)}."
+    yield f"{painted(label, colour)}: {one_line(explanation.reason)}."
     if explanation.hint:
         yield f"Hint: {one_line(explanation.hint)}"
     for note in explanation.notes:
@@ -182,8 +144,7 @@ def _details(place: Standing) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
     if place.hit is not None and place.hit.explain is not None:
-        width = terminal_width() if is_terminal(sys.stdout) else _WIDTH
-        yield from (f"  {line}" for line in breakdown(place.hit.explain, width - 2))
+        yield from (f"  {line}" for line in breakdown(place.hit.explain, output_width() - 2))
     if place.passage is not None:
         chunk = place.passage.chunk
         cosine = place.passage.similarity
@@ -205,7 +166,7 @@ def _as_json(explanation: Why) -> dict[str, Any]:
         "verdict": explanation.verdict,
         "reason": explanation.reason,
         "hint": explanation.hint,
-        "notes": list(explanation.notes),
+        "notes": explanation.notes,
         "results": explanation.shown,
         "least_score": explanation.lowest_score,
         "terms": [asdict(term) for term in explanation.terms],
@@ -220,19 +181,12 @@ def _place_as_json(place: Standing) -> dict[str, Any]:
         "rank": place.rank,
         "of": place.total,
         "complete": place.complete,
-        "last_score": place.last.score if place.last is not None else None,
+        "last_score": place.last and place.last.score,
     }
     if place.hit is not None:
         values |= {"score": place.hit.score, "line": place.hit.line, "explain": place.hit.explain}
     if place.passage is not None:
         chunk = place.passage.chunk
-        values["passage"] = {
-            "first_line": chunk.first_line,
-            "last_line": chunk.last_line,
-            "cosine": place.passage.similarity,
-        }
+        lines = {"first_line": chunk.first_line, "last_line": chunk.last_line}
+        values["passage"] = lines | {"cosine": place.passage.similarity}
     return values
-
-
-def _style(text: str, colours: bool, *codes: str) -> str:
-    return styled(text, *codes) if colours else text

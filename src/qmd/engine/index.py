@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
-from qmd.config.paths import Locations
 from qmd.engine.facade.collections import CollectionMethods
 from qmd.engine.facade.maintenance import MaintenanceMethods
 from qmd.engine.opening import find_locations, with_store
@@ -44,24 +44,10 @@ class Index(CollectionMethods, MaintenanceMethods):
     """An index and its configuration. Safe to share between threads. Close it, or use it in a `with`.
 
     Modules are imported in the methods that need them, because a keyword search needs few of them.
-
-    Attributes:
-        locations: The index file and the configuration file.
-        settings: The settings from the configuration and the environment.
-        model_provider: The models, which load at their first use.
-        notes: Messages for the user, a line each.
+    `locations` are its files; `notes` are messages for the user.
     """
 
-    def __init__(
-        self,
-        locations: Locations,
-        *,
-        environ: Mapping[str, str] | None = None,
-        progress: Callable[[str], None] | None = None,
-    ) -> None:
-        self._use(open_workspace(locations, os.environ if environ is None else environ, progress))
-
-    def _use(self, workspace: Workspace, *, owns_store: bool = True) -> None:
+    def __init__(self, workspace: Workspace, *, owns_store: bool = True) -> None:
         self._owns_store = owns_store
         self._workspace = workspace
         self._store = workspace.store
@@ -72,8 +58,6 @@ class Index(CollectionMethods, MaintenanceMethods):
         self._lock = threading.Lock()
         self._lazy_searcher: Searcher | None = None
         self._restricted: dict[Permissions, tuple[Index, Index]] = {}
-
-    # -- life cycle ----------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         return self
@@ -101,8 +85,7 @@ class Index(CollectionMethods, MaintenanceMethods):
         permissions = self._workspace.permissions.narrowed(collections, read_only=read_only)
         with self._lock:
             if permissions not in self._restricted:
-                index = Index.__new__(Index)
-                index._use(self._workspace.restricted(permissions), owns_store=False)
+                index = Index(replace(self._workspace, permissions=permissions), owns_store=False)
                 # Not a subclass of `Index`, so that it inherits no method that its rules do not list.
                 self._restricted[permissions] = index, cast("Index", RestrictedIndex(index, permissions))
             return self._restricted[permissions][1]
@@ -119,8 +102,6 @@ class Index(CollectionMethods, MaintenanceMethods):
     def trust(self) -> Trust:
         """What the configuration of a project asks for, and what the user has approved."""
         return self._workspace.configuration.trust
-
-    # -- indexing ------------------------------------------------------------------------------------------
 
     def update(
         self,
@@ -178,21 +159,15 @@ class Index(CollectionMethods, MaintenanceMethods):
 
         return embed(self._workspace, collections, force=force, workers=workers, on_progress=on_progress)
 
-    def embed_share(
-        self, collections: Sequence[str], worker: str, on_share: Callable[[batches.Share], None]
-    ) -> None:
-        """Embed, as one of several workers, the texts that no other one has leased."""
-        from qmd.engine.embedding.workers import embed_share
-
-        embed_share(self._workspace, collections, worker, on_share)
-
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
-        """Embed texts that are in no document; see `batches.embed_texts`."""
+        """Embed texts as if they were documents. Of a long text only the first chunk is used.
+
+        Return float32 of shape (number of texts, dimension), each row of length 1. Raises `UsageError` for
+        no texts or too many, `ModelError` if the embedder fails, `CancelledError` if `cancelled` says so.
+        """
         from qmd.engine.embedding.embed import embed_texts
 
         return embed_texts(self._workspace, texts, cancelled)
-
-    # -- search --------------------------------------------------------------------------------------------
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResponse:
         """Search by keywords (BM25). The options are those of `SearchRequest`.
@@ -273,20 +248,30 @@ class Index(CollectionMethods, MaintenanceMethods):
     ) -> modes.Evaluation:
         """Measure how well searches find the documents that a benchmark expects.
 
-        The questions of a fixture file are put to this index. A folder in BEIR layout gets an index of its
-        own, with the models of this one.
-
-        Raises `SourceError` if the fixture cannot be read, `UsageError` for values out of range, and
+        A fixture file is put to this index; a folder in BEIR layout gets an index of its own, with the same
+        models. Raises `SourceError` if the fixture cannot be read, `UsageError` for values out of range, and
         `NotFoundError` if there are no documents to search.
         """
         from qmd.engine.evaluation import benchmarking
 
         return benchmarking.evaluate(self, open_index, self._workspace.environ, benchmark, on_progress)
 
-    # -- documents -----------------------------------------------------------------------------------------
-
     def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
-        """Return a document; see `Library.get`."""
+        """Return one document, whole or from a line on.
+
+        Args:
+            reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
+                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title. It may end
+                in `:from` or `:from:count`, which override the other arguments. Case is ignored if no path
+                or title matches exactly.
+            from_line: The first line to return, from 1.
+            max_lines: The largest number of lines to return.
+
+        Raises:
+            DocumentNotFoundError: If no document matches.
+            AmbiguousReferenceError: If several documents match.
+            UsageError: If the line is past the end.
+        """
         return self._library.get(reference, from_line, max_lines)
 
     def multi_get(
@@ -298,11 +283,27 @@ class Index(CollectionMethods, MaintenanceMethods):
         cancelled: Cancelled | None = None,
         max_total: int | None = None,
     ) -> Pages:
-        """Return several documents; see `Library.multi_get`."""
+        """Return the documents that match a glob over display paths or a list of references, each once.
+
+        Args:
+            pattern: A glob, or a comma-separated list of references that `get` accepts.
+            max_lines: The largest number of lines of each document.
+            max_bytes: Documents larger than this are returned as `Skipped`.
+            cancelled: Called before each document; the call ends if it returns true.
+            max_total: The largest size of all texts in bytes. From the first document beyond it on,
+                documents are only listed in `left_out`.
+
+        Raises:
+            DocumentNotFoundError: If nothing matches.
+            CancelledError: If the call was cancelled.
+        """
         return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total)
 
     def documents(self, target: str | None = None) -> list[Document]:
-        """List the documents of a collection or a folder in one; all if `target` is None."""
+        """List the documents of a collection or a folder in one, `notes/work`; all if `target` is None.
+
+        Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder without documents.
+        """
         return self._library.listing(target)
 
     def authors(self, collections: Sequence[str] = ()) -> list[Author]:
@@ -310,9 +311,7 @@ class Index(CollectionMethods, MaintenanceMethods):
 
         Spellings that differ only in case are one author. Raises `CollectionNotFoundError`.
         """
-        from qmd.engine.documents import authors
-
-        return authors.list_authors(self._store, collections_of(self.config, collections))
+        return self._library.authors(collections_of(self.config, collections))
 
     @property
     def _library(self) -> Library:
@@ -347,4 +346,4 @@ def open_index(
     """
     variables = os.environ if environ is None else environ
     locations = find_locations(path, config, name, variables)
-    return Index(with_store(locations, store), environ=variables, progress=progress)
+    return Index(open_workspace(with_store(locations, store), variables, progress))

@@ -1,4 +1,4 @@
-"""Find the files of an index, and open its store."""
+"""Find the files of an index and its store."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from dataclasses import replace
 
 from qmd.config.index_yml import parse
 from qmd.config.paths import Locations, locate
-from qmd.config.settings import busy_timeout_ms
-from qmd.store.base import Store
-from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.types import Config
 
@@ -29,14 +26,7 @@ def find_locations(
     name: str | None,
     environ: Mapping[str, str],
 ) -> Locations:
-    """Return the files of an index.
-
-    Args:
-        path: The index file; None for the index that the command line uses.
-        config: The configuration file; by default the file beside `path` that ends with `.yml`.
-        name: The name of an index, as with `--index`. Ignored if there is a `path`.
-        environ: The environment variables.
-    """
+    """Return the files of an index; see `open_index`. `name` is ignored if there is a `path`."""
     config_path = None if config is None else os.path.abspath(os.fspath(config))
     if path is not None:
         index = os.path.abspath(os.fspath(path))
@@ -75,13 +65,7 @@ def store_url(locations: Locations, config: Config) -> str | None:
 def read_store_url(
     locations: Locations, data: bytes, environ: Mapping[str, str]
 ) -> tuple[str | None, Config | None]:
-    """Return the URL of the store, and the configuration if it had to be parsed for that.
-
-    Args:
-        locations: The files of the index.
-        data: The content of the configuration file.
-        environ: The environment variables.
-    """
+    """Return the URL of the store, and the configuration if its `data` had to be parsed for that."""
     if locations.store is not None or not _STORE_KEY.search(data):
         return locations.store, None
     # Imported here because most configurations name no store.
@@ -89,18 +73,6 @@ def read_store_url(
 
     written = parse(data, locations.config)
     return Trust(locations.project, written, environ).permitted().store, written
-
-
-def open_index_store(
-    locations: Locations, data: bytes, environ: Mapping[str, str]
-) -> tuple[Store, Config | None]:
-    """Open the store of an index; also return the configuration if it had to be parsed for that.
-
-    Raises `ConfigError` if the configuration is broken, and the errors of `open_store`.
-    """
-    url, written = read_store_url(locations, data, environ)
-    store = open_store(locations.index, url, environ, busy_timeout_ms=busy_timeout_ms(environ))
-    return store, written
 
 
 def unknown_keys(config: Config) -> list[str]:

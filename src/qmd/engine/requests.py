@@ -35,43 +35,27 @@ SearchKind = Literal["search", "vsearch", "query"]
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search.
+    """A search."""
 
-    Attributes:
-        query: A question or keywords; for the hybrid search also a query document of typed lines.
-        limit: The highest number of hits; None for all.
-        min_score: Leave out hits with a lower score, 0..1.
-        collections: Names of the collections to search; empty for all that are not excluded.
-        searches: Typed searches in place of a query.
-        intent: What the user wants to know; changes what ranks first.
-        candidate_limit: How many documents are reranked, 1..1000.
-        rerank: Whether to rerank.
-        expand: Whether to add variants of the query.
-        ranking: How scores are combined; None for the ranking of the settings.
-        explain: Whether hits tell how their score came about.
-        full: Whether hits contain the whole text.
-        timeout: Seconds until the search answers with what it has; None for no limit.
-        author: Search only documents of this author.
-        after: Search only documents of this date or later. `2024-06` means the first moment of the month.
-        before: Search only documents of an earlier date.
-    """
-
-    query: str = ""
-    limit: int | None = DEFAULT_LIMIT
-    min_score: float = 0.0
+    query: str = ""  #: A question or keywords; for the hybrid search also a query document of typed lines
+    limit: int | None = DEFAULT_LIMIT  #: The highest number of hits; None for all
+    min_score: float = 0.0  #: Leave out hits with a lower score, 0..1
+    #: Names of the collections to search; empty for all that are not excluded.
     collections: tuple[str, ...] = ()
-    searches: tuple[TypedSearch, ...] = ()
-    intent: str | None = None
-    candidate_limit: int = DEFAULT_CANDIDATES
+    searches: tuple[TypedSearch, ...] = ()  #: Typed searches in place of a query
+    intent: str | None = None  #: What the user wants to know; changes what ranks first
+    candidate_limit: int = DEFAULT_CANDIDATES  #: How many documents are reranked, 1..1000
     rerank: bool = True
-    expand: bool = True
-    ranking: Ranking | None = None
-    explain: bool = False
-    full: bool = False
+    expand: bool = True  #: Whether to add variants of the query
+    ranking: Ranking | None = None  #: How scores are combined; None for the ranking of the settings
+    explain: bool = False  #: Whether hits tell how their score came about
+    full: bool = False  #: Whether hits contain the whole text
+    #: Seconds until the search answers with what it has; None for no limit.
     timeout: float | None = DEFAULT_TIMEOUT
-    author: str | None = None
+    author: str | None = None  #: Search only documents of this author
+    #: Search only documents of this date or later. `2024-06` means the first moment of the month.
     after: str | None = None
-    before: str | None = None
+    before: str | None = None  #: Search only documents of an earlier date
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.paths import Locations, cache_dir, check_project
-from qmd.config.settings import Settings, resolve
+from qmd.config.settings import Settings, busy_timeout_ms, resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.opening import beside_foreign, open_index_store, unknown_keys
-from qmd.engine.requests import collections_of
-from qmd.store.base import Scope, Store
+from qmd.engine.opening import beside_foreign, read_store_url, unknown_keys
+from qmd.store.base import Store
+from qmd.store.opening import open_store
 from qmd.types import Config
 
 if TYPE_CHECKING:
@@ -65,27 +65,16 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The files, store, settings and models of an open index, and what the caller may do with them.
+    """The files, store, settings and models of an open index, and what the caller may do with them."""
 
-    Attributes:
-        locations: The files of the index.
-        environ: The environment variables.
-        configuration: The configuration file.
-        store: The store.
-        settings: The settings from the configuration and the environment.
-        models: The models that the settings name.
-        notes: Messages for the user, a line each.
-        permissions: What the caller may see and change.
-    """
-
-    locations: Locations
+    locations: Locations  #: The files of the index
     environ: Mapping[str, str]
     configuration: Configuration
     store: Store
-    settings: Settings
-    models: ModelProvider
-    notes: list[str] = field(default_factory=list)
-    permissions: Permissions = field(default_factory=Permissions)
+    settings: Settings  #: The settings from the configuration and the environment
+    models: ModelProvider  #: The models that the settings name
+    notes: list[str] = field(default_factory=list)  #: Messages for the user, a line each
+    permissions: Permissions = field(default_factory=Permissions)  #: What the caller may see and change
 
     @property
     def config(self) -> Config:
@@ -97,16 +86,6 @@ class Workspace:
     def cache_dir(self) -> str:
         """The folder of models and other files that can be made again."""
         return cache_dir(self.environ)
-
-    def restricted(self, permissions: Permissions) -> Workspace:
-        """Return a workspace with other permissions that shares all resources with this one."""
-        return replace(self, permissions=permissions)
-
-    def scope(self, collections: tuple[str, ...]) -> Scope:
-        """Return the scope of some collections, all visible ones if none is named."""
-        config = self.config
-        collections_of(config, collections)
-        return Scope(collections or tuple(config.collections))
 
     def edited(self, written: Config) -> None:
         """Use the configuration that an edit has written, also in the store."""
@@ -120,23 +99,16 @@ class Workspace:
 
 
 def open_workspace(
-    locations: Locations,
-    environ: Mapping[str, str],
-    progress: Callable[[str], None] | None = None,
+    locations: Locations, environ: Mapping[str, str], progress: Callable[[str], None] | None = None
 ) -> Workspace:
-    """Open an index. Its file is made at the first write.
-
-    Raises:
-        ForeignIndexError: The index file was made by another program.
-        ConfigError: The configuration is broken.
-        StoreError: The store cannot be used.
-    """
+    """Open an index; raises as `open_index`. Its file is made at the first write."""
     for path in (locations.index, locations.config):
         require_file_name(path)
     default = locations.index
     locations = beside_foreign(locations)
     data = read_bytes(locations.config)
-    store, written = open_index_store(locations, data, environ)
+    url, written = read_store_url(locations, data, environ)
+    store = open_store(locations.index, url, environ, busy_timeout_ms=busy_timeout_ms(environ))
     notes = []
     if store.location == locations.index != default and not os.path.exists(locations.index):
         notes.append(f"{default} belongs to another program and is left alone; using {locations.index}")

@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 import pytest
 
-from qmd.cli.render.cli import percent
 from qmd.cli.render.formats import render_hits, render_listing
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View, address
@@ -155,7 +154,7 @@ def test_a_name_with_a_line_break_is_one_line_in_a_pipe_too() -> None:
     ("score", "expected"), [(0, 0), (0.004, 0), (0.005, 1), (0.285, 29), (0.7, 70), (0.995, 100), (1, 100)]
 )
 def test_percent_is_rounded_half_up(score: float, expected: int) -> None:
-    assert percent(score) == expected
+    assert replace(HIT, score=score).percent == expected
 
 
 def test_an_address_encodes_only_what_would_be_decoded() -> None:

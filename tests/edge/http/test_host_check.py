@@ -15,6 +15,8 @@ from tests.edge.http.test_errors import raw
 from tests.users import User
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 FOREIGN_HOSTS = [
     "evil.example",
     "evil.example:18765",

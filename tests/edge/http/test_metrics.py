@@ -17,6 +17,8 @@ from qmd.server.index_host import IndexHost
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(make_user: MakeUser) -> Iterator[Server]:

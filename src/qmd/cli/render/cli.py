@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmd.cli.render.passage import labelled, passage, style
+from qmd.cli.render.passage import labelled, passage
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import (
     BOLD,
@@ -46,12 +45,8 @@ def listing(found: Listing, view: View) -> str:
     if not found.rows:
         return found.nothing + "\n"
     fields = [column for column in found.columns if column.for_people]
-    cells = [
-        tuple(
-            clean_name(one_line(column.text(row[column.name])), terminal=view.terminal) for column in fields
-        )
-        for row in found.rows
-    ]
+    texts = [[one_line(column.text(row[column.name])) for column in fields] for row in found.rows]
+    cells = [tuple(clean_name(text, terminal=view.terminal) for text in row) for row in texts]
     headings = tuple(column.heading for column in fields)
     right = frozenset(at for at, column in enumerate(fields) if column.right)
     first, *lines = columns([headings, *cells], right=right)
@@ -61,7 +56,7 @@ def listing(found: Listing, view: View) -> str:
             for row in cells
         ]
         return "\n".join("\n".join(block) + "\n" for block in blocks)
-    return "\n".join([style(first, view, BOLD), *lines]) + "\n"
+    return "\n".join([view.styled(first, BOLD), *lines]) + "\n"
 
 
 def heading(page: Page, view: View) -> str:
@@ -70,30 +65,20 @@ def heading(page: Page, view: View) -> str:
     return "\n".join([place, *_context(page.context, view)]) + "\n\n"
 
 
-def percent(score: float) -> int:
-    """Return a score from 0 to 1 in percent, rounded half up."""
-    return math.floor(score * 100 + 0.5 + 1e-9)
-
-
 def _hit(hit: Hit, view: View) -> str:
-    value = percent(hit.score)
-    colour = GREEN if value > _GOOD else YELLOW if value > _FAIR else DIM
+    colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
     lines = [
         _location(hit, view, line=hit.line, show_line=True),
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_context(hit.context, view),
-        f"Score: {style(f'{value}%', view, colour)}",
+        f"Score: {view.styled(f'{hit.percent}%', colour)}",
     ]
     if view.explain and hit.explain is not None:
         from qmd.cli.render.explain import breakdown
 
         for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
             lines += labelled("  ", line, view, DIM)
-    if view.full and hit.body is not None:
-        text, first_line = hit.body.removesuffix("\n"), 1
-    else:
-        text, first_line = hit.snippet.text, hit.snippet.first_line
-    return "\n".join([*lines, "", passage(text, first_line, view), ""])
+    return "\n".join([*lines, "", passage(*view.passage(hit), view), ""])
 
 
 def _context(context: str | None, view: View) -> list[str]:
@@ -108,10 +93,10 @@ def _context(context: str | None, view: View) -> list[str]:
 
 def _location(item: Hit | Document, view: View, *, line: int, gap: str = " ", show_line: bool = False) -> str:
     """Return a path that links to an editor at `line`, with the line if `show_line` is set, and the docid."""
-    place = style(clean_name(view.file(item), terminal=view.terminal), view, BOLD, MAGENTA)
-    place = linked(place + style(f":{line}", view, DIM) if show_line else place, item, line, view)
+    place = view.styled(clean_name(view.file(item), terminal=view.terminal), BOLD, MAGENTA)
+    place = linked(place + view.styled(f":{line}", DIM) if show_line else place, item, line, view)
     docid = view.docid(item)
-    return place if docid is None else f"{place}{gap}{style(docid, view, DIM)}"
+    return place if docid is None else f"{place}{gap}{view.styled(docid, DIM)}"
 
 
 def linked(text: str, item: Hit | Document, line: int, view: View) -> str:

@@ -39,10 +39,10 @@ def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     lines = columns(rows, right=frozenset({1, 2, 3, 4}))
     if max(map(len, lines)) <= width:
         return lines
+    labelled = ((name, zip(_HEADINGS[1:], cells, strict=True)) for name, *cells in rows[1:])
     return [
-        f"{name}  "
-        + ", ".join(f"{heading} {cell}" for heading, cell in zip(_HEADINGS[1:], cells, strict=True) if cell)
-        for name, *cells in rows[1:]
+        f"{name}  {', '.join(f'{heading} {cell}' for heading, cell in cells if cell)}"
+        for name, cells in labelled
     ]
 
 

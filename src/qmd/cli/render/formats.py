@@ -1,10 +1,9 @@
-"""The output formats. Each module is imported when its format is chosen."""
+"""The output formats. The modules that write them are imported when a format is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING
 
 from qmd.cli.terminal import clean
 
@@ -14,45 +13,45 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Hit
 
-
-class Format(NamedTuple):
-    """An output format: its description for the help, its module, and the module's functions."""
-
-    description: str
-    module: str
-    hits: str = "hits"
-    pages: str = "pages"
-    listing: str = "listing"
-
-
-#: By the name that `--format` takes. To add a format, add a row and a module.
+#: Descriptions for the help, by the name that `--format` takes. To add a format, add a row here and in
+#: `programs.WRITERS`.
 FORMATS = {
-    "cli": Format("text for people", "cli"),
-    "json": Format("JSON", "json"),
-    "csv": Format("CSV with a header row", "csv"),
-    "md": Format("Markdown", "markdown"),
-    "xml": Format("XML", "xml"),
-    "files": Format("only names, one per line", "csv", "file_hits", "file_pages", "file_listing"),
+    "cli": "text for people",
+    "json": "JSON",
+    "csv": "CSV with a header row",
+    "md": "Markdown",
+    "xml": "XML",
+    "files": "only names, one per line",
 }
 
 
 def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
-    """Render search results in the format `name`."""
-    return _render(name, FORMATS[name].hits, hits, view)
+    if name == "cli":
+        from qmd.cli.render import cli
+
+        return cli.hits(hits, view)
+    from qmd.cli.render import programs
+
+    entries = [programs.hit_entry(hit, view) for hit in hits]
+    return clean(programs.WRITERS[name].hits(entries), terminal=view.terminal)
 
 
 def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
-    """Render documents in the format `name`."""
-    return _render(name, FORMATS[name].pages, items, view)
+    if name == "cli":
+        from qmd.cli.render import cli
+
+        return cli.pages(items, view)
+    from qmd.cli.render import programs
+
+    entries = [programs.page_entry(item, view) for item in items]
+    return clean(programs.WRITERS[name].pages(entries), terminal=view.terminal)
 
 
 def render_listing(name: str, listing: Listing, view: View) -> str:
-    """Render a listing in the format `name`."""
-    return _render(name, FORMATS[name].listing, listing, view)
+    if name == "cli":
+        from qmd.cli.render import cli
 
+        return cli.listing(listing, view)
+    from qmd.cli.render import programs
 
-def _render(name: str, function: str, value: object, view: View) -> str:
-    module = import_module(f"qmd.cli.render.{FORMATS[name].module}")
-    text = cast(str, getattr(module, function)(value, view))
-    # `cli` adds styles, and has already escaped the text inside them.
-    return text if name == "cli" else clean(text, terminal=view.terminal)
+    return clean(programs.WRITERS[name].listing(listing), terminal=view.terminal)

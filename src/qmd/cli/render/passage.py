@@ -28,7 +28,7 @@ def passage(text: str, first_line: int, view: View) -> str:
     for number, line in enumerate(text.split("\n"), first_line):
         label = f"{number}: " if view.line_numbers else ""
         for start, end in _pieces(line, len(label), view):
-            gutter = " " * len(label) if start else style(label.rstrip(), view, DIM) + label[-1:]
+            gutter = " " * len(label) if start else view.styled(label.rstrip(), DIM) + label[-1:]
             lines.append(gutter + _marked(text, at + start, at + end, marks))
         at += len(line) + 1
     return "\n".join(lines)
@@ -36,13 +36,8 @@ def passage(text: str, first_line: int, view: View) -> str:
 
 def labelled(label: str, text: str, view: View, *codes: str) -> list[str]:
     """Wrap a text without line feeds after a label, with later lines indented by the label's width."""
-    pieces = [style(text[start:end], view, *codes) for start, end in _pieces(text, len(label), view)]
+    pieces = [view.styled(text[start:end], *codes) for start, end in _pieces(text, len(label), view)]
     return [label + pieces[0], *(" " * len(label) + piece for piece in pieces[1:])]
-
-
-def style(text: str, view: View, *codes: str) -> str:
-    """Return the text in bold, a colour and so on, if the view has colours."""
-    return styled(text, *codes) if view.colours else text
 
 
 def _pieces(line: str, taken: int, view: View) -> list[tuple[int, int]]:

@@ -1,14 +1,4 @@
-"""Listings: rows of named columns, which a command passes to an output format.
-
-listing = Listing(
-    "models",
-    "model",
-    (Column("role"), Column("name"), Column("bytes", "Size", human_size, right=True)),
-    [{"role": "embed", "name": "e5", "bytes": 96_000_000}],
-    nothing="No models.",
-)
-show_listing(listing)  # qmd.cli.show; the command has @all_formats
-"""
+"""Listings: rows of named columns, which a command passes to an output format."""
 
 from __future__ import annotations
 
@@ -21,12 +11,9 @@ from typing import Any
 class Column:
     """A column, whose values are text, numbers, booleans, None, or lists or mappings of these.
 
-    Args:
-        name: The key in formats for programs.
-        title: The heading for people; the name if it is not given.
-        shown: Converts a value to text for people.
-        right: Whether to align the column to the right.
-        for_people: Whether people see the column too.
+    `name` is the key in formats for programs, `title` the heading for people, by default the name. `shown`
+    converts a value to text for people. `right` aligns the column to the right. People see the column only if
+    `for_people` is set.
     """
 
     name: str
@@ -37,7 +24,6 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The title, or one made from the name."""
         return self.name.replace("_", " ").capitalize() if self.title is None else self.title
 
     def text(self, value: Any) -> str:
@@ -60,15 +46,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows by column name.
+    """Rows by column name; values of other names are left out.
 
-    Args:
-        root: The name of the root element in XML.
-        row: The name of a row's element in XML.
-        columns: The columns, in order.
-        rows: The values by column name.
-        nothing: The message for people if there are no rows.
-        names: The columns that the format `files` prints; by default the first.
+    `root` and `row` name the root element and a row's element in XML. `nothing` is the message for people if
+    there are no rows. `names` are the columns that the format `files` prints, by default the first.
     """
 
     root: str

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qmd.cli.terminal import styled
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
@@ -49,31 +50,28 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How to show results.
+    """How to show results."""
 
-    Args:
-        full: Whether to show whole documents instead of snippets.
-        line_numbers: Whether to show line numbers.
-        explain: Whether to show how each result was ranked.
-        disk: Makes paths on disk, which replace addresses and docids if it is given.
-        exact: Whether to omit the line that says how much of a document was cut.
-        terminal: Whether the output is a terminal.
-        width: The width of the terminal in columns.
-        colours: Whether the terminal has colours.
-        highlights: Finds the spans to highlight in a text.
-        editor: Makes the address that opens a file in an editor at a line.
-    """
-
+    #: Show whole documents instead of snippets.
     full: bool = False
     line_numbers: bool = False
+    #: Show how each result was ranked.
     explain: bool = False
+    #: Makes paths on disk, which replace addresses and docids if it is given.
     disk: Disk | None = None
+    #: Omit the line that says how much of a document was cut.
     exact: bool = False
     terminal: bool = False
     width: int = 80
     colours: bool = False
+    #: Finds the spans to highlight in a text.
     highlights: Highlights | None = None
+    #: Makes the address that opens a file in an editor at a line.
     editor: Callable[[Hit | Document, int], str] | None = None
+
+    def styled(self, text: str, *codes: str) -> str:
+        """Return the text in bold, a colour and so on, if the view has colours."""
+        return styled(text, *codes) if self.colours else text
 
     def file(self, item: Hit | Document) -> str:
         """Return the path for people: the display path or the path on disk. `get` accepts both."""
@@ -90,21 +88,27 @@ class View:
     def _on_disk(self, item: Hit | Document) -> str | None:
         return None if self.disk is None else self.disk.path(item)
 
-    def text(self, hit: Hit) -> str:
-        """Return the snippet of a hit, or its whole text if `full` is set."""
+    def passage(self, hit: Hit) -> tuple[str, int]:
+        """Return the snippet of a hit, or its whole text if `full` is set, and its first line's number."""
         if self.full and hit.body is not None:
-            return self.numbered(hit.body.removesuffix("\n"), 1)
-        return self.numbered(hit.snippet.text, hit.snippet.first_line)
+            return hit.body.removesuffix("\n"), 1
+        return hit.snippet.text, hit.snippet.first_line
+
+    def text(self, hit: Hit) -> str:
+        """Return the passage of a hit with line numbers if they are set."""
+        return self._numbered(*self.passage(hit))
 
     def page(self, page: Page) -> str:
         """Return the text of a page, and the number of lines cut unless `exact` is set."""
         text = page.text
         if self.line_numbers:
             # The line feed at the end of a whole document does not start another line.
-            text = self.numbered(text.removesuffix("\n") if page.whole else text, page.first_line)
-        return text if self.exact or page.counted else text + cut_mark(page)
+            text = self._numbered(text.removesuffix("\n") if page.whole else text, page.first_line)
+        if self.exact or page.counted or not page.more:
+            return text
+        return f"{text}\n\n[... truncated {page.more} more lines]"
 
-    def numbered(self, text: str, first_line: int) -> str:
+    def _numbered(self, text: str, first_line: int) -> str:
         if not self.line_numbers:
             return text
         from qmd.text.snippet import numbered
@@ -117,14 +121,9 @@ def address(file: str) -> str:
     return "qmd://" + _TO_ENCODE.sub(lambda match: encode_path(match[0]), file)
 
 
-def cut_mark(page: Page) -> str:
-    """Return the line after a text that was cut, or an empty string."""
-    return f"\n\n[... truncated {page.more} more lines]" if page.more else ""
-
-
 def skipped_because(item: Skipped) -> str:
     """Return why a document was skipped, and the command that prints it."""
     import shlex
 
-    command = f"qmd get {shlex.quote(item.document.file)}"
-    return f"File too large ({item.kilobytes}KB). Use '{command}' to retrieve."
+    file = shlex.quote(item.document.file)
+    return f"File too large ({item.kilobytes}KB). Use 'qmd get {file}' to retrieve."

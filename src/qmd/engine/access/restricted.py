@@ -39,7 +39,7 @@ RULES = {
     # These concern the models and the life of the index, not its documents.
     **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),
     **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
-    **dict.fromkeys(("update", "embed", "embed_share"), _CHANGE),
+    **dict.fromkeys(("update", "embed"), _CHANGE),
     "include_collection": Rule(changes=True, collections="name"),
     "add_context": _CONTEXT,
     "remove_context": _CONTEXT,
@@ -107,7 +107,7 @@ class RestrictedIndex:
             for name in (names,) if isinstance(names, str) else names:
                 self._index.collection(name)
         if rule.place is not None:
-            from qmd.engine.indexing.collections import context_target
+            from qmd.engine.facade.collections import context_target
 
             collection, _ = context_target(self._index.config, arguments[rule.place])
             if collection is None:

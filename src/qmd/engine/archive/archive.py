@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from qmd.config.index_yml import load
+from qmd.config.paths import Locations, locate
 from qmd.config.validate import nfc, require_file_name, require_unicode
 from qmd.engine.archive.cache import TextCache
 from qmd.engine.archive.folder import Entry, Folder, find_name
@@ -13,7 +17,9 @@ from qmd.engine.archive.posts import Post, Section, in_sections, read_name
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.problems import OnProblem, in_words
+from qmd.sources.rules import is_inside
 
+VARIABLE = "QMD_ARCHIVE_DIR"
 #: Matches that a search shows.
 MAX_MATCHES = 20
 
@@ -81,24 +87,24 @@ class Archive:
     def read(self, path: str) -> PostText:
         """Return the post at a path relative to the archive.
 
-        Raises:
-            NotFoundError: If there is no such post, or the path leads outside the archive.
-            SourceError: If the file cannot be read.
+        Raises `NotFoundError` if there is no such post in the archive, `SourceError` if it cannot be read.
         """
         require_unicode(path)
         file = self._folder.find(path)
         if file is None:
             raise NotFoundError(f"文件不存在：{path}")
-        return self._read(file)
+        try:
+            with open(file.absolute, "rb") as stream:
+                return PostText(file.path, decode(stream.read()))
+        except FileNotFoundError as error:
+            raise NotFoundError(f"文件不存在：{file.path}") from error
+        except OSError as error:
+            raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
 
     def find(self, author: str, title: str) -> PostText | AuthorPosts:
-        """Find the post of `author` whose title contains `title`, ignoring case.
+        """Find the post of `author` whose title contains `title`, ignoring case; list them if several do.
 
-        Returns:
-            The post's text, or the list of matching posts if there are several.
-
-        Raises:
-            NotFoundError: If the author is not in the archive, or no title matches.
+        Raises `NotFoundError` if the author is not in the archive, or no title matches.
         """
         require_unicode(title)
         folded = nfc(title).casefold()
@@ -123,15 +129,8 @@ class Archive:
     ) -> Matches:
         """Find the lines of posts that contain `query`, ignoring case, sorted by author, path and line.
 
-        Args:
-            query: The text to find; it is not parsed.
-            author: Search only this author's posts.
-            cancelled: Called before each post; the search ends if it returns true.
-
-        Raises:
-            UsageError: If the query is empty.
-            NotFoundError: If the author is not in the archive.
-            CancelledError: If the search was cancelled.
+        Raises `UsageError` if the query is empty, `NotFoundError` if there is no such author, and
+        `CancelledError` if `cancelled` returns true; it is called before each post.
         """
         if not query.strip():
             raise UsageError("请提供搜索关键词")
@@ -163,12 +162,45 @@ class Archive:
             raise NotFoundError(f"作者不存在：{name}")
         return entry
 
-    @staticmethod
-    def _read(file: Entry) -> PostText:
-        try:
-            with open(file.absolute, "rb") as stream:
-                return PostText(file.path, decode(stream.read()))
-        except FileNotFoundError as error:
-            raise NotFoundError(f"文件不存在：{file.path}") from error
-        except OSError as error:
-            raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
+
+def open_archive(
+    data: str | os.PathLike[str] | None = None,
+    *,
+    name: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    on_problem: OnProblem = lambda path, reason: None,
+) -> Archive:
+    """Open the archive in the folder `data`, else `QMD_ARCHIVE_DIR`, else `archive:` of `index.yml`.
+
+    Args:
+        data: The archive's folder.
+        name: The index whose `index.yml` is read.
+        environ: Environment variables; by default those of the process.
+        on_problem: Called with (path, reason) for each file that cannot be read.
+
+    Raises:
+        UsageError: If no archive is named.
+        ConfigError: If `index.yml` cannot be read.
+    """
+    variables = os.environ if environ is None else environ
+    path = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
+    folder = os.path.expanduser(path) if path else _configured(locate(name, variables, os.getcwd()))
+    return Archive(folder, on_problem)
+
+
+def _configured(locations: Locations) -> str:
+    folder = load(locations.config).archive
+    if folder is None:
+        raise UsageError(
+            "no archive folder is set",
+            f"give --data DIR, set {VARIABLE}, or write 'archive: DIR' into index.yml",
+        )
+    if locations.project is not None and not is_inside(
+        os.path.realpath(folder), os.path.realpath(locations.project)
+    ):
+        # A project's file may come with a checkout, so the user may not have written it.
+        raise UsageError(
+            f"{locations.config} names an archive outside its project: {folder}",
+            f"name it yourself: --data DIR or {VARIABLE}",
+        )
+    return folder

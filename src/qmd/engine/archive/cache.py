@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from qmd.engine.archive.folder import Entry
 from qmd.engine.archive.matching import Text
@@ -13,18 +12,12 @@ from qmd.sources.problems import OnProblem, in_words
 from qmd.types import Fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedText:
-    fingerprint: Fingerprint
-    text: Text
-
-
 class TextCache:
     """A cache of texts by author and path. Safe to use from several threads."""
 
     def __init__(self, on_problem: OnProblem) -> None:
         self._on_problem = on_problem
-        self._authors: dict[str, dict[str, _CachedText]] = {}
+        self._authors: dict[str, dict[str, tuple[Fingerprint, Text]]] = {}
         self._lock = threading.Lock()
 
     def texts(self, author: str, files: Iterable[Entry]) -> list[tuple[str, Text]]:
@@ -37,23 +30,23 @@ class TextCache:
                 if (entry := self._load(file, before.get(file.path)))
             }
             self._authors[author] = current
-        return [(path, entry.text) for path, entry in current.items()]
+        return [(path, text) for path, (_, text) in current.items()]
 
     def retain(self, authors: Collection[str]) -> None:
         """Forget the texts of all other authors."""
         with self._lock:
             self._authors = {name: texts for name, texts in self._authors.items() if name in authors}
 
-    def _load(self, file: Entry, cached: _CachedText | None) -> _CachedText | None:
+    def _load(self, file: Entry, cached: tuple[Fingerprint, Text] | None) -> tuple[Fingerprint, Text] | None:
         """Return the cached text if the file is unchanged, otherwise read it; None if it cannot be read."""
         try:
             status = os.stat(file.absolute, follow_symlinks=False)
-            if cached is not None and cached.fingerprint == _fingerprint(status):
+            if cached is not None and cached[0] == _fingerprint(status):
                 return cached
             with open(file.absolute, "rb") as stream:
                 # Taken before reading, so that a change during the read is noticed by the next call.
                 fingerprint = _fingerprint(os.fstat(stream.fileno()))
-                return _CachedText(fingerprint, Text.of(stream.read()))
+                return fingerprint, Text.of(stream.read())
         except FileNotFoundError:  # removed after it was listed
             return None
         except OSError as error:

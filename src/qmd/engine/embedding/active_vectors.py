@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ActiveVectors:
-    """The set of vectors to search, and the embedder for the query.
+    """The set of vectors to search, and the embedder for the query."""
 
-    Attributes:
-        fingerprint: The set.
-        embedder: The model that made the set.
-        configured: Whether it is the model that the settings name.
-        note: Why another set is used, or how complete this one is if an older set cannot be used.
-    """
-
-    fingerprint: str
-    embedder: Embedder
-    configured: bool
+    fingerprint: str  #: The set
+    embedder: Embedder  #: The model that made the set
+    configured: bool  #: Whether it is the model that the settings name
+    #: Why another set is used, or how complete this one is if an older set cannot be used.
     note: str | None = None
 
 
@@ -103,15 +97,8 @@ def activate(
 ) -> EmbedReport:
     """Use the configured set from now on if it is complete, and delete the others.
 
-    Args:
-        store: The store.
-        config: The whole configuration.
-        visible: The part of it that the caller may see.
-        models: The models.
-        report: The report to complete.
-
-    Returns:
-        The report with the models whose vectors were replaced, or which model's vectors are still used.
+    `config` is the whole configuration, `visible` the part that the caller may see. Return the report with
+    the models whose vectors were replaced, or the model whose vectors are still used.
     """
     fingerprint = models.fingerprint
     replaced = store.vector_sets.activate(fingerprint, _embeddable(config, models))

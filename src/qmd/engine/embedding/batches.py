@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from qmd.errors import AlreadyRunningError, StoreError, TooManyError, UsageError
-from qmd.models.base import CancelledError, Embedder
+from qmd.errors import AlreadyRunningError, StoreError
+from qmd.models.base import Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
 from qmd.text import chunking
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from qmd.models.base import Cancelled
 
 #: Chunks that are embedded and stored together. A crash loses at most these.
 BATCH_CHUNKS = 64
@@ -34,10 +27,6 @@ TITLE_CHARACTERS = 60
 VERSION = 2
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
-#: Texts of `embed_texts` that go to the model together; between these batches it can be cancelled.
-_TEXT_BATCH = 16
-#: No text has more characters per token, white space aside, so it is cut there before it is tokenized.
-_TOKEN_CHARACTERS = 64
 #: Estimated bytes of a chunk before any text has been cut.
 _CHUNK_BYTES = 1_800
 
@@ -59,27 +48,18 @@ class EmbedProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """The result of an `embed`.
+    """The result of an `embed`."""
 
-    Attributes:
-        texts: Texts that are now completely embedded.
-        chunks: Chunks embedded.
-        seconds: The time it took.
-        model: The name of the embedder.
-        replaced: Names of models whose vectors were deleted, because the new ones are complete.
-        still: The model whose older vectors searches still use; None if they use the new ones.
-        left: Texts without new vectors.
-        lost: Workers that died. Other workers have embedded their texts.
-    """
-
-    texts: int
-    chunks: int
-    seconds: float
-    model: str
+    texts: int  #: Texts that are now completely embedded
+    chunks: int  #: Chunks embedded
+    seconds: float  #: The time it took
+    model: str  #: The name of the embedder
+    #: Names of models whose vectors were deleted, because the new ones are complete.
     replaced: tuple[str, ...] = ()
+    #: The model whose older vectors searches still use; None if they use the new ones.
     still: str | None = None
-    left: int = 0
-    lost: int = 0
+    left: int = 0  #: Texts without new vectors
+    lost: int = 0  #: Workers that died. Other workers have embedded their texts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +75,39 @@ OnProgress = Callable[[EmbedProgress], None]
 
 
 class Tally:
-    """Counts the progress, and estimates what is left, of texts with these `sizes` in bytes."""
+    """Counts and reports the progress, and estimates what is left, of texts with these `sizes` in bytes."""
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], on_progress: OnProgress | None = None) -> None:
         largest = sorted(sizes, reverse=True)
+        self.total = len(sizes)
         #: At index n the bytes, and the estimated chunks, of the n largest texts, which are embedded last.
         self._bytes_in = list(accumulate(largest, initial=0))
         self._chunks_in = list(accumulate((max(1.0, size / _CHUNK_BYTES) for size in largest), initial=0.0))
+        self._on_progress = on_progress
         self._started = time.monotonic()
         self._bytes = self.texts = self.chunks = 0
+        self._announce()
 
     def add(self, share: Share) -> None:
         """Add a batch."""
         self.texts += share.texts
         self.chunks += share.chunks
         self._bytes += share.bytes
+        self._announce()
 
-    @property
-    def seconds(self) -> float:
-        """The time since the start."""
-        return time.monotonic() - self._started
+    def report(self, model: str, lost: int = 0) -> EmbedReport:
+        """Return the result so far; see `EmbedReport`."""
+        return EmbedReport(self.texts, self.chunks, time.monotonic() - self._started, model, lost=lost)
 
     def progress(self) -> EmbedProgress:
         """Return the progress so far."""
-        total = len(self._bytes_in) - 1
-        left = self._chunks_left(max(0, total - self.texts))
-        seconds = self.seconds / self.chunks * left if self.chunks else None
-        return EmbedProgress(self.texts, total, self.chunks, self.chunks + left, seconds)
+        left = self._chunks_left(max(0, self.total - self.texts))
+        seconds = (time.monotonic() - self._started) / self.chunks * left if self.chunks else None
+        return EmbedProgress(self.texts, self.total, self.chunks, self.chunks + left, seconds)
+
+    def _announce(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.progress())
 
     def _chunks_left(self, texts: int) -> int:
         """Estimate how many chunks the last `texts` texts still need."""
@@ -135,12 +121,10 @@ class Tally:
 
 @contextmanager
 def embedding_lock(location: str) -> Iterator[str]:
-    """Lock embedding for an index on this machine.
+    """Lock embedding for an index on this machine, and yield the prefix of the names of its workers.
 
-    Raises `AlreadyRunningError` if another process has the lock.
-
-    Yields:
-        The prefix of the names of its workers. Leases with this prefix belong to workers that have died.
+    Leases with this prefix belong to workers that have died. Raises `AlreadyRunningError` if another process
+    has the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -163,42 +147,13 @@ def embedding_lock(location: str) -> Iterator[str]:
         lock.release()
 
 
-def embed(
-    store: Store,
-    embedder: Embedder,
-    vectors: VectorSet,
-    scope: Scope,
-    worker: str,
-    lease: float,
-    on_progress: OnProgress | None = None,
-) -> EmbedReport:
-    """Embed the texts of a scope that a set of vectors lacks and that no other worker has leased.
-
-    Args:
-        store: The store.
-        embedder: The model.
-        vectors: The set to add to.
-        scope: The collections.
-        worker: The name under which texts are leased.
-        lease: The seconds that a batch may take before other workers can take its texts.
-        on_progress: Called at the start and after each batch.
-    """
-    tally = Tally(store.pending.sizes(vectors.fingerprint, scope))
-    if on_progress is not None:
-        on_progress(tally.progress())
-    for share in shares(store, embedder, vectors, scope, worker, lease):
-        tally.add(share)
-        if on_progress is not None:
-            on_progress(tally.progress())
-    return EmbedReport(tally.texts, tally.chunks, tally.seconds, embedder.name)
-
-
 def shares(
     store: Store, embedder: Embedder, vectors: VectorSet, scope: Scope, worker: str, lease: float
 ) -> Iterator[Share]:
-    """Lease and embed texts until there are none left, and yield each batch.
+    """Lease and embed, for `lease` seconds at a time, the texts that `vectors` lack, and yield each batch.
 
     A text is embedded from its last chunk to its first, so it is complete if its first chunk has a vector.
+    Texts that another worker has leased are left out.
     """
     batch: list[_Part] = []
     batch_size = 0
@@ -240,45 +195,6 @@ def _worker_prefix(location: str) -> str:
         machine = b""
     place = [platform.node().encode(), machine, os.fsencode(os.path.realpath(location))]
     return hashlib.sha256(b"\0".join(place)).hexdigest()[:16] + "/"
-
-
-def embed_texts(
-    embedder: Embedder, texts: Sequence[str], cancelled: Cancelled | None = None
-) -> NDArray[np.float32]:
-    """Embed texts as if they were documents. Of a long text only the first chunk is used.
-
-    Returns:
-        float32 of shape (number of texts, dimension), each row of length 1.
-
-    Raises:
-        UsageError: There are no texts.
-        TooManyError: There are more than `MAX_TEXTS`.
-        ModelError: The embedder fails.
-        CancelledError: `cancelled` has returned true.
-    """
-    import numpy as np
-
-    if not texts:
-        raise UsageError("Empty texts list")
-    if len(texts) > MAX_TEXTS:
-        raise TooManyError(f"Too many texts ({len(texts)} > {MAX_TEXTS})")
-    rows = []
-    for start in range(0, len(texts), _TEXT_BATCH):
-        if cancelled is not None and cancelled():
-            raise CancelledError
-        rows.append(
-            embedder.embed_documents(
-                [_beginning(text, embedder) for text in texts[start : start + _TEXT_BATCH]]
-            )
-        )
-    return np.concatenate(rows)
-
-
-def _beginning(text: str, embedder: Embedder) -> str:
-    """Return the part of a text that fits in a chunk."""
-    start = text[: embedder.chunk_tokens * _TOKEN_CHARACTERS]
-    offsets = embedder.token_offsets(start)
-    return start if len(offsets) <= embedder.chunk_tokens else start[: offsets[embedder.chunk_tokens - 1][1]]
 
 
 def fingerprint(embedder: Embedder) -> str:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.embedding import active_vectors, batches
 from qmd.engine.models import egress
+from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
+from qmd.errors import TooManyError, UsageError
+from qmd.models.base import CancelledError, Embedder
 from qmd.store.base import Scope
 
 if TYPE_CHECKING:
@@ -15,6 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qmd.models.base import Cancelled
+
+#: Texts of `embed_texts` that go to the model together; between these batches it can be cancelled.
+_TEXT_BATCH = 16
+#: No text has more characters per token, white space aside, so it is cut there before it is tokenized.
+_TOKEN_CHARACTERS = 64
 
 
 def embed(
@@ -27,7 +35,8 @@ def embed(
 ) -> batches.EmbedReport:
     """Embed the documents of some collections, all if none is named; see `Index.embed`."""
     store, models, config = workspace.store, workspace.models, workspace.config
-    names = workspace.scope(tuple(collections)).collections
+    collections_of(config, collections)
+    names = tuple(collections) or tuple(config.collections)
     scope = Scope(egress.allowed(names, egress.local_only(config, models, "embed")))
     egress.disclose(store, models, "embed")
     with batches.embedding_lock(workspace.locations.index) as prefix:
@@ -36,15 +45,17 @@ def embed(
         vectors = models.vector_set
         if force:
             store.vector_sets.drop(scope, vectors.fingerprint)
+        tally = batches.Tally(store.pending.sizes(vectors.fingerprint, scope), on_progress)
+        lost = 0
         if workers > 1:
             from qmd.engine.embedding import workers as processes
 
-            task = processes.Task(workspace.locations, dict(workspace.environ), scope.collections)
-            threads = workspace.settings.threads
-            report = processes.embed(store, task, vectors, prefix, workers, threads, on_progress)
+            lost = processes.embed(workspace, scope, prefix, workers, tally)
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
-            report = batches.embed(store, models.embedder, vectors, scope, worker, lease, on_progress)
+            for share in batches.shares(store, models.embedder, vectors, scope, worker, lease):
+                tally.add(share)
+        report = tally.report(vectors.name, lost)
         # Older vectors stay until all collections have new ones, including those that are not visible.
         complete = workspace.configuration.permitted()
         return active_vectors.activate(store, complete, workspace.config, models, report)
@@ -53,6 +64,26 @@ def embed(
 def embed_texts(
     workspace: Workspace, texts: Sequence[str], cancelled: Cancelled | None
 ) -> NDArray[np.float32]:
-    """Embed texts that are in no document; see `batches.embed_texts`."""
+    """Embed texts that are in no document; see `Index.embed_texts`."""
+    import numpy as np
+
     egress.disclose(workspace.store, workspace.models, "embed")
-    return batches.embed_texts(workspace.models.embedder, texts, cancelled)
+    embedder = workspace.models.embedder
+    if not texts:
+        raise UsageError("Empty texts list")
+    if len(texts) > batches.MAX_TEXTS:
+        raise TooManyError(f"Too many texts ({len(texts)} > {batches.MAX_TEXTS})")
+    rows = []
+    for start in range(0, len(texts), _TEXT_BATCH):
+        if cancelled is not None and cancelled():
+            raise CancelledError
+        part = texts[start : start + _TEXT_BATCH]
+        rows.append(embedder.embed_documents([_beginning(text, embedder) for text in part]))
+    return np.concatenate(rows)
+
+
+def _beginning(text: str, embedder: Embedder) -> str:
+    """Return the part of a text that fits in a chunk."""
+    start = text[: embedder.chunk_tokens * _TOKEN_CHARACTERS]
+    offsets = embedder.token_offsets(start)
+    return start if len(offsets) <= embedder.chunk_tokens else start[: offsets[embedder.chunk_tokens - 1][1]]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from qmd.config.validate import nfc
-from qmd.engine.documents.library import Library, paths_on_disk
+from qmd.engine.documents.library import Library
+from qmd.engine.documents.references import paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.read import source_at

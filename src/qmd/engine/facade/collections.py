@@ -1,13 +1,17 @@
-"""The methods of `Index` that edit its configuration."""
+"""The methods of `Index` about its collections, and the contexts that describe them."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.config import contexts
+from qmd.config.validate import nfc, require_unicode
 from qmd.engine.requests import collections_of
-from qmd.types import DEFAULT_PATTERN, Collection
+from qmd.errors import NotFoundError, QmdError, SourceError
+from qmd.types import DEFAULT_PATTERN, Collection, Config
 
 if TYPE_CHECKING:
     from qmd.engine.indexing import scan
@@ -45,49 +49,82 @@ class CollectionMethods:
             StoreError: The index cannot be written.
             BusyError: Another process is writing the index.
         """
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
+        from qmd.engine.indexing import scan
+        from qmd.engine.indexing.update import refuse_to_empty
 
-        collection = collections.new_collection(path, name, pattern, tuple(ignore), encoding)
-        return collections.add(self._workspace, collection, on_progress)
+        workspace, config_path = self._workspace, self._workspace.locations.config
+        folder = _readable_folder(path)
+        name = nfc(name if name is not None else os.path.basename(folder))
+        collection = Collection(name, folder, pattern, tuple(ignore), encoding=encoding)
+        # Refuse an unusable pattern before anything is written.
+        scan.check(collection)
+        refuse_to_empty(workspace)
+        written = editing.add_collection(config_path, collection)
+        try:
+            workspace.edited(written)
+        except QmdError:
+            workspace.configuration.adopt(editing.remove_collection(config_path, name))
+            raise
+        workspace.configuration.trust.approve_typed(name, "path")
+        report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
+        workspace.store.documents.refresh_statistics()
+        return report
 
     def remove_collection(self, name: str) -> int:
         """Remove a collection; its files stay. Return the number of documents that left the index."""
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        return collections.remove(self._workspace, name)
+        workspace = self._workspace
+        collections_of(workspace.configuration.read(), [name])
+        workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
+        removed = workspace.store.collections.remove(name)
+        workspace.sync()
+        return removed
 
     def rename_collection(self, old: str, new: str) -> None:
         """Rename a collection. Raises `ConflictError` if the new name is taken."""
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        collections.rename(self._workspace, old, new)
+        workspace = self._workspace
+        collections_of(workspace.configuration.read(), [old])
+        workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
+        workspace.store.collections.rename(old, nfc(new))
+        workspace.sync()
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        collections.include(self._workspace, name, include)
+        self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
 
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        collections.set_update_command(self._workspace, name, command)
+        self._workspace.edited(editing.set_update_command(self._workspace.locations.config, name, command))
+        self._workspace.configuration.trust.approve_typed(nfc(name), "update")
 
     def add_context(self, target: str, text: str) -> str:
         """Describe everything (`/`), a collection, or a folder in one; return the place as a `qmd://` URI.
 
         `target` is `/`, `qmd://collection/path`, or the path of a folder or file in a collection.
         """
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        return collections.add_context(self._workspace, target, text)
+        workspace, place = self._workspace, context_target(self._workspace.config, target)
+        workspace.edited(editing.set_context(workspace.locations.config, *place, text))
+        uri = contexts.context_uri(*place)
+        workspace.configuration.trust.approve_typed(uri, "context")
+        return uri
 
     def remove_context(self, target: str) -> str:
         """Remove a description. Raises `NotFoundError` if there is none."""
-        from qmd.engine.indexing import collections
+        from qmd.config import editing
 
-        return collections.remove_context(self._workspace, target)
+        place = context_target(self._workspace.config, target)
+        self._workspace.edited(editing.remove_context(self._workspace.locations.config, *place))
+        return contexts.context_uri(*place)
 
     def contexts(self) -> list[tuple[str, str]]:
         """List the descriptions: (place as a `qmd://` URI, text)."""
@@ -95,8 +132,51 @@ class CollectionMethods:
 
     def undescribed(self) -> list[tuple[str, int]]:
         """List collections and their top folders without a description: (`qmd://` URI, documents)."""
-        from qmd.engine.documents.library import Library
-        from qmd.engine.indexing import collections
-
         config = self._workspace.config
-        return collections.undescribed(config, Library(self._workspace.store, config).listing(None))
+        counts: Counter[tuple[str, str]] = Counter()
+        for document in self._workspace.store.documents.listing():
+            if document.collection in config.collections:
+                counts[document.collection, ""] += 1
+                folder, slash, _ = document.path.partition("/")
+                if slash:
+                    counts[document.collection, folder] += 1
+        return [
+            (contexts.context_uri(collection, folder), count)
+            for (collection, folder), count in counts.items()
+            if folder not in config.collections[collection].context
+        ]
+
+
+def context_target(config: Config, target: str) -> tuple[str | None, str]:
+    """Return the collection (None for all) and the path in it that a target names; see `Index.add_context`.
+
+    Raises `NotFoundError` if a path is in no collection, and `CollectionNotFoundError`.
+    """
+    require_unicode(target)
+    if target == "/" or target.startswith("qmd://"):
+        collection, prefix = contexts.parse_context_target(target)
+        if collection is not None:
+            collections_of(config, [collection])
+        return collection, prefix
+    # `realpath` raises for a path with a NUL, which can be in no collection.
+    path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
+    roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
+    for root in sorted(roots, key=len, reverse=True):
+        if path == root or path.startswith(root.rstrip(os.sep) + os.sep):
+            return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
+    raise NotFoundError(
+        f"{target} is in no collection",
+        "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
+    )
+
+
+def _readable_folder(path: str) -> str:
+    """Return the absolute path of a folder. Raises `SourceError` if it is missing or cannot be listed."""
+    require_unicode(path)
+    folder = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(folder):
+        state = "is not a folder" if os.path.exists(folder) else "does not exist"
+        raise SourceError(f"{path} {state}", "give the path of a folder that contains documents")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
+    return folder

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmd.engine.opening import ALTERNATIVE_INDEX
-from qmd.engine.requests import DEFAULT_RANKING, collections_of
+from qmd.engine.requests import collections_of
 
 if TYPE_CHECKING:
     from qmd.engine.doctor import Finding
@@ -42,13 +40,7 @@ class MaintenanceMethods:
         """Return the state of the index, its collections, vectors and models. Reads only."""
         from qmd.engine.upkeep import status
 
-        notes = [*self._workspace.notes, *self._workspace.configuration.trust.notes()]
-        if os.path.basename(self._workspace.store.location) == ALTERNATIVE_INDEX:
-            notes.append("the default index file belongs to another program: this one stands beside it")
-        ranking = self._workspace.settings.ranking or DEFAULT_RANKING
-        return status.gather(
-            self._workspace.store, self._workspace.config, self._workspace.models, ranking, notes
-        )
+        return status.gather(self._workspace)
 
     @property
     def model_loaded(self) -> bool:
@@ -80,7 +72,13 @@ class MaintenanceMethods:
     def copy_store(
         self, source: str, target: str, *, on_progress: copying.OnProgress = lambda *_: None
     ) -> CopyReport:
-        """Copy one store to another, without embedding anything; see `copying.between`."""
+        """Copy one store to another, without embedding anything. Each is an address or an index file's path.
+
+        Raises:
+            UsageError: If both are the same store, or the source is empty.
+            ConflictError: If the target contains collections that are not in the configuration.
+            StoreError: If a store cannot be opened, or the copy fails.
+        """
         from qmd.engine.upkeep import copying
 
         return copying.between(source, target, self._workspace.config, self._workspace.environ, on_progress)
@@ -116,20 +114,25 @@ class MaintenanceMethods:
         from qmd.engine.upkeep import cleanup
 
         written, cache = self._workspace.configuration.read(), self._workspace.cache_dir
-        return cleanup.clean(
-            self._workspace.store, written, self._workspace.models, cache, dry_run=dry_run, on_step=on_step
-        )
+        store, models = self._workspace.store, self._workspace.models
+        return cleanup.clean(store, written, models, cache, dry_run=dry_run, on_step=on_step)
 
     def backup(
-        self,
-        target: str | None = None,
-        *,
-        force: bool = False,
-        on_pages: OnPages = lambda done, total: None,
+        self, target: str | None = None, *, force: bool = False, on_pages: OnPages = lambda done, total: None
     ) -> Backup:
-        """Copy the index and its configuration to one file; others may write meanwhile. See `backup.make`."""
+        """Copy the index and its configuration to one file; others may write meanwhile.
+
+        Args:
+            target: A file or a folder; by default the current folder.
+            force: Replace an existing file.
+            on_pages: Called with (pages copied, pages in total).
+
+        Raises:
+            NotFoundError: If there is no index.
+            ConflictError: If the file exists and `force` is false.
+            StoreError: If the index cannot be copied, or the file cannot be written.
+        """
         from qmd.engine.upkeep import backup
 
-        return backup.make(
-            self._workspace.store, self._workspace.locations, target, force=force, on_pages=on_pages
-        )
+        workspace = self._workspace
+        return backup.make(workspace.store, workspace.locations, target, force=force, on_pages=on_pages)

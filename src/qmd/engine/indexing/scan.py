@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from qmd.errors import CollectionNotFoundError, QmdError, SourceError
-from qmd.sources import git
+from qmd.errors import QmdError, SourceError
 from qmd.sources.read import read_source
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import DocumentChange, Store
@@ -29,22 +27,18 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class ScanReport:
-    """The result of scanning one collection.
-
-    Attributes:
-        problems: (path, reason) of files and folders that could not be read.
-        notices: Messages of git, of the update command, and about files that were indexed with changes.
-        error: The error that stopped the scan or a step before it.
-    """
+    """The result of scanning one collection."""
 
     collection: str
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
+    #: (path, reason) of files and folders that could not be read.
     problems: list[tuple[str, str]] = field(default_factory=list)
+    #: Messages of git, of the update command, and about files that were indexed with changes.
     notices: list[str] = field(default_factory=list)
-    error: QmdError | None = None
+    error: QmdError | None = None  #: The error that stopped the scan or a step before it
 
 
 def check(collection: Collection) -> None:
@@ -60,19 +54,10 @@ def scan(
     owner: str = "",
     allow_empty: bool = False,
 ) -> ScanReport:
-    """Bring one collection up to date.
+    """Bring one collection up to date. `owner` is the configuration file that names it.
 
-    Args:
-        store: The store to update.
-        collection: The collection to scan.
-        on_progress: Called after each batch.
-        owner: The configuration file that names the collection.
-        allow_empty: Scan even if the folder has lost its documents.
-
-    Raises:
-        SourceError: If the folder is missing or cannot be listed. Unless `allow_empty`, also if the folder
-            has no documents any more, or was replaced by another folder without most of them. Nothing is
-            removed then.
+    Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
+    documents any more, or was replaced by another folder without most of them; then nothing is removed.
     """
     report = ScanReport(collection.name)
     # Read before the walk, so that files that another process indexes meanwhile are not removed.
@@ -119,13 +104,13 @@ def scan(
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
-            _apply(store, collection.name, changed, [], report)
+            _apply(store, changed, [], report)
             changed, characters = [], 0
             if on_progress is not None:
                 on_progress(collection.name, number, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     deleted = [path for path in unseen if not _is_unlisted(path, unlisted)]
-    _apply(store, collection.name, changed, [*emptied, *deleted], report)
+    _apply(store, changed, [*emptied, *deleted], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     store.collections.finish_scan(collection.name, root)
@@ -171,15 +156,11 @@ def _read(
 
 
 def _apply(
-    store: Store,
-    collection: str,
-    changed: Sequence[DocumentChange],
-    removed: Sequence[str],
-    report: ScanReport,
+    store: Store, changed: Sequence[DocumentChange], removed: Sequence[str], report: ScanReport
 ) -> None:
     if not changed and not removed:
         return
-    applied = store.documents.apply(collection, changed, removed)
+    applied = store.documents.apply(report.collection, changed, removed)
     report.added += applied.added
     report.updated += applied.updated
     report.removed += applied.removed
@@ -189,85 +170,3 @@ def _apply(
 def _is_unlisted(path: str, unlisted: Sequence[str]) -> bool:
     """Return whether the walk could not read the file or one of its folders."""
     return any(path == other or (other.endswith("/") and path.startswith(other)) for other in unlisted)
-
-
-def run_update_command(collection: Collection) -> str | None:
-    """Run a collection's `update` command in its folder.
-
-    Returns:
-        The last line of its output, or None if the collection has no command.
-
-    Raises:
-        SourceError: If the command fails.
-    """
-    if not collection.update:
-        return None
-    process = subprocess.run(
-        collection.update,
-        shell=True,
-        cwd=collection.path,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    output = (process.stdout + process.stderr).strip().splitlines()
-    if process.returncode != 0:
-        raise SourceError(
-            f"collection '{collection.name}': its update command failed with code {process.returncode}"
-            + (f": {output[-1]}" if output else ""),
-            f"the command is: {collection.update}",
-        )
-    return output[-1] if output else ""
-
-
-def scan_all(
-    store: Store,
-    collections: Sequence[Collection],
-    *,
-    pulling: bool = False,
-    unpulled: Mapping[str, str] | None = None,
-    commands: bool = False,
-    owner: str = "",
-    allow_empty: bool = False,
-    on_progress: OnProgress | None = None,
-) -> Iterator[ScanReport]:
-    """Scan collections one after another. An error in one is reported and does not stop the others.
-
-    Args:
-        store: The store to update.
-        collections: The collections to scan.
-        pulling: Run `git pull` in each collection first.
-        unpulled: Collections that are not pulled, with the notice that explains why.
-        commands: Run each collection's update command first.
-        owner: The configuration file that names the collections.
-        allow_empty: Scan even folders that have lost their documents.
-        on_progress: Called after each batch.
-    """
-    not_pulled = unpulled or {}
-    for collection in collections:
-        notices: list[str] = []
-        step_error: QmdError | None = None
-        steps: list[Callable[[Collection], str | None]] = []
-        if commands:
-            steps.append(run_update_command)
-        if pulling and collection.name in not_pulled:
-            notices.append(not_pulled[collection.name])
-        elif pulling:
-            steps.append(git.pull)
-        for step in steps:
-            try:
-                notice = step(collection)
-            except QmdError as error:
-                step_error = error
-                break
-            if notice:
-                notices.append(notice)
-        try:
-            report = scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
-        except (SourceError, CollectionNotFoundError) as error:
-            # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
-            report = ScanReport(collection.name, error=error)
-        report.error = report.error or step_error
-        report.notices = [*notices, *report.notices]
-        yield report

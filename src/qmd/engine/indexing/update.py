@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Sequence
 
 from qmd.engine.indexing import scan
 from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
-from qmd.errors import ConfigError
+from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError
+from qmd.sources import git
+from qmd.types import Collection
+
+#: Brings the files of a collection up to date; returns a notice for the report.
+_Step = Callable[[Collection], str | None]
 
 
 def update(
@@ -21,22 +27,31 @@ def update(
     on_progress: scan.OnProgress | None,
     on_report: Callable[[scan.ScanReport], None] | None,
 ) -> list[scan.ScanReport]:
-    """Scan the collections of these names, all if there are none; see `Index.update`."""
-    config, store = workspace.config, workspace.store
+    """Scan the collections of these names, all if there are none; see `Index.update`.
+
+    An error in one collection is reported and does not stop the others.
+    """
+    config, store, owner = workspace.config, workspace.store, workspace.locations.config
     collections_of(config, names)
     refuse_to_empty(workspace, allow_empty)
     workspace.sync(drop=allow_empty)
+    unpulled = workspace.configuration.trust.unpulled() if pull else {}
     reports = []
-    for report in scan.scan_all(
-        store,
-        [item for item in config.collections.values() if not names or item.name in names],
-        pulling=pull,
-        unpulled=workspace.configuration.trust.unpulled() if pull else None,
-        commands=commands,
-        owner=workspace.locations.config,
-        allow_empty=allow_empty,
-        on_progress=on_progress,
-    ):
+    for collection in config.collections.values():
+        if names and collection.name not in names:
+            continue
+        steps: list[_Step] = [_run_update_command] if commands else []
+        notices = [unpulled[collection.name]] if collection.name in unpulled else []
+        if pull and not notices:
+            steps.append(git.pull)
+        step_error = _run(steps, collection, notices)
+        try:
+            report = scan.scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
+        except (SourceError, CollectionNotFoundError) as error:
+            # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
+            report = scan.ScanReport(collection.name, error=error)
+        report.error = report.error or step_error
+        report.notices = [*notices, *report.notices]
         reports.append(report)
         if on_report is not None:
             on_report(report)
@@ -45,6 +60,41 @@ def update(
         store.documents.prune()
     store.documents.refresh_statistics()
     return reports
+
+
+def _run(steps: Sequence[_Step], collection: Collection, notices: list[str]) -> QmdError | None:
+    """Run steps and add their notices, until one fails; return its error."""
+    for step in steps:
+        try:
+            notice = step(collection)
+        except QmdError as error:
+            return error
+        if notice:
+            notices.append(notice)
+    return None
+
+
+def _run_update_command(collection: Collection) -> str | None:
+    """Run a collection's `update` command, if it has one, in its folder; return its last line of output."""
+    if not collection.update:
+        return None
+    process = subprocess.run(
+        collection.update,
+        shell=True,
+        cwd=collection.path,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    output = (process.stdout + process.stderr).strip().splitlines()
+    if process.returncode != 0:
+        raise SourceError(
+            f"collection '{collection.name}': its update command failed with code {process.returncode}"
+            + (f": {output[-1]}" if output else ""),
+            f"the command is: {collection.update}",
+        )
+    return output[-1] if output else ""
 
 
 def refuse_to_empty(workspace: Workspace, allow_empty: bool = False) -> None:

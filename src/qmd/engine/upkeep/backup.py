@@ -39,52 +39,32 @@ _CREATED = "made"
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup file.
-
-    `size` is in bytes. `config` is true if it contains `index.yml`. `created` is an ISO 8601 time,
-    None if the file does not record it.
-    """
+    """A backup file."""
 
     path: str
     documents: int
     vectors: int
     collections: tuple[str, ...]
-    size: int
-    config: bool
-    created: str | None = None
+    size: int  #: Bytes
+    config: bool  #: Whether it contains `index.yml`
+    created: str | None = None  #: An ISO 8601 time; None if the file does not record it
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The result of a restore.
-
-    `config` is the path of `index.yml` if it was restored. `replaced` are the paths under which the replaced
-    files are kept. `notes` are messages for the user.
-    """
+    """The result of a restore."""
 
     backup: Backup
     index: str
-    config: str | None
-    replaced: tuple[str, ...]
-    notes: tuple[str, ...]
+    config: str | None  #: The path of `index.yml` if it was restored
+    replaced: tuple[str, ...]  #: The paths under which the replaced files are kept
+    notes: tuple[str, ...]  #: Messages for the user
 
 
-def make(
-    store: Store, locations: Locations, target: str | None, *, force: bool = False, on_pages: OnPages
-) -> Backup:
-    """Copy an index with its configuration to one file. The copy is checked before it gets its name.
+def make(store: Store, locations: Locations, target: str | None, *, force: bool, on_pages: OnPages) -> Backup:
+    """Copy an index with its configuration to one file; see `Index.backup`.
 
-    Args:
-        store: The index.
-        locations: The paths of the index and its configuration.
-        target: A file or a folder; by default the current folder.
-        force: Replace an existing file.
-        on_pages: Called with (pages copied, pages in total).
-
-    Raises:
-        NotFoundError: If there is no index.
-        ConflictError: If the file exists and `force` is false.
-        StoreError: If the index cannot be copied, or the file cannot be written.
+    The copy is checked before it gets its name.
     """
     if not isinstance(store, SqliteStore):
         raise StoreError(
@@ -127,23 +107,12 @@ def restore(
     force: bool = False,
     on_pages: OnPages = lambda done, total: None,
 ) -> Restored:
-    """Replace the index that a command with `--index name` and `--store store` uses by a backup.
+    """Replace the index that a command with `--index name` and `--store store` uses by the backup `source`.
 
-    The backup is checked before anything changes. The replaced index is kept beside the restored one.
-
-    Args:
-        name: The index to restore; None for the default.
-        source: The backup file.
-        store: The store in use.
-        environ: Environment variables; by default those of the process.
-        config: Restore `index.yml` too if it exists and differs. A missing one is always restored.
-        force: Replace even a file that is not recognisable as an index.
-        on_pages: Called with (pages copied, pages in total).
-
-    Raises:
-        StoreError: If the backup is not usable or the index cannot be written.
-        ForeignIndexError: If one of the files belongs to another program.
-        BusyError: If another process is writing or embedding. Nothing has changed then.
+    The backup is checked before anything changes. The replaced index is kept beside the restored one. An
+    `index.yml` that differs is replaced if `config` is true; a missing one is always restored. With `force`
+    even a file that is not recognisable as an index is replaced. Raises `StoreError`, `ForeignIndexError` if
+    a file belongs to another program, and `BusyError` if another process is writing or embedding.
     """
     variables = os.environ if environ is None else environ
     locations = beside_foreign(with_store(locate(name, variables, os.getcwd()), store))
@@ -210,8 +179,7 @@ def _restore_config(
 ) -> tuple[str | None, list[str]]:
     """Write `index.yml` if it is missing, or differs and `overwrite` is true.
 
-    Returns:
-        Its path if it was written, and messages for the user.
+    Return its path if it was written, and messages for the user.
     """
     data = contents.notes.get(_CONFIG)
     if data is None:

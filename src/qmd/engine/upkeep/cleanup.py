@@ -56,21 +56,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class CleanupReport:
-    """The result of a cleanup.
+    """The result of a cleanup."""
 
-    Attributes:
-        items: The unused data that was found.
-        freed: Bytes of disk space freed; in a dry run, the estimate.
-        size: Bytes of the index.
-        dry_run: True if nothing was deleted.
-        notes: Messages about data that was not deleted, and why.
-    """
-
-    items: tuple[Item, ...]
-    freed: int
-    size: int
-    dry_run: bool
-    notes: tuple[str, ...] = ()
+    items: tuple[Item, ...]  #: The unused data that was found
+    freed: int  #: Bytes of disk space freed; in a dry run, the estimate
+    size: int  #: Bytes of the index
+    dry_run: bool  #: True if nothing was deleted
+    notes: tuple[str, ...] = ()  #: Messages about data that was not deleted, and why
 
 
 def clean(
@@ -107,26 +99,21 @@ def clean(
 
 def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Retention, list[str]]:
     """Return the data to keep, and notes about vectors that the user may not expect to be kept."""
-    notes = []
-    embedders: tuple[str, ...] | None = None
+    # Without any collection, the configuration file is more likely missing than emptied on purpose.
+    collections, since = tuple(config.collections) or None, datetime.now(UTC) - ANSWERS_MAX_AGE
     try:
         configured = models.fingerprint
-        # Keep the active vectors until those of the configured embedder can replace them.
-        active = [vectors.fingerprint for vectors in by_priority(store, config, configured)[:1]]
-        embedders = (configured, *active)
     except ModelError as error:
-        notes.append(f"all vectors are kept: {error.message}")
-    notes += [
+        return Retention(collections, None, since), [f"all vectors are kept: {error.message}"]
+    # Keep the active vectors until those of the configured embedder can replace them.
+    active = by_priority(store, config, configured)[:1]
+    notes = [
         f"vectors by {vectors.name} are kept: searches use them until 'qmd embed' has made all with "
         f"{models.embedder.name}"
-        for vectors in store.vector_sets.all()
-        if embedders is not None
-        and vectors.fingerprint in embedders[1:]
-        and vectors.fingerprint != embedders[0]
+        for vectors in active
+        if vectors.fingerprint != configured
     ]
-    # Without any collection, the configuration file is more likely missing than emptied on purpose.
-    collections = tuple(config.collections) or None
-    return Retention(collections, embedders, datetime.now(UTC) - ANSWERS_MAX_AGE), notes
+    return Retention(collections, (configured, *(vectors.fingerprint for vectors in active)), since), notes
 
 
 def _total(files: Sequence[Leftover]) -> int:

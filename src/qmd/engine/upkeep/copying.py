@@ -30,33 +30,19 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """The result of a copy.
+    """The result of a copy."""
 
-    Attributes:
-        documents: Documents added to the target or replaced in it.
-        removed: Documents removed from the target.
-        chunks: Chunks whose vectors were added to the target.
-        total_documents: Documents that each store contains now.
-        total_chunks: Chunks with vectors that each store contains now.
-    """
-
-    documents: int
-    removed: int
-    chunks: int
-    total_documents: int
-    total_chunks: int
+    documents: int  #: Documents added to the target or replaced in it
+    removed: int  #: Documents removed from the target
+    chunks: int  #: Chunks whose vectors were added to the target
+    total_documents: int  #: Documents that each store contains now
+    total_chunks: int  #: Chunks with vectors that each store contains now
 
 
 def between(
     source: str, target: str, config: Config, environ: Mapping[str, str], on_progress: OnProgress
 ) -> CopyReport:
-    """Open two stores and `copy` one to the other. Each is a store's address or an index file's path.
-
-    Raises:
-        UsageError: If both are the same store, or the source is empty.
-        ConflictError: If the target contains collections that are not in the configuration.
-        StoreError: If a store cannot be opened, or the copy fails.
-    """
+    """Open two stores and `copy` one to the other; see `Index.copy_store`."""
     require_file_name(source)
     require_file_name(target)
     with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
@@ -141,11 +127,7 @@ def _changed(document: Document, text: str, fingerprint: Fingerprint) -> Documen
 
 
 def _copy_vectors(
-    source: Store,
-    target: Store,
-    vector_set: VectorSet,
-    scope: Scope,
-    on_progress: OnProgress,
+    source: Store, target: Store, vector_set: VectorSet, scope: Scope, on_progress: OnProgress
 ) -> int:
     """Copy the vectors of one set; returns the number of chunks added."""
     embedder = vector_set.fingerprint

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from qmd.engine.embedding.active_vectors import embedded_share, select
 from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
+from qmd.engine.opening import ALTERNATIVE_INDEX
+from qmd.engine.requests import DEFAULT_RANKING
+from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
-from qmd.store.base import Scope, Store
+from qmd.store.base import CollectionStats, Scope, Store
 from qmd.types import Config
 
 
@@ -47,34 +51,28 @@ class VectorsStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of an index.
-
-    Attributes:
-        size: Bytes on disk, 0 before the index exists.
-        needs_embedding: The number of texts without vectors.
-        models: (role, model name or the reason why it is not available).
-        last_updated: The time of the latest scan of any collection.
-        notes: Messages for the user, one line each.
-    """
+    """The state of an index."""
 
     index: str
     config: str
-    size: int
+    size: int  #: Bytes on disk, 0 before the index exists
     total_documents: int
-    needs_embedding: int
+    needs_embedding: int  #: The number of texts without vectors
     has_vector_index: bool
     collections: tuple[CollectionStatus, ...]
     vectors: tuple[VectorsStatus, ...]
-    models: tuple[tuple[str, str], ...]
+    models: tuple[tuple[str, str], ...]  #: (role, model name or the reason why it is not available)
     ranking: str
-    last_updated: str | None = None
-    notes: tuple[str, ...] = ()
+    last_updated: str | None = None  #: The time of the latest scan of any collection
+    notes: tuple[str, ...] = ()  #: Messages for the user, one line each
 
 
-def gather(
-    store: Store, config: Config, provider: ModelProvider, ranking: str, notes: Sequence[str]
-) -> Status:
+def gather(workspace: Workspace) -> Status:
     """Collect the status of an index without changing it."""
+    notes = [*workspace.notes, *workspace.configuration.trust.notes()]
+    store, config, provider = workspace.store, workspace.config, workspace.models
+    if os.path.basename(store.location) == ALTERNATIVE_INDEX:
+        notes.append("the default index file belongs to another program: this one stands beside it")
     collections = _collections(store, config)
     scope = Scope(tuple(config.collections))
     total = sum(collection.documents for collection in collections)
@@ -84,11 +82,6 @@ def gather(
         pending = store.pending.count(fingerprint, embeddable)
     except ModelError:
         fingerprint, pending = "", total
-    models = (
-        ("embed", _name(lambda: provider.embedder.name)),
-        ("rerank", _name(lambda: provider.reranker.name)),
-        ("expand", _name(lambda: provider.expander.name if provider.expander else "none")),
-    )
     vectors = _vectors(store, config, provider, fingerprint)
     return Status(
         index=store.location,
@@ -99,31 +92,32 @@ def gather(
         has_vector_index=any(vector_set.current for vector_set in vectors),
         collections=collections,
         vectors=vectors,
-        models=models,
-        ranking=ranking,
+        models=(
+            ("embed", _name(lambda: provider.embedder.name)),
+            ("rerank", _name(lambda: provider.reranker.name)),
+            ("expand", _name(lambda: provider.expander.name if provider.expander else "none")),
+        ),
+        ranking=workspace.settings.ranking or DEFAULT_RANKING,
         last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
     )
 
 
 def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
-    stats = store.collections.stats()
-    statuses = []
-    for collection in config.collections.values():
-        indexed = stats.get(collection.name)
-        statuses.append(
-            CollectionStatus(
-                collection.name,
-                collection.path,
-                collection.pattern,
-                indexed.documents if indexed else 0,
-                indexed.bytes if indexed else 0,
-                indexed.updated_at if indexed else None,
-                collection.include_by_default,
-                len(collection.context),
-            )
+    stats, never = store.collections.stats(), CollectionStats(0, 0, None)
+    return tuple(
+        CollectionStatus(
+            collection.name,
+            collection.path,
+            collection.pattern,
+            stats.get(collection.name, never).documents,
+            stats.get(collection.name, never).bytes,
+            stats.get(collection.name, never).updated_at,
+            collection.include_by_default,
+            len(collection.context),
         )
-    return tuple(statuses)
+        for collection in config.collections.values()
+    )
 
 
 def _vectors(

@@ -1,0 +1,275 @@
+"""The formats for programs: JSON, CSV, Markdown, XML, and names only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from qmd.cli.render.rows import program_text
+from qmd.cli.render.view import View, skipped_because
+from qmd.cli.terminal import one_line
+
+if TYPE_CHECKING:
+    from qmd.cli.render.rows import Listing
+    from qmd.engine.documents.library import Page, Skipped
+    from qmd.types import Hit
+
+_SPECIAL = frozenset(',"\n\r')
+#: A spreadsheet reads a text that starts with one of these as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# XML 1.0 does not allow these characters.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+# A parser replaces line feeds and tabs in attributes by spaces, unless they are escaped.
+_IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
+
+
+class Entry(NamedTuple):
+    """A hit, a page or a skipped document. `content` says what `text` is; `reason`: why it was skipped."""
+
+    docid: str | None
+    file: str
+    title: str
+    content: Literal["snippet", "body", "reason"]
+    text: str
+    context: str | None = None
+    line: int | None = None
+    score: float = 0.0
+    total_lines: int | None = None
+    explain: Mapping[str, Any] | None = None
+
+    @property
+    def skipped(self) -> bool:
+        return self.content == "reason"
+
+
+def hit_entry(hit: Hit, view: View) -> Entry:
+    return Entry(
+        view.docid(hit),
+        view.address(hit),
+        hit.title,
+        "body" if view.full else "snippet",
+        view.text(hit),
+        hit.context,
+        hit.line,
+        hit.score,
+        explain=hit.explain if view.explain else None,
+    )
+
+
+def page_entry(item: Page | Skipped, view: View) -> Entry:
+    from qmd.engine.documents.library import Skipped
+
+    document = item.document
+    names = view.docid(document), view.address(document), document.title
+    if isinstance(item, Skipped):
+        return Entry(*names, "reason", skipped_because(item))
+    text = view.page(item)
+    return Entry(*names, "body", text, item.context, item.first_line, total_lines=item.total_lines)
+
+
+def dumps(value: Any) -> str:
+    """Return indented JSON without ASCII escapes, with a line feed at the end."""
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _json_hits(entries: Sequence[Entry]) -> str:
+    return dumps(
+        [
+            _without_none(
+                docid=entry.docid,
+                score=round(entry.score, 2),
+                file=entry.file,
+                line=entry.line,
+                title=entry.title,
+                context=entry.context,
+                **{entry.content: entry.text},
+                explain=_rounded(entry.explain),
+            )
+            for entry in entries
+        ]
+    )
+
+
+def json_page(entry: Entry) -> dict[str, Any]:
+    """Return a document as an object; scores have two decimals."""
+    return _without_none(
+        file=entry.file,
+        docid=entry.docid,
+        title=entry.title,
+        skipped=entry.skipped or None,
+        context=entry.context,
+        line=entry.line,
+        total_lines=entry.total_lines,
+        **{entry.content: entry.text},
+    )
+
+
+def _without_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _rounded(value: Any) -> Any:
+    """Round numbers to six decimals, at any depth."""
+    match value:
+        case float():
+            return round(value, 6)
+        case Mapping():
+            return {key: _rounded(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_rounded(each) for each in value]
+    return value
+
+
+def _json_listing(listing: Listing) -> str:
+    return dumps([{column.name: row[column.name] for column in listing.columns} for row in listing.rows])
+
+
+def _csv_hits(entries: Sequence[Entry]) -> str:
+    rows = [
+        (entry.docid, f"{entry.score:.4f}", entry.file, entry.title, entry.context, entry.line, entry.text)
+        for entry in entries
+    ]
+    return _csv([("docid", "score", "file", "title", "context", "line", "snippet"), *rows])
+
+
+def _csv_pages(entries: Sequence[Entry]) -> str:
+    rows = [
+        (entry.docid, entry.file, entry.title, entry.context, entry.skipped, entry.text) for entry in entries
+    ]
+    return _csv([("docid", "file", "title", "context", "skipped", "body"), *rows])
+
+
+def _csv_listing(listing: Listing) -> str:
+    names = [column.name for column in listing.columns]
+    return _csv([names, *([row[name] for name in names] for row in listing.rows)])
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    """Return rows quoted as in RFC 4180, with line feeds as row ends."""
+    return "".join(",".join(_cell(_guarded(value)) for value in row) + "\n" for row in rows)
+
+
+def _guarded(value: Any) -> str:
+    """Return a value as text that a spreadsheet does not read as a formula; numbers stay numbers."""
+    text = program_text(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+
+
+def _cell(text: str) -> str:
+    return text if _SPECIAL.isdisjoint(text) and text == text.strip() else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _files(entries: Sequence[Entry], *, scores: bool) -> str:
+    lines = []
+    for entry in entries:
+        cells = [] if entry.docid is None else [entry.docid]
+        cells += [f"{entry.score:.2f}"] if scores else []
+        cells.append(_cell(entry.file))
+        if entry.context:
+            # Always quoted, and without line breaks, because each line is one document.
+            cells.append(_quoted(one_line(entry.context, terminal=False)))
+        lines.append(",".join(cells + ["[SKIPPED]"] * entry.skipped) + "\n")
+    return "".join(lines)
+
+
+def _files_listing(listing: Listing) -> str:
+    names = listing.key_columns
+    texts = [[one_line(program_text(row[name]), terminal=False) for name in names] for row in listing.rows]
+    return "".join(",".join(map(_cell, row)) + "\n" for row in texts)
+
+
+def _markdown(entries: Sequence[Entry]) -> str:
+    sections = []
+    for entry in entries:
+        values = {"file": entry.file, "docid": entry.docid, "context": entry.context}
+        fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
+        text = f"*{entry.text}*" if entry.skipped else entry.text.rstrip("\n")
+        title = f"# {one_line(entry.title, terminal=False)}"
+        sections.append("\n".join(["---", title, *fields, "", text, ""]))
+    return "\n".join(sections)
+
+
+def _markdown_listing(listing: Listing) -> str:
+    if not listing.rows:
+        return ""
+    columns = listing.columns
+    texts = [
+        [one_line(program_text(row[column.name]), terminal=False) for column in columns]
+        for row in listing.rows
+    ]
+    lines = [
+        [column.name for column in columns],
+        ["---:" if column.right else "---" for column in columns],
+        *([text.replace("\\", "\\\\").replace("|", "\\|") for text in row] for row in texts),
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _xml(root: str, entries: Sequence[Entry]) -> str:
+    elements = []
+    for entry in entries:
+        attributes = {"docid": entry.docid, "name": entry.file, "title": entry.title}
+        attributes |= {"context": entry.context}
+        if root == "results":
+            attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line)}
+        if entry.skipped:
+            attributes["skipped"] = "true"
+        elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")
+    return _xml_document(root, elements)
+
+
+def _xml_listing(listing: Listing) -> str:
+    """Return one element per row that contains one per column, without columns whose value is None."""
+    rows = [
+        "".join(_values(column.name, row[column.name]) for column in listing.columns) for row in listing.rows
+    ]
+    return _xml_document(listing.root, [f"<{listing.row}>{row}</{listing.row}>\n" for row in rows])
+
+
+def _xml_document(root: str, elements: Sequence[str]) -> str:
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}>\n{"".join(elements)}</{root}>\n'
+
+
+def _values(name: str, value: Any, key: str | None = None) -> str:
+    """Return an element, or one for each item of a list or mapping, with the key as `name`."""
+    match value:
+        case None:
+            return ""
+        case Mapping():
+            return "".join(_values(name, each, str(part)) for part, each in value.items())
+        case list() | tuple():
+            return "".join(_values(name, each) for each in value)
+    return _element(name, {"name": key}, program_text(value))
+
+
+def _element(name: str, attributes: Mapping[str, str | None], text: str) -> str:
+    given = "".join(
+        f' {key}="{_FORBIDDEN.sub("", value).translate(_IN_ATTRIBUTE)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{given}>{_FORBIDDEN.sub('', text).translate(_IN_TEXT)}</{name}>"
+
+
+class Writer(NamedTuple):
+    hits: Callable[[Sequence[Entry]], str]
+    pages: Callable[[Sequence[Entry]], str]
+    listing: Callable[[Listing], str]
+
+
+#: By the name that `--format` takes.
+WRITERS = {
+    "json": Writer(_json_hits, lambda entries: dumps([*map(json_page, entries)]), _json_listing),
+    "csv": Writer(_csv_hits, _csv_pages, _csv_listing),
+    "md": Writer(_markdown, _markdown, _markdown_listing),
+    "xml": Writer(partial(_xml, "results"), partial(_xml, "documents"), _xml_listing),
+    "files": Writer(partial(_files, scores=True), partial(_files, scores=False), _files_listing),
+}

@@ -1,0 +1,250 @@
+"""Resolving references to documents: paths, addresses, docids, titles, and lists and globs of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from qmd.config.validate import nfc, require_unicode
+from qmd.engine.retrieval.deadline import Deadline
+from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError
+from qmd.sources.patterns import compile_pattern, split_pattern
+from qmd.store.base import Store
+from qmd.text.uris import is_uri, parse_uri, split_location
+from qmd.types import Collection, Config, Document
+
+#: A document, its first line, and the number of lines, as far as a reference names them.
+Location: TypeAlias = tuple[Document, int | None, int | None]
+
+#: Quotes are allowed, because CSV files and shells add them.
+_DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
+_GLOB = re.compile(r"[*?\[{]")
+_CANDIDATES = 20
+#: A name is similar if at most this share of its characters differ, not counting extensions such as `.md`.
+_MAX_DISTANCE = 0.34
+_SUGGESTIONS = 3
+
+
+class References:
+    """Finds the documents of an index by reference; `Index.get` lists the kinds."""
+
+    def __init__(self, store: Store, config: Config) -> None:
+        self._documents = store.documents
+        self._config = config
+        self._names: tuple[dict[str, list[Document]], dict[str, list[Document]]] | None = None
+
+    def resolve(self, reference: str) -> Document:
+        """Return the document that a reference names. Raises as `Index.get`."""
+        document = self.find(reference)
+        if document is None:
+            raise self.not_found(reference.strip())
+        return document
+
+    def find(self, reference: str) -> Document | None:
+        """Return the document that a reference names, or None. Raises `AmbiguousReferenceError`.
+
+        Spaces around a reference are ignored unless they are part of a document's name.
+        """
+        require_unicode(reference)
+        stripped = reference.strip()
+        document = self._look_up(reference)
+        return self._look_up(stripped) if document is None and stripped != reference else document
+
+    def locate(self, pattern: str, errors: list[str], deadline: Deadline) -> Iterator[Location]:
+        """Yield the documents of a pattern of `Index.multi_get`, and add the errors of its references."""
+        pieces = split_pattern(pattern)
+        # A name may contain commas, so the longest run of pieces that names a document wins.
+        longest = self._most_pieces() if len(pieces) > 1 else 1
+        start = 0
+        while start < len(pieces):
+            deadline.check()
+            for end in range(min(len(pieces), start + longest), start + 1, -1):
+                run = pieces[start:end]
+                document = self._try(", ".join(run)) or self._try(",".join(run))
+                if document is not None:
+                    yield document, None, None
+                    break
+            else:
+                end = start + 1
+                yield from self._named(pieces[start], errors)
+            start = end
+
+    def not_found(self, reference: str) -> DocumentNotFoundError:
+        """Return the error for a reference without a document, with similar names."""
+        similar = self._similar(reference)
+        hint = None if similar else "see 'qmd ls' for what is indexed"
+        return DocumentNotFoundError(_missing(reference), similar, hint)
+
+    def visible(self, documents: Iterable[Document] | None = None) -> list[Document]:
+        """Return the documents, by default all, that are in configured collections."""
+        documents = self._documents.listing() if documents is None else documents
+        return [document for document in documents if document.collection in self._config.collections]
+
+    def _look_up(self, reference: str) -> Document | None:
+        path = parse_uri(reference) if is_uri(reference) else reference
+        collection, _, rest = path.strip("/").partition("/")
+        if rest and collection in self._config.collections:
+            exact = self._documents.find(collection, rest)
+            if exact is not None:
+                return exact
+        if _is_on_disk(path) and not is_uri(reference):
+            absolute = os.path.abspath(os.path.expanduser(path))
+            on_disk = self._absolute(absolute) or self._absolute(os.path.realpath(absolute))
+            if on_disk is not None:
+                return on_disk
+        if docid := _DOCID.fullmatch(reference):
+            matches = self.visible(self._documents.by_hash(docid[2].lower()))[:_CANDIDATES]
+            if len({document.hash for document in matches}) > 1:
+                raise _ambiguous(reference, [f"#{item.hash[:12]} {item.file}" for item in matches])
+            if matches:
+                return matches[0]
+        if not path.strip("/"):
+            return None
+        matches = self.visible(self._documents.ending_with(path)) or self._linked(path) or self._by_name(path)
+        if len(matches) > 1:
+            raise _ambiguous(reference, [document.file for document in matches[:_CANDIDATES]])
+        return matches[0] if matches else None
+
+    def _absolute(self, path: str) -> Document | None:
+        """Return the document of a file on disk, from the collection with the deepest matching root."""
+        for collection in sorted(self._config.collections.values(), key=lambda item: -len(item.path)):
+            for root in (collection.path, os.path.realpath(collection.path)):
+                relative = _below(root, path)
+                document = self._documents.find(collection.name, relative) if relative is not None else None
+                if document is not None:
+                    return document
+        return None
+
+    def _linked(self, path: str) -> list[Document]:
+        """Return the document that a symbolic link leads to, which is indexed under its own path."""
+        for collection, absolute in paths_on_disk(self._config, path):
+            relative = _below(os.path.realpath(collection.path), os.path.realpath(absolute))
+            document = self._documents.find(collection.name, nfc(relative)) if relative is not None else None
+            if document is not None:
+                return [document]
+        return []
+
+    def _by_name(self, name: str) -> list[Document]:
+        """Return documents whose path ends with `name`, otherwise those with this title, ignoring case."""
+        if self._names is None:
+            # Read all documents once, because `multi_get` may look up many names.
+            self._names = {}, {}
+            for document in self.visible():
+                file_name = document.path.rpartition("/")[2]
+                for by_name, key in zip(self._names, (file_name, document.title), strict=True):
+                    by_name.setdefault(key.casefold(), []).append(document)
+        files, titles = self._names
+        folded = nfc(name).strip("/").casefold()
+        same_name = files.get(folded.rpartition("/")[2], ())
+        by_path = [item for item in same_name if f"/{item.file}".casefold().endswith(f"/{folded}")]
+        return by_path or titles.get(folded, [])
+
+    def _named(self, name: str, errors: list[str]) -> Iterator[Location]:
+        """Yield the documents of one list item: a reference with or without lines, or a glob."""
+        start = count = None
+        try:
+            document = self.find(name)
+            if document is None and _GLOB.search(name):
+                yield from self._matching(name, errors)
+                return
+            if document is None:
+                name, start, count = split_location(name)
+                document = self.find(name) if start is not None else None
+        except AmbiguousReferenceError as error:
+            errors.append(error.message)
+            return
+        if document is None:
+            # No similar names are suggested, because finding them for a long list would take too long.
+            errors.append(_missing(name))
+        else:
+            yield document, start, count
+
+    def _matching(self, glob: str, errors: list[str]) -> Iterator[Location]:
+        """Yield the documents whose paths, with or without the collection, match a glob."""
+        matches = compile_pattern(glob.removeprefix("qmd://"))
+        empty = True
+        for document in self.visible():
+            if matches(document.file) or matches(document.path):
+                empty = False
+                yield document, None, None
+        if empty:
+            errors.append(f"No documents match: {glob}")
+
+    def _most_pieces(self) -> int:
+        """Return the largest number of pieces that splitting at commas makes of one path."""
+        with_commas = self.visible(self._documents.path_contains(","))
+        return 1 + max((document.path.count(",") for document in with_commas), default=0)
+
+    def _try(self, reference: str) -> Document | None:
+        """Return the document if the reference names exactly one."""
+        try:
+            return self.find(reference) if reference else None
+        except AmbiguousReferenceError:
+            return None
+
+    def _similar(self, reference: str) -> tuple[str, ...]:
+        """Return up to three display paths with similar file names, ignoring case, most similar first."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
+        query = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
+        files = [document.file for document in self.visible()]
+        names = [_stem(file) for file in files]
+        similar = process.extract(
+            _stem(query), names, scorer=OSA.normalized_distance, score_cutoff=_MAX_DISTANCE, limit=None
+        )
+        # Sort by the distance of as many path segments as the query has, so that its folders count too.
+        segments = query.count("/") + 1
+
+        def distance(file: str) -> float:
+            return OSA.normalized_distance(query, "/".join(file.lower().split("/")[-segments:]))
+
+        return tuple(sorted((files[index] for _, _, index in similar), key=distance)[:_SUGGESTIONS])
+
+
+def paths_on_disk(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
+    """Yield (collection, absolute path) of existing files with a display path or path in a collection.
+
+    Paths with segments such as `..` match nothing.
+    """
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        return
+    name, _, rest = path.partition("/")
+    named = config.collections.get(name)
+    candidates = [(named, rest)] if named is not None and rest else []
+    candidates += [(collection, path) for collection in config.collections.values()]
+    for collection, relative in candidates:
+        absolute = os.path.join(collection.path, relative)
+        if os.path.lexists(absolute):
+            yield collection, absolute
+
+
+def _below(root: str, path: str) -> str | None:
+    """Return a path relative to a folder; None if it is not below the folder."""
+    prefix = root.rstrip("/") + "/"
+    return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _stem(path: str) -> str:
+    """Return the lower-case file name of a path without its extension."""
+    name = path.rpartition("/")[2].lower()
+    return name.rpartition(".")[0] or name
+
+
+def _is_on_disk(path: str) -> bool:
+    """Return whether a path can only be a path on disk: absolute, or beginning with `./` or `../`."""
+    return os.path.isabs(os.path.expanduser(path)) or path.startswith(("./", "../"))
+
+
+def _missing(reference: str) -> str:
+    return f"Document not found: {reference}"
+
+
+def _ambiguous(reference: str, candidates: list[str]) -> AmbiguousReferenceError:
+    return AmbiguousReferenceError(
+        f"{reference} could be any of: {', '.join(candidates)}",
+        tuple(candidates),
+        "give more of the path, or more digits of the docid",
+    )
