@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from qmd.errors import StoreError
@@ -111,14 +111,8 @@ class Documents(base.Documents):
                 return
         counted = self._count("strong")
         total = _sum(counted.values())
-        self._state.put(
-            {
-                "totals": json.dumps([total.documents, total.length]),
-                _BY_COLLECTION: json.dumps(
-                    {key: [part.documents, part.length] for key, part in counted.items()}
-                ),
-            }
-        )
+        by_collection = {key: astuple(part) for key, part in counted.items()}
+        self._state.put({"totals": json.dumps(astuple(total)), _BY_COLLECTION: json.dumps(by_collection)})
         if marks:
             self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
         self._client.flush()
@@ -199,9 +193,9 @@ class Documents(base.Documents):
                 for row in batch
             }
             weighted = {
-                identity: weigh(*texts_)
-                for identity, texts_ in fields.items()
-                if has_other_terms_than_before("\n".join(texts_))
+                identity: weigh(*parts)
+                for identity, parts in fields.items()
+                if has_other_terms_than_before("\n".join(parts))
             }
             self._state.mark_stale_statistics()
             self._put_terms([*weighted.values()])
@@ -299,17 +293,7 @@ class Documents(base.Documents):
         for row in rows:
             name = names.get(int(row["collection"]))
             if name is not None:
-                yield Document(
-                    int(row["id"]),
-                    name,
-                    row["path"],
-                    row["title"],
-                    row["hash"],
-                    int(row["size"]),
-                    int(row["mtime_ns"]),
-                    row["author"],
-                    row["date"],
-                )
+                yield Document(int(row["id"]), name, *(row[field] for field in _DOCUMENT[2:]))
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:

@@ -13,7 +13,7 @@ of other collections.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from qmd.ranking import bm25
 from qmd.store import base
@@ -112,26 +112,21 @@ class Lexical(base.Lexical):
         return search.run(query, limit, longer)
 
 
+@dataclass(slots=True)
 class _Search:
-    """One search. Keeps the tokens of the documents whose texts it has read."""
+    """One search. `population` is the filter for the documents that supply the statistics; None for all."""
 
-    def __init__(
-        self,
-        client: Client,
-        documents: Documents,
-        totals: Totals,
-        scope_filter: str,
-        population: str | None,
-    ) -> None:
-        self._client = client
-        self._documents = documents
-        self._totals = totals
-        self._average = totals.length / totals.documents
-        self._scope_filter = scope_filter
-        self._population = population
-        #: The filter for documents that supply the statistics.
-        self._counted = population or "live == true"
-        self._fields: dict[int, tuple[list[str], list[str], list[str]]] = {}
+    _client: Client
+    _documents: Documents
+    _totals: Totals
+    _scope_filter: str
+    _population: str | None
+    #: The tokens of the documents whose texts were read, by field.
+    _fields: dict[int, tuple[list[str], ...]] = field(default_factory=dict)
+
+    @property
+    def _counted(self) -> str:
+        return self._population or "live == true"
 
     def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
         terms = [self._resolve(term) for term in query.terms]
@@ -316,7 +311,7 @@ class _Search:
             ):
                 continue
             frequencies = {id(entry): self._frequency(entry, document, row) for entry in terms}
-            norm = bm25.length_norm(int(row["length"]), self._average)
+            norm = bm25.length_norm(int(row["length"]), self._totals.length / self._totals.documents)
             score = sum(
                 bm25.term_score(entry.idf, count, norm)
                 for entry in terms
