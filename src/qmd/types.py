@@ -175,7 +175,8 @@ class SourceText:
     author: str = ""  #: The author in the front matter, or ""
     date: str = ""  #: The date in the front matter, or ""
     zeros: int = 0  #: The number of NUL characters that were replaced by spaces
-    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)  #: Values by field name
+    #: Values by field name.
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
     links: tuple[Link, ...] = ()  #: The links in order
 
 
@@ -286,6 +287,7 @@ class Hit:
     line: int
     snippet: Snippet
     hash: str
+    section: str = ""  #: The headings above the snippet, as `Operations > Backups`
     body: str | None = None
     explain: Mapping[str, Any] | None = None
 
@@ -311,6 +313,8 @@ class SearchResponse:
     hits: tuple[Hit, ...]
     stages: tuple[Stage, ...]
     ranking: str | None = None
+    #: The most frequent values of the fields that the request asks for.
+    facets: Mapping[str, tuple[ValueCount, ...]] = field(default_factory=dict)
 
     def stage(self, name: str) -> Stage | None:
         """Return the step of this name; None if it was not part of the search."""

@@ -12,12 +12,14 @@ from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
+    FILTERS,
     MAX_QUERY,
     MAX_SEARCHES,
     VECTOR_MIN_SCORE,
     SearchRequest,
 )
 from qmd.errors import UsageError
+from qmd.text.filters import from_options
 from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
@@ -61,6 +63,13 @@ CollectionName = Annotated[
     str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
 ]
 Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})]
+Filter = Annotated[
+    dict[str, Any],
+    Field(
+        description="Conditions on fields: {field, operator, value} or {operator: and|or|not, operands}. "
+        "Operators: eq ne in nin lt lte gt gte exists all prefix suffix contains."
+    ),
+]
 #: Not the JSON Schema format `date`, because a year or a month is also accepted.
 Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
 
@@ -135,7 +144,8 @@ class AnySearchArguments(Arguments):
         named = () if collection is None else (collection,)
         values["collections"] = (*named, *values.get("collections", ()))
         values["searches"] = tuple(TypedSearch(item.type, item.query) for item in searches)
-        return SearchRequest(**values)
+        where = from_options({name: values.pop(name, None) for name in FILTERS})
+        return SearchRequest(**values, where=where)
 
 
 class SearchArguments(AnySearchArguments):
@@ -148,6 +158,7 @@ class SearchArguments(AnySearchArguments):
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
+    filter: Filter | None = None
 
 
 class VectorSearchArguments(SearchArguments):
@@ -176,6 +187,7 @@ class QueryArguments(AnySearchArguments):
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
+    filter: Filter | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
     intent: Intent | None = None
     candidate_limit: Candidates = DEFAULT_CANDIDATES

@@ -47,8 +47,8 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
 
 def _date(value: str) -> str:
     """Check that an option's value is a date or part of one, such as 2024-06."""
-    from qmd.engine.requests import DATE
     from qmd.text import dates
+    from qmd.text.filters import DATE
 
     if dates.read(value) is None:
         raise click.BadParameter(f"must be {DATE}, not '{value}'")
@@ -136,8 +136,28 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
 
 
 query_argument = click.argument("text", nargs=-1, required=True, metavar="QUERY...")
-#: `--author`, `--after` and `--before`.
+#: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
+    click.option(
+        "--tag",
+        multiple=True,
+        metavar="TAG",
+        shell_complete=candidates.tags,
+        help="Only documents with this tag, or one below it (may be repeated).",
+    ),
+    click.option(
+        "--path",
+        multiple=True,
+        metavar="PATH",
+        help="Only documents whose path in the collection begins so, or matches this glob.",
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="CONDITION",
+        help="Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
+    ),
+    click.option("--filter", metavar="JSON", help="Only documents that pass this tree of conditions."),
     click.option(
         "--author", metavar="NAME", shell_complete=candidates.authors, help="Only documents by this author."
     ),
@@ -198,12 +218,13 @@ def query_text(words: tuple[str, ...]) -> str:
 def search_request(query: str, kind: str, options: dict[str, Any], limit: int | None = None) -> SearchRequest:
     """Make a request from the options above that a command has. `kind` is search, vsearch or query."""
     from qmd.engine.requests import VECTOR_MIN_SCORE, SearchRequest
+    from qmd.text.filters import from_options
 
-    names = {"collections", "intent", "candidate_limit", "ranking", "author", "after", "before"}
-    names |= {"explain", "full", "timeout"}
+    names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
     given = {name: options[name] for name in names & options.keys()}
     min_score = options.get("min_score")
     if min_score is None:
         min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
     rerank, expand = not options.get("no_rerank"), not options.get("no_expand")
-    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, **given)
+    where = from_options(options)
+    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, where=where, **given)

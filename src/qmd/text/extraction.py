@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qmd.text import front_matter, links
 from qmd.text.markdown import Block, blocks, front_matter_end, heading_text, properties
-from qmd.text.predicates import Value
+from qmd.text.predicates import Value, fold
 from qmd.types import Extracted, Section
 
+_SLUG = re.compile(r"[^\w]+")
 _LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
 
 
@@ -106,3 +107,35 @@ def section_path(text: str, line: int) -> str:
             above = [entry for entry in above if entry[0] < block.level]
             above.append((block.level, heading_text(block.content)))
     return " > ".join(heading for _, heading in above)
+
+
+def find_section(sections: Sequence[Section], address: str) -> Section | None:
+    """Return the first section at an address: a heading, or headings from above, as `a/b` or `a#b`.
+
+    Headings are compared without regard to case, also in the form that web pages use for anchors.
+    """
+    whole = _first(sections, [address.strip("#").strip()])
+    if whole is not None:
+        return whole
+    for separator in "#/":
+        headings = [heading.strip() for heading in address.split(separator) if heading.strip()]
+        if len(headings) > 1 and (found := _first(sections, headings)) is not None:
+            return found
+    return None
+
+
+def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | None:
+    above: list[Section] = []
+    for section in sections:
+        above = [other for other in above if other.level < section.level]
+        *parents, last = headings
+        if _is_called(section, last):
+            chain = iter(above)
+            if all(any(_is_called(other, parent) for other in chain) for parent in parents):
+                return section
+        above.append(section)
+    return None
+
+
+def _is_called(section: Section, heading: str) -> bool:
+    return fold(heading) in (fold(section.heading), _SLUG.sub("-", fold(section.heading)).strip("-"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import require_unicode
@@ -14,8 +16,9 @@ from qmd.engine.requests import unknown_collection
 from qmd.engine.retrieval.deadline import Deadline
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
 from qmd.text.authorship import author_key
+from qmd.text.extraction import extract, find_section
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import Author, Document
+from qmd.types import Author, Document, Section
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -72,11 +75,46 @@ class Library(References):
         # A file whose name ends in `:12` wins over line 12 of another file.
         document = self.find(reference)
         if document is None:
+            document, fragment = self._with_section(reference)
+            if document is not None:
+                section = self._section(document, fragment)
+                return self._page(
+                    document, section.first_line, None, section.last_line - section.first_line + 1
+                )
             path, start, count = split_location(reference)
             document = self.resolve(path)
             _check_lines(start, count)
             return self._page(document, start or from_line, max_lines, count)
         return self._page(document, from_line, max_lines)
+
+    def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
+        document = self.resolve(reference)
+        return document, self._sections(document)
+
+    def _with_section(self, reference: str) -> tuple[Document | None, str]:
+        """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
+        path, _, fragment = reference.partition("#")
+        if not path.strip() or not fragment.strip():
+            return None, ""
+        return self.find(path), unquote(fragment) if is_uri(reference) else fragment
+
+    def _section(self, document: Document, fragment: str) -> Section:
+        sections = self._sections(document)
+        found = find_section(sections, fragment)
+        if found is None:
+            close = get_close_matches(fragment, [section.heading for section in sections], n=1)
+            suggestion = f"did you mean '{close[0]}'? " if close else ""
+            raise UsageError(
+                f"{document.file} has no section '{fragment[:60]}'",
+                f"{suggestion}see 'qmd outline {document.file}'",
+            )
+        return found
+
+    def _sections(self, document: Document) -> tuple[Section, ...]:
+        text = self._documents.texts([document.id]).get(document.id)
+        if text is None:
+            raise self.not_found(document.file)
+        return extract(text, document.path).sections
 
     def multi_get(
         self,

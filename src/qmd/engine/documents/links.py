@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from qmd.engine.documents.library import Library
+from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.text.link_targets import LinkTargets, target_name
+from qmd.text.predicates import Among, Comparison, describe
 from qmd.types import Document, Link, ResolvedLink
 
 #: Documents whose links are read at a time.
@@ -60,6 +63,16 @@ class Links:
         ids = self._collection(document.collection).documents
         prefix = len(document.collection) + 1
         return sorted({ids[link.file[prefix:]] for link in self.backlinks(document)})
+
+    def condition(self, library: Library, comparison: Comparison) -> Among:
+        """Return the condition that a document links to the one that the comparison names.
+
+        Raises `NotFoundError` if it names no document, and `UsageError` for another comparison.
+        """
+        if comparison.operator != "eq":
+            raise UsageError(f"wrong filter: {describe(comparison)}", "write link:notes/a.md")
+        document = library.resolve(str(comparison.value))
+        return Among(tuple(self.linking(document)), describe(comparison))
 
     def unresolved(self, collections: Sequence[str]) -> list[ResolvedLink]:
         """Return the links that lead to no document, without URLs, images and other files."""

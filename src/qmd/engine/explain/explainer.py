@@ -116,7 +116,7 @@ class Explainer:
     def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
         search = _search(kind, replace(request.checked(), explain=True, full=False))
-        scope = scope_of(self.config, search.request)
+        scope = scope_of(self.store, self.config, search.request)
         query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
         document = self.lookup.find(reference)
         if isinstance(document, str):
@@ -127,7 +127,7 @@ class Explainer:
         why = Why(kind, query, document.file, document, "not_searched", "", notes=notes, terms=terms)
         collection = document.collection
         if collection in scope.collections:
-            reason = filtered_out(scope, document)
+            reason = filtered_out(self.store, scope, document)
             return replace(why, reason=reason) if reason else self._ranked(why, document, search)
         reason = f"its collection '{collection}' is searched only if you name it"
         if request.collections:
@@ -204,7 +204,7 @@ def _search(kind: Kind, request: SearchRequest) -> _Search:
     """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
     parsed = without_filters(read_query_document(request) if kind == "query" else request)
     # The query stays as typed. Its filters also apply to the searches that it combines.
-    request = replace(request, author=parsed.author, after=parsed.after, before=parsed.before)
+    request = replace(request, where=parsed.where)
     lexical: tuple[str, ...] = (parsed.query,) if parsed.query else ()
     dense = lexical
     if parsed.searches:

@@ -17,6 +17,7 @@ from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
+from qmd.text.extraction import extract
 from qmd.types import Config, Document, Fingerprint, SourceText
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.
@@ -122,7 +123,8 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
 
 
 def _changed(document: Document, text: str, fingerprint: Fingerprint) -> DocumentChange:
-    source = SourceText(text, document.hash, document.title)
+    found = extract(text, document.path)
+    source = SourceText(text, document.hash, document.title, fields=found.fields, links=found.links)
     return DocumentChange(document.path, fingerprint, source, document.author, document.date)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 from weakref import WeakSet
 
 import apsw
@@ -22,7 +22,6 @@ from qmd.text.predicates import (
     Not,
     Or,
     Predicate,
-    Value,
     holds,
     is_pattern,
     spans,
@@ -74,14 +73,14 @@ def register(db: apsw.Connection) -> None:
     if db in _REGISTERED:
         return
     _REGISTERED.add(db)
-    db.create_scalar_function("qmd_holds", _holds, 2, deterministic=True)
-    db.create_scalar_function("qmd_file_name", _file_name, 1, deterministic=True)
+    db.create_scalar_function("qmd_holds", cast("Any", _holds), 2, deterministic=True)
+    db.create_scalar_function("qmd_file_name", cast("Any", _file_name), 1, deterministic=True)
 
 
 _REGISTERED: WeakSet[apsw.Connection] = WeakSet()
 
 
-def _holds(packed: str, value: Value) -> bool:
+def _holds(packed: Any, value: Any) -> bool:
     return holds(_unpacked(packed), value)
 
 
@@ -90,8 +89,8 @@ def _unpacked(packed: str) -> Comparison:
     return Comparison(*json.loads(packed))
 
 
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
+def _file_name(path: Any) -> str:
+    return str(path).rpartition("/")[2]
 
 
 def compile_predicate(db: apsw.Connection, predicate: Predicate) -> Condition:
@@ -128,9 +127,8 @@ def _joined(conditions: Sequence[Condition], word: str) -> Condition:
 def _rows(numbers: Sequence[int]) -> Condition:
     if not numbers:
         return Condition("0", (), ())
-    if len(numbers) <= _INLINE:
-        listed, values = ", ".join(map(str, numbers)), ()
-    else:
+    listed, values = ", ".join(map(str, numbers)), tuple[Bound, ...]()
+    if len(numbers) > _INLINE:
         listed, values = "SELECT value FROM json_each(?)", (json.dumps(numbers),)
     return Condition(
         "EXISTS (SELECT 1 FROM document_fields df WHERE df.document_id = {d}.id "
@@ -177,7 +175,7 @@ def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
         return [number for number, key in rows if text_matches(comparison, str(key))]
     found: list[int] = []
     for span in spans(comparison):
-        sql, values = f"{select} AND type = ?", [comparison.field, span.type]
+        sql, values = f"{select} AND type = ?", list[Bound]([comparison.field, span.type])
         low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
         for bound, sign in ((span.low, low), (span.high, high)):
             if bound is not None:
