@@ -91,7 +91,8 @@ _ENCODINGS = (None, None, "gb18030", "utf-16", "no such charset", "base64", "idn
 @contextmanager
 def _reading() -> Iterator[Check]:
     from qmd.sources.read import read_source
-    from qmd.text.markdown import MAX_TITLE, blocks, fences, front_matter_end
+    from qmd.text.blocks import blocks, front_matter_end
+    from qmd.text.outline import MAX_TITLE
     from qmd.types import Fingerprint, SourceFile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +124,6 @@ def _reading() -> Iterator[Check]:
                 assert block.start in (0, body) or text[block.start - 1] == "\n"
             for before, after in pairwise(found):
                 assert before.end <= after.start
-            assert [(each.start, each.end) for each in found if each.kind == "fence"] == fences(text)
 
         yield check
 
@@ -148,8 +148,8 @@ def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
 def _chunking() -> Iterator[Check]:
     from qmd.config.paths import cache_dir
     from qmd.models.e5.backend import load_embedder
+    from qmd.text.blocks import blocks, front_matter_end
     from qmd.text.chunking import chunk
-    from qmd.text.markdown import fences
 
     real = load_embedder(Path(cache_dir(os.environ))).tokenizer
 
@@ -172,7 +172,8 @@ def _chunking() -> Iterator[Check]:
             assert part.last_line == 1 + text.count("\n", 0, part.end - 1)
         for before, after in pairwise(chunks):
             assert before.start < after.start <= before.end < after.end
-        for start, end in fences(text):
+        body = blocks(text, front_matter_end(text))
+        for start, end in [(each.start, each.end) for each in body if each.kind == "fence"]:
             if _tokens_in(offsets, start, end) <= target:
                 assert not any(start < part.start < end or start < part.end < end for part in chunks)
 

@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from qmd.errors import UsageError
@@ -286,6 +285,8 @@ class _JsonReader:
             raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
         field = field_name(field)
         if operator not in OPERATORS:
+            from difflib import get_close_matches
+
             near = get_close_matches(str(operator), (*OPERATORS, "and", "or", "not"), n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             known = ", ".join((*OPERATORS, "and", "or", "not"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -16,7 +15,8 @@ from qmd.engine.requests import unknown_collection
 from qmd.engine.retrieval.deadline import Deadline
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
 from qmd.text.authorship import author_key
-from qmd.text.extraction import extract, find_section
+from qmd.text.extraction import extract
+from qmd.text.outline import find_section
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Author, Document, Section
 
@@ -102,6 +102,8 @@ class Library(References):
         sections = self._sections(document)
         found = find_section(sections, fragment)
         if found is None:
+            from difflib import get_close_matches
+
             close = get_close_matches(fragment, [section.heading for section in sections], n=1)
             suggestion = f"did you mean '{close[0]}'? " if close else ""
             raise UsageError(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
 from qmd.store.base import Store
-from qmd.text.extraction import section_path
 from qmd.text.highlight import Highlighter
+from qmd.text.outline import section_path
 from qmd.text.snippet import snippet
 from qmd.types import Config, Hit, Ranked
 

@@ -14,7 +14,6 @@ from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.fields import FieldWriter, forget, forget_all
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
-from qmd.text.extraction import searched_title, stored_fields
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
@@ -41,6 +40,8 @@ class Documents(base.Documents):
         return {path: Fingerprint(*fingerprint) for path, *fingerprint in rows}
 
     def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
+        from qmd.text.extraction import searched_title
+
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [
             (index_form(searched_title(item.source.title, item.source.fields)), index_form(item.source.text))
@@ -150,7 +151,10 @@ class _Writer:
         self._next = (row[0] if row and row[0] is not None else first) + 1
 
     def put(self, item: DocumentChange, title_form: str, body_form: str) -> None:
+        from qmd.text.extraction import stored_fields
+
         source, fingerprint = item.source, item.fingerprint
+        fields = stored_fields(source.fields, item.path, item.author)
         content = self._content(source.hash, source.text)
         row = self._db.execute(
             "SELECT id, title, content_id FROM documents WHERE collection_id = ? AND path = ?",
@@ -164,7 +168,7 @@ class _Writer:
                 "author = ?, date = ? WHERE id = ?",
                 (source.title, content, *stamp, item.author, item.date, identity),
             )
-            self._fields.put(identity, stored_fields(source.fields, item.path, item.author), source.links)
+            self._fields.put(identity, fields, source.links)
             if (title, previous) == (source.title, content):
                 return
             self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
@@ -188,7 +192,7 @@ class _Writer:
                     item.date,
                 ),
             )
-            self._fields.put(identity, stored_fields(source.fields, item.path, item.author), source.links)
+            self._fields.put(identity, fields, source.links)
             self.added += 1
             self._linked.add(content)
         self._db.execute(
