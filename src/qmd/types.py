@@ -151,7 +151,6 @@ class Extracted:
         title: The title, in one line.
         fields: Values by field name. Dates have the form `2024-03-07` or `2024-03-07T10:00:00`.
         links: The links in order.
-        sections: The sections in order.
         anchors: Places in the source file, by line; empty if lines of the text are lines of the file.
         omitted: What was left out because of limits or errors, a phrase each.
     """
@@ -160,7 +159,6 @@ class Extracted:
     title: str
     fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
-    sections: tuple[Section, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     omitted: tuple[str, ...] = ()
 

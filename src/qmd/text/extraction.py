@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from qmd.text import front_matter, links
 from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.markdown import properties
-from qmd.text.outline import sections
 from qmd.text.predicates import Value
 from qmd.types import Extracted
 
-_SLUG = re.compile(r"[^\w]+")
 _LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
 
 
@@ -29,7 +27,7 @@ def extract(text: str, path: str) -> Extracted:
         parsed = front_matter.read(_LAST_LINE.sub("\n", text[:start]).partition("\n")[2])
     body = [*blocks(text, start)]
     inline = links.find(text, start, [(block.start, block.end) for block in body if block.kind == "fence"])
-    found = properties(text, path)
+    found = properties(text, path, body)
     fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
     # These are read one by one, so that an error in another entry does not matter.
     if found.author:
@@ -44,7 +42,6 @@ def extract(text: str, path: str) -> Extracted:
         found.title,
         fields,
         inline.links,
-        sections(text, body),
         omitted=(*parsed.omitted, *inline.omitted),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -17,11 +16,12 @@ _MAX_LENGTH = 1_000
 
 _TAG_CHARACTERS = r"\w/\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
 #: Where a token can begin. Looking for a few characters first is many times faster than trying `_TOKEN`.
-_START = re.compile(rf"[\\`\[]|<(?=[!A-Za-z])|%%|(?<=http):(?=//)|(?<=https):(?=//)|#(?=[{_TAG_CHARACTERS}])")
+_START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|(?<=http):(?=//)|(?<=https):(?=//)|#(?=[{_TAG_CHARACTERS}])")
+#: What most texts without links and tags lack.
+_ANY = re.compile(rf"\]\(|\]\[|\]:|\[\[|://|(?<!\S)#[{_TAG_CHARACTERS}]|[(（：、，。；]#")
 #: Quantifiers are possessive or bounded, so that matching takes linear time.
 _TOKEN = re.compile(
-    r"(?P<ticks>`++)"
-    r"|(?P<comment><!--|%%)"
+    r"(?P<comment><!--|%%)"
     r"|(?P<auto><[A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000}>)"
     r"|(?P<url>\bhttps?://[^\s<>\"'`\]]{1,1000})"
     r"|(?P<embed>!?)\[\[(?P<wiki>[^\[\]\n|]{1,1000}+)(?:\|(?P<shown>[^\[\]\n]{0,1000}+))?\]\]"
@@ -57,10 +57,9 @@ def find(text: str, start: int, code: Sequence[tuple[int, int]]) -> Inline:
         start: Where its body starts.
         code: The [start, end) spans of code blocks, in order.
     """
-    if "[" not in text and "#" not in text and "://" not in text:
+    if not _ANY.search(text):
         return Inline((), ())
-    starts = [0]
-    starts.extend(match.end() for match in re.finditer("\n", text))
+    line, counted = 1, 0
     definitions = _definitions(text)
     links: list[Link] = []
     tags: dict[str, None] = {}
@@ -73,7 +72,8 @@ def find(text: str, start: int, code: Sequence[tuple[int, int]]) -> Inline:
                 if tag and not tag.isdigit():
                     tags.setdefault(tag)
                 continue
-            line = bisect_right(starts, match.start())
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
             if low < start and match["wiki"] is None:
                 continue
             links.extend(_links(match, line, definitions))
@@ -103,11 +103,15 @@ def _tokens(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
     """Yield links and tags of a span, outside inline code and comments."""
     at = low
     while start := _START.search(text, at, high):
-        first, at = start.start(), start.end()
-        if text[first] == "\\":
-            at += 1
+        first = start.start()
+        after_code = _after_code(text, at, first, high)
+        if after_code > first:
+            at = after_code
             continue
-        if text[first] == "[" and first > low and text[first - 1] == "!":
+        at = start.end()
+        if text[first] == "[" and first > low and text[first - 1] in "!\\":
+            if text[first - 1] == "\\":
+                continue
             first -= 1
         elif text[first] == ":":
             first -= 5 if text.endswith("https", low, first) else 4
@@ -115,14 +119,27 @@ def _tokens(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
         if match is None:
             continue
         at = match.end()
-        ticks, comment = match["ticks"], match["comment"]
-        if ticks is not None:
-            at = _code_end(text, ticks, at, high)
-        elif comment is not None:
+        comment = match["comment"]
+        if comment is None:
+            yield match
+        else:
             closed = text.find(_CLOSING[comment], at, high)
             at = at if closed < 0 else closed + len(_CLOSING[comment])
-        else:
-            yield match
+
+
+def _after_code(text: str, low: int, position: int, high: int) -> int:
+    """Return the end of the inline code that a position is in; `position` or less if it is in none."""
+    paragraph = text.rfind("\n\n", low, position)
+    at = low if paragraph < 0 else paragraph
+    while (tick := text.find("`", at, position)) >= 0:
+        if tick > low and text[tick - 1] == "\\":
+            at = tick + 1
+            continue
+        at = tick + 1
+        while text[at : at + 1] == "`":
+            at += 1
+        at = _code_end(text, text[tick:at], at, high)
+    return at
 
 
 def _code_end(text: str, ticks: str, at: int, high: int) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qmd.text import dates
-from qmd.text.blocks import blocks, front_matter
+from qmd.text.blocks import Block, blocks, front_matter
 from qmd.text.outline import heading_text, one_line
 
 _TITLE_KEY, _AUTHOR_KEY, _DATE_KEY = (
@@ -39,8 +40,10 @@ class Properties:
     date: str = ""
 
 
-def properties(text: str, path: str) -> Properties:
+def properties(text: str, path: str, body: Iterable[Block] | None = None) -> Properties:
     """Return title, author and date of the document at `path`. Never raises an exception.
+
+    `body` are the blocks after the front matter, if they are known.
 
     The title is the `title` in the front matter, else the first heading outside code (a heading `Notes` only
     if there is no other), else the file name without suffix. In `.org` files it is `#+TITLE:`, else the first
@@ -55,12 +58,12 @@ def properties(text: str, path: str) -> Properties:
         headline = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
         title = one_line(headline[1]) if headline else ""
     elif suffix not in _HASH_COMMENTS:
-        end, body = front_matter(text)
+        end, start = front_matter(text)
         if end:
             title = _entry(text, end, _TITLE_KEY)
             author = _entry(text, end, _AUTHOR_KEY, listed=True)
             date = dates.read(_entry(text, end, _DATE_KEY)) or ""
-        title = title or _heading_title(text, body)
+        title = title or _heading_title(blocks(text, start) if body is None else body)
     return Properties(title or one_line(stem or name) or one_line(name), author, date)
 
 
@@ -115,9 +118,9 @@ def _yaml_entry(text: str, start: int, end: int, listed: bool) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def _heading_title(text: str, start: int) -> str:
+def _heading_title(body: Iterable[Block]) -> str:
     fallback = ""
-    for block in blocks(text, start):
+    for block in body:
         if block.kind != "heading":
             continue
         title = heading_text(block.content)

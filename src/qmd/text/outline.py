@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from qmd.text.blocks import Block, blocks, front_matter_end
+from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.predicates import fold
 from qmd.text.tokens import compiled
 from qmd.types import Section
@@ -29,11 +29,11 @@ _INLINE = (
 _SLUG = r"[^\w]+"
 
 
-def sections(text: str, body: list[Block]) -> tuple[Section, ...]:
+def sections(text: str) -> tuple[Section, ...]:
     """Return the sections of a text from its headings, in order."""
     headings: list[tuple[int, int, str]] = []
     line, at = 1, 0
-    for block in body:
+    for block in blocks(text, front_matter_end(text)):
         if block.kind != "heading":
             continue
         line += text.count("\n", at, block.start)

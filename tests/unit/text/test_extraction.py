@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.text.extraction import extract
+from qmd.text.outline import sections
 from qmd.types import Link, Section
 
 
@@ -97,7 +98,7 @@ def test_wikilinks_in_the_front_matter_are_links() -> None:
 
 def test_sections_include_their_subsections() -> None:
     text = "# A\nx\n## B\n```\n# no\n```\n### C\ny\n## D\n# E\nlast"
-    assert extract(text, "a.md").sections == (
+    assert sections(text) == (
         Section("A", 1, 1, 9),
         Section("B", 2, 3, 8),
         Section("C", 3, 7, 8),
@@ -141,4 +142,4 @@ def test_any_text_is_extracted(text: str) -> None:
     found = extract(text, "a.md")
     lines = text.count("\n") + 1
     assert all(1 <= link.line <= lines for link in found.links)
-    assert all(1 <= each.first_line <= each.last_line <= lines for each in found.sections)
+    assert all(1 <= each.first_line <= each.last_line <= lines for each in sections(text))

@@ -15,8 +15,7 @@ from qmd.engine.requests import unknown_collection
 from qmd.engine.retrieval.deadline import Deadline
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
 from qmd.text.authorship import author_key
-from qmd.text.extraction import extract
-from qmd.text.outline import find_section
+from qmd.text.outline import find_section, sections
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Author, Document, Section
 
@@ -99,12 +98,12 @@ class Library(References):
         return self.find(path), unquote(fragment) if is_uri(reference) else fragment
 
     def _section(self, document: Document, fragment: str) -> Section:
-        sections = self._sections(document)
-        found = find_section(sections, fragment)
+        known = self._sections(document)
+        found = find_section(known, fragment)
         if found is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(fragment, [section.heading for section in sections], n=1)
+            close = get_close_matches(fragment, [section.heading for section in known], n=1)
             suggestion = f"did you mean '{close[0]}'? " if close else ""
             raise UsageError(
                 f"{document.file} has no section '{fragment[:60]}'",
@@ -116,7 +115,7 @@ class Library(References):
         text = self._documents.texts([document.id]).get(document.id)
         if text is None:
             raise self.not_found(document.file)
-        return extract(text, document.path).sections
+        return sections(text)
 
     def multi_get(
         self,

@@ -168,6 +168,7 @@ class _Writer:
                 "author = ?, date = ? WHERE id = ?",
                 (source.title, content, *stamp, item.author, item.date, identity),
             )
+            forget(self._db, identity)
             self._fields.put(identity, fields, source.links)
             if (title, previous) == (source.title, content):
                 return

@@ -34,27 +34,17 @@ class FieldWriter:
         self._values: dict[tuple[str, type, Value], int] = {}
 
     def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
-        """Replace the fields and links of a document."""
-        forget(self._db, document)
+        """Add the fields and links of a document that has none."""
         rows: list[tuple[int, int, bool]] = []
         for name, values in fields.items():
             numbers = dict.fromkeys(self._value(name, value) for value in values)
             rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
         self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
-        self._db.executemany(
-            "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    document,
-                    number,
-                    link.line,
-                    link.kind,
-                    link.target,
-                    "" if link.kind == "url" else target_name(link.target),
-                )
-                for number, link in enumerate(links)
-            ],
-        )
+        found = [
+            (document, at, link.line, link.kind, link.target, _name_of(link)) for at, link in enumerate(links)
+        ]
+        if found:
+            self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", found)
 
     def _value(self, name: str, value: Value) -> int:
         cached = (name, type(value), value)
@@ -88,6 +78,10 @@ class FieldWriter:
             assert row is not None
             self._names[name] = int(row[0])
         return self._names[name]
+
+
+def _name_of(link: Link) -> str:
+    return "" if link.kind == "url" else target_name(link.target)
 
 
 def forget(db: apsw.Connection, document: int) -> None:
