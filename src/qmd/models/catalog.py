@@ -213,7 +213,7 @@ def find_card(spec: str, role: Role) -> ModelCard | None:
     """
     folded = spec.casefold()
     if folded.startswith("openai:"):
-        from qmd.models.openai.address import parse_address
+        from qmd.models.address import parse_address
 
         address = parse_address(spec)
         card = ModelCard(str(address), role, "openai", f"openai:{address}", model=address.model)

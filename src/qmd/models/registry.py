@@ -74,7 +74,7 @@ def remote_host(spec: str | None) -> str | None:
     """Return the host that a model's input is sent to; None if it stays on this machine."""
     if spec is None or not spec.casefold().startswith("openai:"):
         return None
-    from qmd.models.openai.address import parse_address
+    from qmd.models.address import parse_address
 
     address = parse_address(spec)
     return None if address.is_local else address.host

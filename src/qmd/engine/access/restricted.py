@@ -109,7 +109,7 @@ class RestrictedIndex:
             for name in (names,) if isinstance(names, str) else names:
                 self._index.collection(name)
         if rule.place is not None:
-            from qmd.engine.facade.collections import context_target
+            from qmd.engine.places import context_target
 
             collection, _ = context_target(self._index.config, arguments[rule.place])
             if collection is None:

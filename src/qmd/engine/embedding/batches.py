@@ -15,7 +15,6 @@ from itertools import accumulate
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Embedder
 from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
-from qmd.text import chunking
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
 
@@ -23,8 +22,6 @@ from qmd.types import Chunk
 BATCH_CHUNKS = 64
 #: Characters of the title that are put before later chunks: few enough to fit in the window of the model.
 TITLE_CHARACTERS = 60
-#: Changes if other text is put around chunks.
-VERSION = 2
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
 #: Estimated bytes of a chunk before any text has been cut.
@@ -195,12 +192,6 @@ def _worker_prefix(location: str) -> str:
         machine = b""
     place = [platform.node().encode(), machine, os.fsencode(os.path.realpath(location))]
     return hashlib.sha256(b"\0".join(place)).hexdigest()[:16] + "/"
-
-
-def fingerprint(embedder: Embedder) -> str:
-    """Return a digest of what vectors depend on: the model, the chunking and the text around chunks."""
-    recipe = (embedder.fingerprint, chunking.VERSION, VERSION, embedder.chunk_tokens, embedder.chunk_overlap)
-    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
 
 
 def cut(text: str, embedder: Embedder) -> list[Chunk]:

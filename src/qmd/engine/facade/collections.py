@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from qmd.config import contexts
 from qmd.config.validate import nfc, require_unicode
+from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
-from qmd.errors import NotFoundError, QmdError, SourceError
-from qmd.types import DEFAULT_PATTERN, Collection, Config
+from qmd.errors import QmdError, SourceError
+from qmd.types import DEFAULT_PATTERN, Collection
 
 if TYPE_CHECKING:
     from qmd.engine.indexing import scan
@@ -145,29 +146,6 @@ class CollectionMethods:
             for (collection, folder), count in counts.items()
             if folder not in config.collections[collection].context
         ]
-
-
-def context_target(config: Config, target: str) -> tuple[str | None, str]:
-    """Return the collection (None for all) and the path in it that a target names; see `Index.add_context`.
-
-    Raises `NotFoundError` if a path is in no collection, and `CollectionNotFoundError`.
-    """
-    require_unicode(target)
-    if target == "/" or target.startswith("qmd://"):
-        collection, prefix = contexts.parse_context_target(target)
-        if collection is not None:
-            collections_of(config, [collection])
-        return collection, prefix
-    # `realpath` raises for a path with a NUL, which can be in no collection.
-    path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
-    roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
-    for root in sorted(roots, key=len, reverse=True):
-        if path == root or path.startswith(root.rstrip(os.sep) + os.sep):
-            return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
-    raise NotFoundError(
-        f"{target} is in no collection",
-        "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
-    )
 
 
 def _readable_folder(path: str) -> str:

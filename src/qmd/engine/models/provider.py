@@ -75,7 +75,7 @@ class ModelProvider:
 
         Raises `ModelError` if it is not available, or if its name now stands for another model.
         """
-        from qmd.engine.embedding.batches import fingerprint
+        from qmd.engine.models.fingerprint import fingerprint
         from qmd.models.catalog import CARDS
 
         with self._lock:
@@ -154,7 +154,7 @@ class ModelProvider:
     @property
     def fingerprint(self) -> str:
         """A fingerprint of the embedder and of how texts are chunked for it."""
-        from qmd.engine.embedding.batches import fingerprint
+        from qmd.engine.models.fingerprint import fingerprint
 
         return fingerprint(self.embedder)
 

@@ -22,7 +22,7 @@ def load(
     Raises `ModelError` if the API key cannot be read.
     """
     from qmd.models import remote
-    from qmd.models.openai.address import parse_address
+    from qmd.models.address import parse_address
     from qmd.models.openai.client import Client
 
     client = Client(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)

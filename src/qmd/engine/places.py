@@ -1,0 +1,34 @@
+"""The places that contexts describe: all collections, one of them, or a path in one."""
+
+from __future__ import annotations
+
+import os
+
+from qmd.config.contexts import parse_context_target
+from qmd.config.validate import nfc, require_unicode
+from qmd.engine.requests import collections_of
+from qmd.errors import NotFoundError
+from qmd.types import Config
+
+
+def context_target(config: Config, target: str) -> tuple[str | None, str]:
+    """Return the collection (None for all) and the path in it that a target names; see `Index.add_context`.
+
+    Raises `NotFoundError` if a path is in no collection, and `CollectionNotFoundError`.
+    """
+    require_unicode(target)
+    if target == "/" or target.startswith("qmd://"):
+        collection, prefix = parse_context_target(target)
+        if collection is not None:
+            collections_of(config, [collection])
+        return collection, prefix
+    # `realpath` raises for a path with a NUL, which can be in no collection.
+    path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
+    roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
+    for root in sorted(roots, key=len, reverse=True):
+        if path == root or path.startswith(root.rstrip(os.sep) + os.sep):
+            return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
+    raise NotFoundError(
+        f"{target} is in no collection",
+        "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
+    )
