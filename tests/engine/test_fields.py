@@ -206,7 +206,7 @@ def test_an_earlier_index_gets_fields_and_links_without_its_files(
 _KILLED = """
 import os, signal, sys
 import qmd
-from qmd.store.sqlite.fields import FieldWriter
+from qmd.store.sqlite.field_rows import FieldWriter
 put, left = FieldWriter.put, [int(sys.argv[2])]
 def dying(self, *values):
     left[0] -= 1

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import require_unicode
+from qmd.engine.deadline import Deadline
 from qmd.engine.documents.references import References
 from qmd.engine.requests import unknown_collection
-from qmd.engine.retrieval.deadline import Deadline
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
 from qmd.text.authorship import author_key
 from qmd.text.outline import find_section, sections

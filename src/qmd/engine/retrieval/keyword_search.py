@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmd.engine.deadline import Stopwatch
 from qmd.engine.requests import ALL, SearchRequest
-from qmd.engine.retrieval.deadline import Stopwatch
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
     explain_no_hits,

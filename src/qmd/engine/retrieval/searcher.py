@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors, select
 from qmd.engine.models import egress
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
-from qmd.engine.retrieval.deadline import Deadline, Stopwatch
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import NO_TERMS, explain_no_hits, scope_of, without_filters
 from qmd.engine.retrieval.hits import make_hits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,93 +13,12 @@ from qmd.store import base
 from qmd.store.base import Scope
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT, TYPES
 from qmd.store.sqlite.scope_filter import condition, filter_of
-from qmd.text.link_targets import target_name
-from qmd.text.predicates import Fields as FieldValues
-from qmd.text.predicates import Value, ValueType, key_of
+from qmd.text.predicates import Value, ValueType
 from qmd.types import FieldSummary, Link, ValueCount
 
-_TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
-_TYPE_SHIFT = 40
-_FIELD_SHIFT = 44
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
-
-
-class FieldWriter:
-    """Writes fields and links inside a transaction. Caches the numbers of fields and values."""
-
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-        self._names: dict[str, int] = {}
-        self._values: dict[tuple[str, type, Value], int] = {}
-
-    def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
-        """Add the fields and links of a document that has none."""
-        rows: list[tuple[int, int, bool]] = []
-        for name, values in fields.items():
-            numbers = dict.fromkeys(self._value(name, value) for value in values)
-            rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
-        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
-        found = [
-            (document, at, link.line, link.kind, link.target, _name_of(link)) for at, link in enumerate(links)
-        ]
-        if found:
-            self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", found)
-
-    def _value(self, name: str, value: Value) -> int:
-        cached = (name, type(value), value)
-        number = self._values.get(cached)
-        if number is None:
-            kind, key = key_of(value)
-            number = self._values[cached] = self._number(
-                self._name(name), kind, key, value if isinstance(value, str) else key
-            )
-        return number
-
-    def _number(self, field: int, kind: ValueType, key: str | float, value: str | float) -> int:
-        row = self._db.execute(
-            "SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?",
-            (field, kind, key, value),
-        ).fetchone()
-        if row is not None:
-            return int(row[0])
-        first = (field << _FIELD_SHIFT) + (_TYPES.index(kind) << _TYPE_SHIFT)
-        self._db.execute(
-            "INSERT INTO field_values SELECT coalesce(max(id), ?1 - 1) + 1, ?2, ?3, ?4, ?5 "
-            "FROM field_values WHERE id BETWEEN ?1 AND ?6",
-            (first, field, kind, key, value, first + (1 << _TYPE_SHIFT) - 1),
-        )
-        return int(self._db.last_insert_rowid())
-
-    def _name(self, name: str) -> int:
-        if name not in self._names:
-            self._db.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
-            row = self._db.execute("SELECT id FROM field_names WHERE name = ?", (name,)).fetchone()
-            assert row is not None
-            self._names[name] = int(row[0])
-        return self._names[name]
-
-
-def _name_of(link: Link) -> str:
-    return "" if link.kind == "url" else target_name(link.target)
-
-
-def forget(db: apsw.Connection, document: int) -> None:
-    """Delete the fields and links of a document."""
-    db.execute("DELETE FROM document_fields WHERE document_id = ?", (document,))
-    db.execute("DELETE FROM links WHERE document_id = ?", (document,))
-
-
-def forget_all(db: apsw.Connection, low: int, high: int) -> None:
-    """Delete the fields and links of the documents in a range of ids."""
-    db.execute("DELETE FROM document_fields WHERE document_id BETWEEN ? AND ?", (low, high))
-    db.execute("DELETE FROM links WHERE document_id BETWEEN ? AND ?", (low, high))
-
-
-def drop_unused_values(db: apsw.Connection) -> None:
-    """Drop the values and fields that no document has."""
-    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM document_fields)")
-    db.execute("DELETE FROM field_names WHERE id NOT IN (SELECT field_id FROM field_values)")
 
 
 class Fields(base.Fields):
@@ -131,18 +50,18 @@ class Fields(base.Fields):
             names = dict(db.execute("SELECT id, name FROM field_names"))
             clause, values = _counted(self._database, db, scope)
             rows = db.execute(
-                f"SELECT value_id >> {_TYPE_SHIFT}, sum(first), count(DISTINCT value_id) "
+                f"SELECT value_id >> {TYPE_SHIFT}, sum(first), count(DISTINCT value_id) "
                 f"FROM document_fields df WHERE 1 {clause} GROUP BY 1",
                 values,
             )
             found: dict[str, FieldSummary] = {}
             for number, documents, distinct in rows:
-                field, kind = divmod(number, 1 << (_FIELD_SHIFT - _TYPE_SHIFT))
+                field, kind = divmod(number, 1 << (FIELD_SHIFT - TYPE_SHIFT))
                 name = names[field]
                 before = found.get(name, FieldSummary(name, (), 0, 0))
                 found[name] = FieldSummary(
                     name,
-                    (*before.types, _TYPES[kind]),
+                    (*before.types, TYPES[kind]),
                     before.documents + documents,
                     before.values + distinct,
                 )
@@ -254,13 +173,13 @@ def _value_counts(
     row = db.execute("SELECT id FROM field_names WHERE name = ?", (field,)).fetchone()
     if row is None:
         return []
-    low = int(row[0]) << _FIELD_SHIFT
+    low = int(row[0]) << FIELD_SHIFT
     rows = db.execute(
         f"WITH counted AS (SELECT df.value_id, count(*) AS documents {source} "
         "AND df.value_id BETWEEN ? AND ? GROUP BY df.value_id) "
         "SELECT v.type, min(v.value), sum(c.documents) FROM counted c JOIN field_values v "
         "ON v.id = c.value_id GROUP BY v.type, v.key ORDER BY 3 DESC, v.key LIMIT ?",
-        (*values, low, low + (1 << _FIELD_SHIFT) - 1, limit),
+        (*values, low, low + (1 << FIELD_SHIFT) - 1, limit),
     )
     return [ValueCount(_typed(kind, value), documents) for kind, value, documents in rows]
 

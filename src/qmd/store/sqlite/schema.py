@@ -223,7 +223,7 @@ _FIELDS = """CREATE TABLE field_names (
   name TEXT NOT NULL UNIQUE
 );
 
--- The id is that of the field and of the type, see _FIELD_SHIFT, plus a number. key is the value as it is
+-- The id is that of the field and of the type, see field_rows.FIELD_SHIFT, plus a number. key is the value as it is
 -- compared: folded text, a date, or a number. value is it as written.
 CREATE TABLE field_values (
   id INTEGER PRIMARY KEY,
@@ -260,7 +260,7 @@ CREATE INDEX links_name ON links(name, document_id);
 
 def _fields(db: apsw.Connection) -> None:
     """Add the fields and links of all documents, from the stored texts, and their aliases to the index."""
-    from qmd.store.sqlite.fields import FieldWriter
+    from qmd.store.sqlite.field_rows import FieldWriter
     from qmd.text.extraction import extract, searched_title, stored_fields
     from qmd.text.tokens import index_form
 
