@@ -223,8 +223,8 @@ _FIELDS = """CREATE TABLE field_names (
   name TEXT NOT NULL UNIQUE
 );
 
--- The id is that of the field and of the type, see field_rows.FIELD_SHIFT, plus a number. key is the value as it is
--- compared: folded text, a date, or a number. value is it as written.
+-- The id begins with those of the field and the type, see field_rows. key is the value as it is compared:
+-- folded text, a date, or a number. value is it as written.
 CREATE TABLE field_values (
   id INTEGER PRIMARY KEY,
   field_id INTEGER NOT NULL REFERENCES field_names(id),
