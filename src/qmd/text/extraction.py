@@ -56,7 +56,7 @@ def stored_fields(
         path: Its path, for the suffix.
         author: Its author, if a folder says so and the content does not.
     """
-    stored = {name: values for name, values in fields.items() if name not in ("title", "date")}
+    stored = {name: values for name, values in fields.items() if name not in ("title", "date", "modified")}
     if author:
         stored.setdefault("author", (author,))
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")

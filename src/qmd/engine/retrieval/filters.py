@@ -72,7 +72,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
         return None
     from qmd.text.predicates import describe, parts
 
-    fields = {"id": (float(document.id),), **store.fields.of([document.id]).get(document.id, {})}
+    fields = {"id": (document.id,), **store.fields.of([document.id]).get(document.id, {})}
     for part in parts(scope.where):
         if matches(part, fields):
             continue

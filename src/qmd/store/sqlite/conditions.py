@@ -24,8 +24,10 @@ from qmd.text.predicates import (
     Predicate,
     holds,
     is_pattern,
+    pack,
     spans,
     text_matches,
+    unpack,
 )
 
 #: Fields that are columns of `documents`, as expressions on the table `d`. All others are rows.
@@ -86,7 +88,7 @@ def _holds(packed: Any, value: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _unpacked(packed: str) -> Comparison:
-    return Comparison(*json.loads(packed))
+    return cast("Comparison", unpack(json.loads(packed)))
 
 
 def _file_name(path: Any) -> str:
@@ -144,7 +146,7 @@ def _column(comparison: Comparison) -> Condition:
         return Condition(f"{column} <> ''")
     kind = _ORDERED.get(comparison.field)
     if kind is None or is_pattern(comparison):
-        packed = json.dumps([comparison.field, comparison.operator, comparison.value])
+        packed = json.dumps(pack(comparison))
         return Condition(f"qmd_holds(?, {column})", (packed,))
     found = [(span.low, span.high, span) for span in spans(comparison) if span.type == kind]
     clauses, values = [], []
