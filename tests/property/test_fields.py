@@ -149,7 +149,7 @@ def with_ids(predicate: Predicate, ids: list[int]) -> Predicate:
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(FEW, max_examples=100)
+@settings(FEW, max_examples=50)
 @given(documents=DOCUMENTS, predicates=st.lists(PREDICATES, min_size=1, max_size=10))
 def test_sqlite_selects_the_documents_that_a_predicate_means(
     sqlite: Store, documents: list[tuple[object, ...]], predicates: list[Predicate]

@@ -21,6 +21,7 @@ from tests.store.material import (
     EMBEDDER,
     Opens,
     assert_alike,
+    changed,
     config,
     dense_rows,
     embed,
@@ -134,4 +135,7 @@ def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_t
     assert store.fields.linking("a", ["data"]) == ids
     assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS) + 1
     assert store._state.get("format", "strong") == FORMAT
+    # No rows of removed documents and of former versions are left.
+    store.documents.apply("a", [changed("data.md", "edited", version=2)], ["note.md"])
+    assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS)
     store.close()
