@@ -30,7 +30,9 @@ class FieldWriter:
         """Add the fields and links of a document that has none."""
         rows: list[tuple[int, int, bool]] = []
         for name, values in fields.items():
-            numbers = dict.fromkeys(self._value(name, value) for value in values)
+            # Of several spellings of one value, the first, so that the document counts once.
+            spellings = {key_of(value): value for value in reversed(values)}
+            numbers = [self._value(name, spellings[key]) for key in dict.fromkeys(map(key_of, values))]
             rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
         self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
         found = [
