@@ -113,6 +113,12 @@ class ForeignIndexError(StoreError):
     """The index file was made by another program or a newer version. It is never modified."""
 
 
+class PluginError(QmdError):
+    """A part that an installed package adds cannot be loaded. The message names the package."""
+
+    http_status = 503
+
+
 class ModelError(QmdError):
     """A model is missing, broken or of the wrong kind."""
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.sources.formats.registry import media_type
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
@@ -17,8 +18,6 @@ from qmd.types import StageStatus
 
 if TYPE_CHECKING:
     from qmd import types
-
-MARKDOWN = "text/markdown"
 
 
 class Hit(BaseModel):
@@ -101,7 +100,7 @@ class Document(BaseModel):
             uri=to_uri(page.document.file),
             name=page.document.file,
             title=page.document.title,
-            mimeType=MARKDOWN,
+            mimeType=media_type(page.document.path),
             text=text,
         )
 

@@ -1,8 +1,16 @@
-"""The table of commands. It imports none of them, so that a run loads only the command it needs."""
+"""The table of commands. It imports none of them, so that a run loads only the command it needs.
+
+The commands of other packages are run like any other. The help lists only the built-in ones, because asking
+all packages takes time.
+"""
 
 from __future__ import annotations
 
 from typing import TypeAlias
+
+import click
+
+from qmd import plugins
 
 #: By section of the help: (name, "module:object", short description), ...
 Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
@@ -57,3 +65,11 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
 
 def names(table: Table = COMMANDS) -> list[str]:
     return [name for rows in table.values() for name, _, _ in rows]
+
+
+_TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows}
+LOADABLE = plugins.Table(
+    "qmd.commands",
+    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
+    click.Command,
+)

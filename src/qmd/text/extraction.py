@@ -11,6 +11,11 @@ from qmd.text.markdown import properties
 from qmd.text.predicates import Value
 from qmd.types import Extracted
 
+#: The field `format` of Markdown documents.
+MARKDOWN = "markdown"
+#: Fields that a store has of every document, whatever its content.
+OF_FILE = frozenset({"collection", "path", "file", "title", "date", "modified", "size"})
+
 _LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
 
 
@@ -62,7 +67,7 @@ def stored_fields(
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     if stem and dot and suffix:
         stored["ext"] = (suffix,)
-    stored.setdefault("format", ("markdown",))
+    stored.setdefault("format", (MARKDOWN,))
     return stored
 
 

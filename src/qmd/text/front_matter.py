@@ -7,7 +7,7 @@ is named. Plain values follow YAML 1.2: `true` and `false` are booleans, `yes` i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,8 +48,14 @@ def read(text: str) -> FrontMatter:
     root = _compose(text, result)
     if root is None:
         return result
+    return collect(_entries(root, "", result), result)
+
+
+def collect(entries: Iterable[tuple[str, Value]], result: FrontMatter | None = None) -> FrontMatter:
+    """Return the fields of (name, value) pairs, within the limits. `result` is added to if it is given."""
+    result = result or FrontMatter()
     found: dict[str, list[Value]] = {}
-    for key, value in _entries(root, "", result):
+    for key, value in entries:
         name = field_name(key)
         if name in RESERVED:
             result.omitted.append(f"field {key}, which describes the file")
