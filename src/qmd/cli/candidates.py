@@ -56,6 +56,15 @@ def _fields(index: Index, incomplete: str) -> Iterable[str]:
     return (name for name in names if name.startswith(incomplete))
 
 
+def _facets(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield names to complete the last one of a list with commas."""
+    from qmd.engine.documents.fields import FACETS
+
+    before, comma, start = incomplete.rpartition(",")
+    names = dict.fromkeys((*FACETS, *_fields(index, "")))
+    return (f"{before}{comma}{name}" for name in names if name.startswith(start))
+
+
 def _described_paths(index: Index, incomplete: str) -> Iterable[str]:
     return (path for path, _ in index.contexts() if path.startswith(incomplete))
 
@@ -80,6 +89,7 @@ collections = _completing(_collections, kind="plain")
 authors = _completing(_authors)
 tags = _completing(_tags)
 fields = _completing(_fields)
+facets = _completing(_facets)
 described_paths = _completing(_described_paths)
 paths = _completing(_paths, kind="path")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -45,14 +45,32 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
-def _date(value: str) -> str:
-    """Check that an option's value is a date or part of one, such as 2024-06."""
-    from qmd.text import dates
-    from qmd.text.filters import DATE
+def _filter(name: str) -> Callable[[str], str]:
+    """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 
-    if dates.read(value) is None:
-        raise click.BadParameter(f"must be {DATE}, not '{value}'")
-    return value
+    def convert(value: str) -> str:
+        from qmd.errors import UsageError
+        from qmd.text.filters import from_options
+
+        if not value.strip():
+            raise click.BadParameter("must not be empty")
+        try:
+            from_options({name: value})
+        except UsageError as error:
+            message = error.message.removeprefix(f"{name} ").removeprefix("filter: ")
+            hint = f"; {error.hint}" if error.hint else ""
+            raise click.BadParameter(message + hint) from None
+        return value
+
+    return convert
+
+
+def name_list(value: str) -> tuple[str, ...]:
+    """Return an option's value as names, which commas separate."""
+    found = tuple(name for part in value.split(",") if (name := part.strip()))
+    if not found:
+        raise click.BadParameter("must be one name, or several with commas between them")
+    return found
 
 
 class OneOf(click.Choice[str]):
@@ -140,6 +158,7 @@ query_argument = click.argument("text", nargs=-1, required=True, metavar="QUERY.
 filter_options = combined(
     click.option(
         "--tag",
+        type=_filter("tag"),
         multiple=True,
         metavar="TAG",
         shell_complete=candidates.tags,
@@ -147,22 +166,38 @@ filter_options = combined(
     ),
     click.option(
         "--path",
+        type=_filter("path"),
         multiple=True,
         metavar="PATH",
         help="Only documents whose path in the collection begins so, or matches this glob.",
     ),
     click.option(
         "--where",
+        type=_filter("where"),
         multiple=True,
         metavar="CONDITION",
+        shell_complete=candidates.fields,
         help="Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
     ),
-    click.option("--filter", metavar="JSON", help="Only documents that pass this tree of conditions."),
     click.option(
-        "--author", metavar="NAME", shell_complete=candidates.authors, help="Only documents by this author."
+        "--filter",
+        type=_filter("filter"),
+        metavar="JSON",
+        help="Only documents that pass this tree of conditions.",
     ),
-    click.option("--after", type=_date, metavar="DATE", help="Only documents from this date on: 2024-06."),
-    click.option("--before", type=_date, metavar="DATE", help="Only documents from before this date."),
+    click.option(
+        "--author",
+        type=_filter("author"),
+        metavar="NAME",
+        shell_complete=candidates.authors,
+        help="Only documents by this author.",
+    ),
+    click.option(
+        "--after", type=_filter("after"), metavar="DATE", help="Only documents from this date on: 2024-06."
+    ),
+    click.option(
+        "--before", type=_filter("before"), metavar="DATE", help="Only documents from before this date."
+    ),
 )
 #: How a query is understood by models.
 model_options = combined(
@@ -200,6 +235,13 @@ def min_score_option(default: str) -> Callable[[Decorated], Decorated]:
         metavar="F",
         help=f"Leave out results with a score below F, from 0 to 1.  [default: {default}]",
     )
+
+
+def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of `filter_options`, without those that are not given."""
+    from qmd.engine.requests import FILTERS
+
+    return {name: options[name] for name in FILTERS if options.get(name)}
 
 
 def query_text(words: tuple[str, ...]) -> str:

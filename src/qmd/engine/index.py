@@ -14,6 +14,7 @@ from qmd.engine.facade.maintenance import MaintenanceMethods
 from qmd.engine.opening import find_locations, with_store
 from qmd.engine.requests import (
     DEFAULT_MAX_BYTES,
+    FilterOptions,
     HybridSearchOptions,
     SearchOptions,
     SearchRequest,
@@ -22,7 +23,7 @@ from qmd.engine.requests import (
     make_request,
 )
 from qmd.engine.workspace import Workspace, open_workspace
-from qmd.errors import QmdError
+from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.types import Author, Config, SearchResponse
 
 if TYPE_CHECKING:
@@ -284,6 +285,7 @@ class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         cancelled: Cancelled | None = None,
         max_total: int | None = None,
+        **filters: Unpack[FilterOptions],
     ) -> Pages:
         """Return the documents that match a glob over display paths or a list of references, each once.
 
@@ -294,12 +296,17 @@ class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
             cancelled: Called before each document; the call ends if it returns true.
             max_total: The largest size of all texts in bytes. From the first document beyond it on,
                 documents are only listed in `left_out`.
+            filters: Return only documents that pass these; see `search`.
 
         Raises:
             DocumentNotFoundError: If nothing matches.
             CancelledError: If the call was cancelled.
+            UsageError: If a filter is wrong, or names a field that no document has.
         """
-        return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total)
+        passing = self._passing(filters)
+        if passing is not None and not passing:
+            raise DocumentNotFoundError(self.explain_no_documents(**filters))
+        return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total, passing)
 
     def authors(self, collections: Sequence[str] = ()) -> list[Author]:
         """List the authors in collections (those searched by default, if none is named), by name.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from qmd.text import front_matter, links
 from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.markdown import properties
-from qmd.text.predicates import Value
+from qmd.text.predicates import Value, key_of
 from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
@@ -45,10 +45,20 @@ def extract(text: str, path: str) -> Extracted:
     return Extracted(
         text,
         found.title,
-        fields,
+        {name: _unique(values) for name, values in fields.items()},
         inline.links,
         omitted=(*parsed.omitted, *inline.omitted),
     )
+
+
+def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return the first of values that are equal when they are compared, so that each document counts once."""
+    if len(values) == 1:
+        return values
+    first: dict[object, Value] = {}
+    for value in values:
+        first.setdefault(key_of(value), value)
+    return tuple(first.values())
 
 
 def stored_fields(

@@ -320,14 +320,14 @@ def describe(predicate: Predicate) -> str:
         case Comparison("date", "lt", value):
             return f"before:{value}"
         case Comparison("path", "prefix" | "glob", value) | Comparison("link", "eq", value):
-            return f"{predicate.field}:{_shown(value)}"
+            return f"{predicate.field}:{shown_value(value)}"
         case Comparison("file" | "title", "contains", value):
-            return f"{predicate.field}:{_shown(value)}"
+            return f"{predicate.field}:{shown_value(value)}"
         case Comparison(field, "eq", value) if field in _SHORT:
-            return f"{field}:{_shown(value)}"
+            return f"{field}:{shown_value(value)}"
         case Comparison(field, operator, value):
             sign = _SIGNS.get(operator, f" {operator} ")
-            return f"[{field}{sign}{_shown(value)}]"
+            return f"[{field}{sign}{shown_value(value)}]"
 
 
 def _grouped(predicate: Predicate) -> str:
@@ -341,15 +341,16 @@ def _any_of(operands: Sequence[Predicate]) -> str | None:
     equal = [item for item in operands if isinstance(item, Comparison) and item.operator == "eq"]
     if len(equal) < len(operands) or len({item.field for item in equal}) != 1:
         return None
-    return f"[{equal[0].field}:{','.join(_shown(item.value) for item in equal)}]"
+    return f"[{equal[0].field}:{','.join(shown_value(item.value) for item in equal)}]"
 
 
-def _shown(value: Value) -> str:
+def shown_value(value: Value) -> str:
+    """Return a value as a filter writes it."""
     if isinstance(value, str):
         return json.dumps(str(value), ensure_ascii=False) if _NEEDS_QUOTES.search(value) else value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}"
+    return f"{value:.15g}"
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from qmd.engine.requests import ALL
 from qmd.errors import UsageError
 from qmd.store.base import Scope, Store
-from qmd.text.predicates import Comparison, Predicate, comparisons, describe, field_name, parts
+from qmd.text.predicates import (
+    TAG,
+    Comparison,
+    Predicate,
+    both,
+    comparisons,
+    describe,
+    field_name,
+    fold,
+    parts,
+)
 from qmd.types import FieldSummary, ValueCount
 
 #: Fields of every document, with their types.
@@ -50,12 +61,41 @@ def list_values(store: Store, scope: Scope, name: str, limit: int) -> FieldValue
     Raises:
         UsageError: If no document has the field.
     """
-    summaries = store.fields.summaries(scope)
     name = field_name(name)
+    if name in BUILT_IN or name == "year":
+        ids = store.fields.newest(scope, ALL)
+        values = store.fields.facet(ids, name, ALL)
+        summary = FieldSummary(name, (BUILT_IN.get(name, "date"),), len(ids), len(values))
+        return FieldValues(summary, tuple(values[:limit]))
+    summaries = store.fields.summaries(scope)
     for summary in summaries:
         if summary.name == name:
             return FieldValues(summary, tuple(store.fields.values(scope, name, limit)))
     raise unknown_field(name, [summary.name for summary in summaries])
+
+
+def list_tags(store: Store, scope: Scope) -> list[ValueCount]:
+    """Return the tags of documents as a tree: each before the tags below it, siblings most frequent first.
+
+    A tag is counted in the documents that have it or one below it.
+    """
+    counts: dict[str, int] = {}
+    written: dict[str, str] = {}
+    for each in store.fields.values(scope, TAG, ALL):
+        name = str(each.value)
+        counts[fold(name)] = each.documents
+        while name:
+            written.setdefault(fold(name), name)
+            name = name.rpartition("/")[0]
+    for above in {tag.rpartition("/")[0] for tag in written} - {""}:
+        within = both(scope.where, Comparison(TAG, "eq", above))
+        counts[above] = store.fields.count(replace(scope, where=within))
+
+    def order(tag: str) -> list[tuple[int, str]]:
+        ends = [at for at, char in enumerate(tag) if char == "/"]
+        return [(-counts[tag[:end]], tag[:end]) for end in (*ends, len(tag))]
+
+    return [ValueCount(written[tag], counts[tag]) for tag in sorted(written, key=order)]
 
 
 def check_fields(store: Store, scope: Scope) -> None:
@@ -75,7 +115,7 @@ def unknown_field(name: str, names: Sequence[str]) -> UsageError:
     """Return the error for a field that no document has, with the nearest one."""
     from difflib import get_close_matches
 
-    known = [*dict.fromkeys((*names, *KNOWN))]
+    known = [each for each in dict.fromkeys((*names, *KNOWN)) if each != name]
     close = get_close_matches(name, known, n=1)
     suggestion = f"did you mean '{close[0]}'? " if close else ""
     shown = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -124,6 +124,7 @@ class Library(References):
         max_bytes: int | None,
         cancelled: Cancelled | None,
         max_total: int | None,
+        passing: Container[int] | None = None,
     ) -> Pages:
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
@@ -141,6 +142,8 @@ class Library(References):
             if (document.id, start, count) in seen:
                 continue
             seen.add((document.id, start, count))
+            if passing is not None and document.id not in passing:
+                continue
             if max_bytes is not None and document.size > max_bytes:
                 items.append(Skipped(document, document.size))
                 continue
@@ -158,23 +161,26 @@ class Library(References):
             else:
                 items.append(page)
         if not items and not left_out:
+            missing = f"No documents match: {pattern}"
+            missing += "" if passing is None else " (with these filters)"
             raise DocumentNotFoundError(
-                "; ".join(errors) if errors else f"No documents match: {pattern}",
+                "; ".join(errors) if errors else missing,
                 hint="see 'qmd ls' for what is indexed",
             )
         return Pages(tuple(items), tuple(errors), tuple(left_out))
 
     def listing(self, target: str | None) -> list[Document]:
         require_unicode(target or "")
-        path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
-        if not path:
+        collection, folder = split_target(target)
+        if not collection:
             return self.visible()
-        collection, _, folder = path.partition("/")
         if collection not in self._config.collections:
             raise unknown_collection(self._config, collection)
         documents = list(self._documents.listing(collection, folder))
         if folder and not documents:
-            raise DocumentNotFoundError(f"no documents in {path}", hint=f"see 'qmd ls {collection}'")
+            raise DocumentNotFoundError(
+                f"no documents in {collection}/{folder}", hint=f"see 'qmd ls {collection}'"
+            )
         return documents
 
     def authors(self, collections: Sequence[str]) -> list[Author]:
@@ -206,6 +212,13 @@ class Library(References):
         end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
         return Page(document, context, part, start, total, total - end, count is not None)
+
+
+def split_target(target: str | None) -> tuple[str, str]:
+    """Split the target of a listing, `notes/work`, into collection and folder; "" stands for all."""
+    path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
+    collection, _, folder = path.partition("/")
+    return collection, folder
 
 
 def _check_lines(from_line: int | None, max_lines: int | None) -> None:

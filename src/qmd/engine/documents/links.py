@@ -76,7 +76,7 @@ class Links:
 
     def unresolved(self, collections: Sequence[str]) -> list[ResolvedLink]:
         """Return the links that lead to no document, without URLs, images and other files."""
-        return [link for link in self._all(collections) if link.to is None and _leads_to_document(link)]
+        return [link for link in self._all(collections) if link.to is None and leads_to_document(link)]
 
     def orphans(self, collections: Sequence[str]) -> list[str]:
         """Return the display paths of documents that no other document links to."""
@@ -115,7 +115,7 @@ class Links:
         return self._collections[name]
 
 
-def _leads_to_document(link: ResolvedLink) -> bool:
+def leads_to_document(link: ResolvedLink) -> bool:
     """Tell whether a link can lead to a document: it is no URL, and names no file of another kind."""
     name = link.target.partition("#")[0].rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")

@@ -7,8 +7,8 @@ looked up in both responses. Therefore every number comes from the search itself
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from qmd.engine.embedding.active_vectors import select
@@ -21,6 +21,7 @@ from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
 from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
+from qmd.text.extraction import extract
 from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 
@@ -61,6 +62,7 @@ class Why:
         shown: The number of results that the search shows.
         lowest_score: The score of the last result shown.
         stages: The stages of the search that did not run.
+        fields: The values of the document's fields by name.
     """
 
     kind: Kind
@@ -76,6 +78,7 @@ class Why:
     shown: int = 0
     lowest_score: float | None = None
     stages: tuple[Stage, ...] = ()
+    fields: Mapping[str, Sequence[str | float | bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,17 @@ class Explainer:
         if isinstance(document, str):
             absence = self.lookup.absence(document)
             return Why(kind, query, document, None, "not_indexed", absence.reason, absence.hint)
-        notes = tuple(self.lookup.differences(document))
-        terms = tuple(match_terms(self.store, document, _words(search)))
-        why = Why(kind, query, document.file, document, "not_searched", "", notes=notes, terms=terms)
+        why = Why(
+            kind,
+            query,
+            document.file,
+            document,
+            "not_searched",
+            "",
+            notes=(*self.lookup.differences(document), *self._omitted(document)),
+            terms=tuple(match_terms(self.store, document, _words(search))),
+            fields=self.store.fields.of([document.id]).get(document.id, {}),
+        )
         collection = document.collection
         if collection in scope.collections:
             reason = filtered_out(self.store, scope, document)
@@ -134,6 +145,11 @@ class Explainer:
             named = ", ".join(f"'{name}'" for name in scope.collections)
             reason = f"it is in '{collection}', and only {named} is searched"
         return replace(why, reason=reason, hint=f"add -c {collection}")
+
+    def _omitted(self, document: Document) -> list[str]:
+        """Return what was left out when the fields and links of a document were extracted."""
+        text = self.store.documents.texts([document.id]).get(document.id, "")
+        return [f"left out: {phrase}" for phrase in extract(text, document.path).omitted]
 
     def _ranked(self, why: Why, document: Document, search: _Search) -> Why:
         passages = self._passages(document, search.dense)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from qmd.engine.requests import ALL, FilterOptions, SearchRequest, collections_of
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from qmd.engine.documents.links import Links
     from qmd.engine.workspace import Workspace
     from qmd.store.base import Scope
-    from qmd.types import Document, ResolvedLink, Section
+    from qmd.types import Document, ResolvedLink, Section, ValueCount
 
 
 class FieldMethods:
@@ -27,12 +28,30 @@ class FieldMethods:
         `filters` limit the list to documents that pass them; see `search`. Raises `CollectionNotFoundError`,
         and `DocumentNotFoundError` for a folder without documents.
         """
-        documents = self._library.listing(target)
+        documents, passing = self._library.listing(target), self._passing(filters)
+        return documents if passing is None else [item for item in documents if item.id in passing]
+
+    def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
+        """Say how many documents pass each filter, for filters with which `documents` returns nothing.
+
+        Raises `UsageError` if a filter names a field that no document has.
+        """
+        from qmd.engine.documents.fields import check_fields, explain_empty
+        from qmd.engine.documents.library import split_target
+        from qmd.text.predicates import Comparison, both
+
+        collection, folder = split_target(target)
+        scope = self._scope([collection] if collection else self._workspace.config.collections, filters)
+        check_fields(self._workspace.store, scope)
+        inside = Comparison("path", "prefix", folder) if folder else None
+        return explain_empty(self._workspace.store, replace(scope, where=both(inside, scope.where)))
+
+    def _passing(self, filters: FilterOptions) -> frozenset[int] | None:
+        """Return the ids of the documents that pass filters; None if no filter is given."""
         if not any(filters.values()):
-            return documents
+            return None
         scope = self._scope([*self._workspace.config.collections], filters)
-        passing = set(self._workspace.store.fields.newest(scope, ALL))
-        return [document for document in documents if document.id in passing]
+        return frozenset(self._workspace.store.fields.newest(scope, ALL))
 
     def fields(
         self, collections: Sequence[str] = (), *, values: int = 10, **filters: Unpack[FilterOptions]
@@ -64,6 +83,16 @@ class FieldMethods:
 
         return fields.list_values(self._workspace.store, self._scope(collections, filters), name, limit)
 
+    def tags(self, collections: Sequence[str] = ()) -> list[ValueCount]:
+        """List the tags, each before the tags below it, with the documents that have it or one below it.
+
+        `collections` are names; those searched by default, if none is named. Raises
+        `CollectionNotFoundError`.
+        """
+        from qmd.engine.documents import fields
+
+        return fields.list_tags(self._workspace.store, self._scope(collections, {}))
+
     def links(self, reference: str) -> list[ResolvedLink]:
         """List the links of a document, in order. Raises as `get`."""
         return self._links.outgoing(self._library.resolve(reference))
@@ -84,7 +113,7 @@ class FieldMethods:
         """Return a document and its sections, in order. Raises as `get`."""
         return self._library.outline(reference)
 
-    def _scope(self, collections: Sequence[str], filters: Mapping[str, Any]) -> Scope:
+    def _scope(self, collections: Iterable[str], filters: Mapping[str, Any]) -> Scope:
         """Return the documents of some collections that pass filters."""
         from qmd.engine.retrieval.filters import scope_of
         from qmd.text.filters import from_options

@@ -70,7 +70,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     """Return which filter leaves a document out, in words; None if none does."""
     if scope.where is None:
         return None
-    from qmd.text.predicates import describe, parts
+    from qmd.text.predicates import describe, parts, shown_value
 
     fields = {"id": (document.id,), **store.fields.of([document.id]).get(document.id, {})}
     for part in parts(scope.where):
@@ -78,8 +78,8 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
             continue
         found = []
         for name in dict.fromkeys(each.field for each in comparisons(part)):
-            values = [f"{value:g}" if type(value) is float else str(value) for value in fields.get(name, ())]
-            shown = ", ".join(values[:_MAX_VALUES])
+            values = fields.get(name, ())
+            shown = ", ".join(map(shown_value, values[:_MAX_VALUES]))
             found.append(f"its {name} is {shown}" if values else f"it has no {name}")
         return f"it does not pass the filter {describe(part)}" + (f": {', '.join(found)}" if found else "")
     return None
