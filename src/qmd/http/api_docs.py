@@ -68,7 +68,10 @@ def describe(app: FastAPI) -> Schema:
 
 
 def filter_schema() -> Schema:
-    """Return the schema of a filter, which `text.filters.from_json` reads. Its depth is limited as well."""
+    """Return the schema of a filter, which `text.filters.from_json` reads.
+
+    It cannot say how many conditions a filter may have in all its levels.
+    """
     scalar = {
         "anyOf": [
             {"type": "string", "maxLength": _MAX_VALUE},
@@ -76,7 +79,7 @@ def filter_schema() -> Schema:
             {"type": "boolean"},
         ]
     }
-    listed = {"type": "array", "items": scalar, "minItems": 1, "maxItems": MAX_NODES - 1}
+    listed = {"type": "array", "items": scalar, "minItems": 1}
     nodes = {"type": "array", "items": {"$ref": "#/components/schemas/Filter"}, "minItems": 1}
     return {
         "title": "Filter",
