@@ -35,17 +35,24 @@ def mine(whole: qmd.Index) -> qmd.Index:
 #: What may be called within limits, and what may not; a new method belongs in one of them.
 SEEN = {
     "authors",
+    "backlinks",
     "collection",
     "contexts",
     "documents",
+    "field_values",
+    "fields",
     "get",
     "indexed_at",
+    "links",
     "multi_get",
+    "orphans",
+    "outline",
     "query",
     "run",
     "search",
     "status",
     "undescribed",
+    "unresolved_links",
     "vsearch",
 }
 OF_ITS_OWN = {

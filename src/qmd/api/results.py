@@ -25,8 +25,8 @@ OVERVIEW_FIELDS = 12
 OVERVIEW_VALUES = 3
 OVERVIEW_TAGS = 15
 #: Limits that keep what an overview says of fields and tags below 300 tokens.
-_FIELDS_BYTES = 450
-_TAGS_BYTES = 200
+_FIELDS_BYTES = 330
+_TAGS_BYTES = 140
 _VALUE_CHARACTERS = 30
 #: Fields that say little, or that an overview has apart.
 _NOT_LISTED = ("tag", "ext", "format")
@@ -291,7 +291,7 @@ def _bounded(lines: Sequence[str], size: int) -> list[str]:
     """Return the first lines that have at most `size` bytes together."""
     kept: list[str] = []
     for line in lines:
-        size -= len(line.encode()) + 2
+        size -= len(line.encode()) + 6  # with what stands between lines
         if size < 0:
             break
         kept.append(line)
