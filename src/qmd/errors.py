@@ -67,6 +67,12 @@ class CollectionNotFoundError(NotFoundError):
     """There is no collection of this name."""
 
 
+class FieldNotFoundError(UsageError):
+    """No document has the field. The hint names the nearest one."""
+
+    http_status = 404
+
+
 class DocumentNotFoundError(NotFoundError):
     """No document matches the reference. `suggestions` are similar paths, best first."""
 

@@ -231,7 +231,7 @@ def from_json(value: Any) -> Predicate:
     """
     if isinstance(value, str):
         if len(value) > MAX_JSON:
-            raise UsageError(f"filter: longer than {MAX_JSON:,} characters")
+            raise _too_long()
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
@@ -239,7 +239,14 @@ def from_json(value: Any) -> Predicate:
                 f"filter: not valid JSON: {error}",
                 'for example {"field": "status", "operator": "eq", "value": "draft"}',
             ) from None
-    return _JsonReader().read(value, "filter", 1)
+    predicate = _JsonReader().read(value, "filter", 1)
+    if sum(len(each.field) + len(str(each.value)) for each in comparisons(predicate)) > MAX_JSON:
+        raise _too_long()
+    return predicate
+
+
+def _too_long() -> UsageError:
+    return UsageError(f"filter: longer than {MAX_JSON:,} characters")
 
 
 class _JsonReader:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from qmd.engine.requests import ALL
-from qmd.errors import UsageError
+from qmd.errors import FieldNotFoundError
 from qmd.store.base import Scope, Store
 from qmd.text.predicates import (
     TAG,
@@ -47,19 +47,22 @@ class FieldValues:
     values: tuple[ValueCount, ...]
 
 
-def list_fields(store: Store, scope: Scope, limit: int = DEFAULT_VALUES) -> list[FieldValues]:
-    """Return the fields of documents, most frequent first, each with up to `limit` values."""
+def list_fields(
+    store: Store, scope: Scope, limit: int = DEFAULT_VALUES, detailed: int | None = None
+) -> list[FieldValues]:
+    """Return the fields of documents, most frequent first, the first `detailed` with up to `limit` values."""
+    summaries = store.fields.summaries(scope)
     return [
         FieldValues(summary, tuple(store.fields.values(scope, summary.name, limit)))
-        for summary in store.fields.summaries(scope)
-    ]
+        for summary in summaries[:detailed]
+    ] + [FieldValues(summary, ()) for summary in summaries[len(summaries[:detailed]) :]]
 
 
 def list_values(store: Store, scope: Scope, name: str, limit: int) -> FieldValues:
     """Return one field with up to `limit` values.
 
     Raises:
-        UsageError: If no document has the field.
+        FieldNotFoundError: If no document has the field.
     """
     name = field_name(name)
     if name in BUILT_IN or name == "year":
@@ -99,7 +102,7 @@ def list_tags(store: Store, scope: Scope) -> list[ValueCount]:
 
 
 def check_fields(store: Store, scope: Scope) -> None:
-    """Raise `UsageError` if the filter of a scope names a field that no document has."""
+    """Raise `FieldNotFoundError` if the filter of a scope names a field that no document has."""
     if scope.where is None:
         return
     asked = [each.field for each in comparisons(scope.where) if each.field not in KNOWN]
@@ -111,7 +114,7 @@ def check_fields(store: Store, scope: Scope) -> None:
             raise unknown_field(name, names)
 
 
-def unknown_field(name: str, names: Sequence[str]) -> UsageError:
+def unknown_field(name: str, names: Sequence[str]) -> FieldNotFoundError:
     """Return the error for a field that no document has, with the nearest one."""
     from difflib import get_close_matches
 
@@ -119,7 +122,7 @@ def unknown_field(name: str, names: Sequence[str]) -> UsageError:
     close = get_close_matches(name, known, n=1)
     suggestion = f"did you mean '{close[0]}'? " if close else ""
     shown = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
-    return UsageError(f"no document has the field '{name[:60]}'", f"{suggestion}fields: {shown}")
+    return FieldNotFoundError(f"no document has the field '{name[:60]}'", f"{suggestion}fields: {shown}")
 
 
 def explain_empty(store: Store, scope: Scope) -> str:

@@ -22,7 +22,6 @@ class _Collection:
 
     name: str
     documents: dict[str, int]
-    aliases: dict[str, tuple[str, ...]]
     targets: LinkTargets
 
     def resolve(self, link: Link, source: str) -> ResolvedLink:
@@ -43,19 +42,22 @@ class Links:
 
     def outgoing(self, document: Document) -> list[ResolvedLink]:
         """Return the links of a document, in order."""
+        links = self._store.fields.links([document.id]).get(document.id)
+        if not links:
+            return []
         collection = self._collection(document.collection)
-        links = self._store.fields.links([document.id]).get(document.id, [])
         return [collection.resolve(link, document.path) for link in links]
 
     def backlinks(self, document: Document) -> list[ResolvedLink]:
         """Return the links of other documents to a document, in order of path and line."""
-        collection = self._collection(document.collection)
-        aliases = collection.aliases.get(document.path, ())
+        aliases = map(str, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
         # Only links with one of its names can lead to a document.
         file_name = document.path.rpartition("/")[2]
         names = {target_name(name) for name in (file_name, *aliases)} | {file_name.casefold()}
         sources = self._store.fields.linking(document.collection, sorted(names))
-        found = self._resolved(collection, sources)
+        if not sources:
+            return []
+        found = self._resolved(self._collection(document.collection), sources)
         return [link for link in found if link.to == document.file and link.file != document.file]
 
     def linking(self, document: Document) -> list[int]:
@@ -109,7 +111,6 @@ class Links:
             self._collections[name] = _Collection(
                 name,
                 {path: identity for identity, path, _ in rows},
-                {path: aliases for _, path, aliases in rows if aliases},
                 LinkTargets.of((path, aliases) for _, path, aliases in rows),
             )
         return self._collections[name]

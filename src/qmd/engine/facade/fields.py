@@ -54,13 +54,19 @@ class FieldMethods:
         return frozenset(self._workspace.store.fields.newest(scope, ALL))
 
     def fields(
-        self, collections: Sequence[str] = (), *, values: int = 10, **filters: Unpack[FilterOptions]
+        self,
+        collections: Sequence[str] = (),
+        *,
+        values: int = 10,
+        detailed: int | None = None,
+        **filters: Unpack[FilterOptions],
     ) -> list[FieldValues]:
         """List the fields of documents, most frequent first, each with its most frequent values.
 
         Args:
             collections: Names of collections; those searched by default, if none is named.
             values: The most values of a field.
+            detailed: The number of fields that are listed with values; None for all.
             filters: Count only in documents that pass these; see `search`.
 
         Raises:
@@ -68,7 +74,7 @@ class FieldMethods:
         """
         from qmd.engine.documents import fields
 
-        return fields.list_fields(self._workspace.store, self._scope(collections, filters), values)
+        return fields.list_fields(self._workspace.store, self._scope(collections, filters), values, detailed)
 
     def field_values(
         self,
@@ -78,7 +84,7 @@ class FieldMethods:
         limit: int = 100,
         **filters: Unpack[FilterOptions],
     ) -> FieldValues:
-        """List the values of one field, most frequent first. Raises `UsageError` if no document has it."""
+        """List the values of one field, most frequent first. Raises `FieldNotFoundError` if none has it."""
         from qmd.engine.documents import fields
 
         return fields.list_values(self._workspace.store, self._scope(collections, filters), name, limit)

@@ -94,7 +94,7 @@ def list_newest(store: Store, scope: Scope, limit: int) -> tuple[list[Ranked], S
 def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:
     """Return a stage that says why no document passes a filter; none if some do.
 
-    Raises `UsageError` if the filter names a field that no document has.
+    Raises `FieldNotFoundError` if the filter names a field that no document has.
     """
     if scope.where is None or store.fields.count(scope):
         return ()
