@@ -147,7 +147,7 @@ def test_a_document_that_a_filter_leaves_out_is_told_why(library: qmd.Index) -> 
         assert found.verdict == "not_searched"
         return found.reason
 
-    assert reason("heron author:Eve") == "it does not pass the filter author:Eve: its author is Ann Bee"
+    assert reason("heron author:Eve") == 'it does not pass the filter author:Eve: its author is "Ann Bee"'
     assert reason("bird", "about.md", author="Eve") == (
         "it does not pass the filter author:Eve: it has no author"
     )
