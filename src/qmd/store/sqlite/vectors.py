@@ -225,7 +225,9 @@ class Vectors(base.Vectors):
         at = 0
         for slots, scales, codes in blocks:
             products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
-            np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
+            # The scales of a damaged block can be no numbers.
+            with np.errstate(invalid="ignore", over="ignore"):
+                np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
             at += len(slots)
         if filtered is not None:
             passed = np.isin(ids, filtered)
