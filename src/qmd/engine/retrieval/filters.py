@@ -79,8 +79,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
         found = []
         for name in dict.fromkeys(each.field for each in comparisons(part)):
             values = fields.get(name, ())
-            texts = (each if isinstance(each, str) else shown_value(each) for each in values[:_MAX_VALUES])
-            shown = ", ".join(texts)
+            shown = ", ".join(map(shown_value, values[:_MAX_VALUES]))
             found.append(f"its {name} is {shown}" if values else f"it has no {name}")
         return f"it does not pass the filter {describe(part)}" + (f": {', '.join(found)}" if found else "")
     return None
