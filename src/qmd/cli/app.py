@@ -31,7 +31,8 @@ class App(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, of another package if qmd has none of this name."""
         try:
-            return cast("click.Command | None", LOADABLE.load(cmd_name))
+            own = super().get_command(ctx, cmd_name)
+            return own or cast("click.Command | None", LOADABLE.load(cmd_name))
         except PluginError:
             if ctx.resilient_parsing:  # a completion shows no errors
                 return None

@@ -7,7 +7,7 @@ looked up in both responses. Therefore every number comes from the search itself
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,6 +22,7 @@ from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
 from qmd.text.extraction import extract
+from qmd.text.predicates import Fields
 from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 
@@ -78,7 +79,7 @@ class Why:
     shown: int = 0
     lowest_score: float | None = None
     stages: tuple[Stage, ...] = ()
-    fields: Mapping[str, Sequence[str | float | bool]] = field(default_factory=dict)
+    fields: Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class Explainer:
         if isinstance(document, str):
             absence = self.lookup.absence(document)
             return Why(kind, query, document, None, "not_indexed", absence.reason, absence.hint)
+        fields = self.store.fields.of([document.id]).get(document.id, {})
         why = Why(
             kind,
             query,
@@ -132,9 +134,9 @@ class Explainer:
             document,
             "not_searched",
             "",
-            notes=(*self.lookup.differences(document), *self._omitted(document)),
+            notes=(*self.lookup.differences(document), *self._omitted(document, fields)),
             terms=tuple(match_terms(self.store, document, _words(search))),
-            fields=self.store.fields.of([document.id]).get(document.id, {}),
+            fields=fields,
         )
         collection = document.collection
         if collection in scope.collections:
@@ -146,8 +148,10 @@ class Explainer:
             reason = f"it is in '{collection}', and only {named} is searched"
         return replace(why, reason=reason, hint=f"add -c {collection}")
 
-    def _omitted(self, document: Document) -> list[str]:
-        """Return what was left out when the fields and links of a document were extracted."""
+    def _omitted(self, document: Document, fields: Fields) -> list[str]:
+        """Return what was left out when the fields and links of a Markdown document were extracted."""
+        if "markdown" not in fields.get("format", ()):
+            return []  # the text of another format does not contain its fields
         text = self.store.documents.texts([document.id]).get(document.id, "")
         return [f"left out: {phrase}" for phrase in extract(text, document.path).omitted]
 

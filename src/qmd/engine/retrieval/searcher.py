@@ -146,6 +146,8 @@ class _Search(Retrieval):
     def by_meaning(self, vectors: ActiveVectors, request: SearchRequest) -> DenseResult:
         """Return the lists of the query and its variants. Raises the error if the query itself fails."""
         length = request.limit or ALL
+        if request.facets:
+            length = max(LIST_LENGTH, length)
         task = self._start_dense(vectors, [SubQuery("original", request.query, "vec", 2.0)], length)
         variants = self._variants(request, None)
         result = self.gather("vector", task)
