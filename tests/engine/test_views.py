@@ -44,6 +44,7 @@ SEEN = {
     "fields",
     "get",
     "indexed_at",
+    "link_lists",
     "links",
     "multi_get",
     "orphans",

@@ -43,13 +43,12 @@ def get(index: Index, arguments: GetArguments) -> Document:
 def get_linked(index: Index, arguments: GetArguments, limit: int) -> LinkedDocument:
     """Return a document, or some of its lines, with up to `limit` of its links and of those to it."""
     document = get(index, arguments)
-    outgoing, backlinks = index.links(document.name), index.backlinks(document.name)
-    return LinkedDocument.of(outgoing, backlinks, limit, document=document)
+    return LinkedDocument.of(*index.link_lists(document.name), limit, document=document)
 
 
 def links(index: Index, reference: str, limit: int) -> LinkLists:
     """Return up to `limit` links of a document, and of those to it."""
-    return LinkLists.of(index.links(reference), index.backlinks(reference), limit)
+    return LinkLists.of(*index.link_lists(reference), limit)
 
 
 def multi_get(

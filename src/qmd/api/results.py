@@ -27,7 +27,7 @@ OVERVIEW_TAGS = 15
 #: Limits that keep what an overview says of fields and tags below 300 tokens.
 _FIELDS_BYTES = 330
 _TAGS_BYTES = 140
-_VALUE_CHARACTERS = 30
+_VALUE_BYTES = 30
 #: Fields that say little, or that an overview has apart.
 _NOT_LISTED = ("tag", "ext", "format")
 
@@ -276,15 +276,19 @@ class IndexOverview(IndexState):
 def _field_line(field: FieldValues) -> str:
     """Return a field with the number of its documents and some values: `status 3: draft 2, done 1`."""
     values = ", ".join(map(_counted, field.values))
-    name = f"{visible(field.summary.name)[:_VALUE_CHARACTERS]} {field.summary.documents}"
+    name = f"{_short(field.summary.name)} {field.summary.documents}"
     return f"{name}: {values}" if values else name
 
 
 def _counted(count: types.ValueCount) -> str:
     value = f"{count.value:g}" if type(count.value) is float else str(count.value)
-    text = visible(value)
-    short = text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]}..."
-    return f"{short} {count.documents}"
+    return f"{_short(value)} {count.documents}"
+
+
+def _short(text: str) -> str:
+    text = visible(text)
+    start = text.encode()[:_VALUE_BYTES].decode(errors="ignore")
+    return text if start == text else f"{start}..."
 
 
 def _bounded(lines: Sequence[str], size: int) -> list[str]:

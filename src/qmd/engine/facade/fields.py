@@ -107,6 +107,11 @@ class FieldMethods:
         """List the links of other documents to a document, by path and line. Raises as `get`."""
         return self._links.backlinks(self._library.resolve(reference))
 
+    def link_lists(self, reference: str) -> tuple[list[ResolvedLink], list[ResolvedLink]]:
+        """Return `links` and `backlinks` of a document; faster than both one after another."""
+        links, document = self._links, self._library.resolve(reference)
+        return links.outgoing(document), links.backlinks(document)
+
     def unresolved_links(self, collections: Sequence[str] = ()) -> list[ResolvedLink]:
         """List the links that should lead to a document and lead to none."""
         return self._links.unresolved(collections_of(self._workspace.config, collections))
