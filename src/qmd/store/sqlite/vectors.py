@@ -328,8 +328,11 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
 
 def _cosines(rows: Sequence[tuple[bytes, ...]], vector: Floats) -> Floats:
     """Return the product of each row's vector, its first column, with a vector of the same dimension."""
-    # `@` would add in an order that depends on the position of a row.
-    cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
+    import numpy as np
+
+    # `@` would add in an order that depends on the position of a row. Damaged vectors can be no numbers.
+    with np.errstate(invalid="ignore", over="ignore"):
+        cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
     return cosines
 
 
