@@ -50,8 +50,9 @@ class Fields(base.Fields):
             names = dict(db.execute("SELECT id, name FROM field_names"))
             clause, values = _counted(self._database, db, scope)
             rows = db.execute(
-                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) FROM (SELECT value_id, "
-                f"sum(first) AS firsts FROM document_fields df WHERE 1 {clause} GROUP BY value_id) GROUP BY 1",
+                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) FROM ("
+                "SELECT value_id, sum(first) AS firsts FROM document_fields df "
+                f"WHERE 1 {clause} GROUP BY value_id) GROUP BY 1",
                 values,
             )
             found: dict[str, FieldSummary] = {}
