@@ -55,7 +55,6 @@ if TYPE_CHECKING:
         ForeignIndexError as ForeignIndexError,
         ModelError as ModelError,
         NotFoundError as NotFoundError,
-        PluginError as PluginError,
         QmdError as QmdError,
         QueryError as QueryError,
         SourceError as SourceError,
@@ -95,8 +94,7 @@ _EXPORTS = {
     "qmd.errors": """
         AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError
         ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
-        PluginError QmdError QueryError SourceError StoreError TimedOutError UsageError
-        VectorIndexMissingError
+        QmdError QueryError SourceError StoreError TimedOutError UsageError VectorIndexMissingError
     """,
     "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
 }

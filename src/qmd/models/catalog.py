@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Role = Literal["embed", "rerank", "generate"]
+Backend = Literal["e5", "llama", "openai"]
 Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsupported", "unknown"]
 
 
@@ -27,7 +28,7 @@ class ModelCard:
 
     name: str
     role: Role
-    backend: str  #: Its name in `registry.BACKENDS`
+    backend: Backend
     source: str
     license: str = ""
     size: int = 0
