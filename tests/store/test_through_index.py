@@ -237,6 +237,23 @@ def test_a_file_that_another_process_serves_is_shared_and_outlives_it(
         assert [hit.file for hit in index.search("storks").hits] == ["theirs/b.md"]
 
 
+@pytest.mark.milvus
+@pytest.mark.parametrize("kept", [0, 100], ids=["empty", "half written"])
+def test_index_files_that_a_killed_process_left_incomplete_are_built_again(
+    tmp_path: Path, environ: dict[str, str], notes: Notes, kept: int
+) -> None:
+    url = f"milvus://{tmp_path}/index.db"
+    with qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index:
+        index.add_collection(str(notes({"a.md": "pelicans"})), "birds")
+        index.update()
+    files = [*(tmp_path / "index.db").rglob("indexes/*")]
+    assert files
+    for file in files:
+        os.truncate(file, kept)
+    with qmd.open_index(tmp_path / "index.sqlite", store=url, environ=environ) as index:
+        assert [hit.file for hit in index.search("pelicans").hits] == ["birds/a.md"]
+
+
 def test_a_project_may_not_choose_a_store_unasked(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:

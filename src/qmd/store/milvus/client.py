@@ -169,10 +169,20 @@ class Client:
             return False
         if str(self._call("get_load_state", name)["state"]) != "Loaded":
             with self.errors():
-                client = self._connected()
-                _retry(lambda: complete(client, name, table(name), embedded=self.embedded))
+                _retry(lambda: self._load(name))
         self._loaded.add(name)
         return True
+
+    def _load(self, name: str) -> None:
+        from qmd.store.milvus.failures import kinds
+
+        try:
+            complete(self._connected(), name, table(name), embedded=self.embedded)
+        except kinds():
+            # A process that was killed may have left half an index file. The next attempt builds them again.
+            if self.embedded and self._address.file is not None:
+                lite.remove_index_files(self._address.file, name)
+            raise
 
     def names(self) -> list[str]:
         if self.is_absent:

@@ -153,6 +153,18 @@ def _end(running: _Server) -> None:
     running.database.close()
 
 
+def remove_index_files(file: str, name: str) -> None:
+    """Remove the search indexes of a Milvus collection, which Milvus Lite builds again when it loads it.
+
+    Milvus Lite writes these files in place, and cannot load a collection that has an incomplete one.
+    """
+    for folder, _, entries in os.walk(os.path.join(file, "collections", name, "partitions")):
+        if os.path.basename(folder) == "indexes":
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(folder, entry))
+
+
 def size(file: str) -> int:
     return sum(
         os.path.getsize(os.path.join(folder, name))
