@@ -91,7 +91,8 @@ _ENCODINGS = (None, None, "gb18030", "utf-16", "no such charset", "base64", "idn
 @contextmanager
 def _reading() -> Iterator[Check]:
     from qmd.sources.read import read_source
-    from qmd.text.markdown import MAX_TITLE, blocks, front_matter_end
+    from qmd.text.blocks import blocks, front_matter_end
+    from qmd.text.outline import MAX_TITLE
     from qmd.types import Fingerprint, SourceFile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -147,8 +148,8 @@ def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
 def _chunking() -> Iterator[Check]:
     from qmd.config.paths import cache_dir
     from qmd.models.e5.backend import load_embedder
+    from qmd.text.blocks import blocks, front_matter_end
     from qmd.text.chunking import chunk
-    from qmd.text.markdown import blocks, front_matter_end
 
     real = load_embedder(Path(cache_dir(os.environ))).tokenizer
 

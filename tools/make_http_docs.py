@@ -24,11 +24,15 @@ Schema = dict[str, Any]
 #: another in an index whose collection `notes` holds `ops/deploy.md` and has vectors, beside the folder
 #: `~/work`.
 EXAMPLES: dict[tuple[str, str], tuple[str, Schema | None]] = {
-    ("POST", "/search"): ("/search", {"query": "deploy rollback", "limit": 5}),
+    ("POST", "/search"): ("/search", {"query": "deploy path:ops/", "limit": 5, "facets": ["tag"]}),
     ("POST", "/vsearch"): ("/vsearch", {"query": "how do I go back to the last release"}),
     ("POST", "/query"): ("/query", {"query": "how do I ship a release", "collections": ["notes"]}),
     ("POST", "/get"): ("/get", {"file": "notes/ops/deploy.md", "from_line": 1, "max_lines": 20}),
     ("POST", "/multi_get"): ("/multi_get", {"pattern": "notes/ops/*.md", "line_numbers": True}),
+    ("GET", "/documents/{path}/links"): ("/documents/notes/ops/deploy.md/links", None),
+    ("GET", "/documents/{path}/outline"): ("/documents/notes/ops/deploy.md/outline", None),
+    ("GET", "/fields"): ("/fields?limit=20", None),
+    ("GET", "/fields/{name}"): ("/fields/ext?collection=notes", None),
     ("GET", "/status"): ("/status", None),
     ("POST", "/embed"): ("/embed", {"texts": ["how do I ship a release"]}),
     ("POST", "/collections/add"): ("/collections/add", {"name": "work", "path": "~/work"}),
@@ -72,19 +76,26 @@ def endpoints(document: Schema) -> Iterator[str]:
 def _command(method: str, path: str, body: Schema | None) -> str:
     verb = "" if (method, body is None) in (("GET", True), ("POST", False)) else f" -X {method}"
     if body is None:
-        return f"curl{verb} {ADDRESS}{path}"
+        address = f"{ADDRESS}{path}"
+        return f"curl{verb} '{address}'" if "?" in address else f"curl{verb} {address}"
     data = json.dumps(body, ensure_ascii=False)
     return f"curl{verb} {ADDRESS}{path} -H 'content-type: application/json' \\\n  -d '{data}'"
 
 
 def _body(operation: Schema, schemas: Schema) -> Iterator[str]:
-    if "requestBody" not in operation:
+    fields = {
+        parameter["name"]: parameter["schema"]
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query"
+    }
+    schema: Schema = {}
+    if "requestBody" in operation:
+        schema = _named(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
+        fields = schema["properties"]
+    if not fields:
         return
-    schema = _named(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
-    if not schema["properties"]:
-        return
-    yield "| field | what it may be | default |\n|---|---|---|"
-    for name, field in schema["properties"].items():
+    yield f"| {'field' if schema else 'parameter'} | what it may be | default |\n|---|---|---|"
+    for name, field in fields.items():
         default = f"`{json.dumps(field['default'])}`" if "default" in field else ""
         needed = "needed" if name in schema.get("required", ()) else default
         yield f"| `{name}` | {_kind(field, schemas)} | {needed} |"
@@ -114,7 +125,7 @@ def _inner(field: Schema, schemas: Schema) -> Schema | None:
         case {"$ref": _}:
             found = _named(field, schemas)
             return found if "properties" in found else None
-        case {"items": dict(items)}:
+        case {"items": dict(items)} | {"additionalProperties": dict(items)}:
             return _inner(items, schemas)
         case {"anyOf": [first, *_]}:
             return _inner(first, schemas)
@@ -124,6 +135,8 @@ def _inner(field: Schema, schemas: Schema) -> Schema | None:
 def _kind(field: Schema, schemas: Schema) -> str:
     """What a field may hold, in words."""
     match field:
+        case {"$ref": "#/components/schemas/Filter"}:
+            return "[filter](filters.md#filters-as-json)"
         case {"$ref": _}:
             return f"{{{_fields(_named(field, schemas), schemas)}}}"
         case {"anyOf": list(choices)}:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         ForeignIndexError as ForeignIndexError,
         ModelError as ModelError,
         NotFoundError as NotFoundError,
+        PluginError as PluginError,
         QmdError as QmdError,
         QueryError as QueryError,
         SourceError as SourceError,
@@ -94,7 +95,8 @@ _EXPORTS = {
     "qmd.errors": """
         AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError
         ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
-        QmdError QueryError SourceError StoreError TimedOutError UsageError VectorIndexMissingError
+        PluginError QmdError QueryError SourceError StoreError TimedOutError UsageError
+        VectorIndexMissingError
     """,
     "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
 }

@@ -67,6 +67,12 @@ class CollectionNotFoundError(NotFoundError):
     """There is no collection of this name."""
 
 
+class FieldNotFoundError(UsageError):
+    """No document has the field. The hint names the nearest one."""
+
+    http_status = 404
+
+
 class DocumentNotFoundError(NotFoundError):
     """No document matches the reference. `suggestions` are similar paths, best first."""
 
@@ -111,6 +117,12 @@ class StoreError(QmdError):
 
 class ForeignIndexError(StoreError):
     """The index file was made by another program or a newer version. It is never modified."""
+
+
+class PluginError(QmdError):
+    """A part that an installed package adds cannot be loaded. The message names the package."""
+
+    http_status = 503
 
 
 class ModelError(QmdError):

@@ -12,6 +12,7 @@ DEFAULT_PATTERN = "**/*.md"
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 Ranking = Literal["contract", "tuned"]
 SearchType = Literal["lex", "vec", "hyde"]
+LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,74 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link in a document: its target as written, its text, and its line, counted from 1."""
+
+    target: str
+    text: str
+    line: int
+    kind: LinkKind
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedLink:
+    """A link between documents.
+
+    Attributes:
+        file: The display path of the document with the link.
+        line: The line of the link, counted from 1.
+        kind: The kind of the link.
+        target: The target as written.
+        to: The display path of the document that it leads to; None if there is none.
+    """
+
+    file: str
+    line: int
+    kind: LinkKind
+    target: str
+    to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, its level from 1, and the lines of its section with all subsections, both included."""
+
+    heading: str
+    level: int
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place in the source file that a line of the text comes from, such as `page 12` or `cell 4`."""
+
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The content of a source file.
+
+    Attributes:
+        text: What is indexed, chunked and shown.
+        title: The title, in one line.
+        fields: Values by field name. Dates have the form `2024-03-07` or `2024-03-07T10:00:00`.
+        links: The links in order.
+        anchors: Places in the source file, by line; empty if lines of the text are lines of the file.
+        omitted: What was left out because of limits or errors, a phrase each.
+    """
+
+    text: str
+    title: str
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    omitted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """The decoded text of a file, and properties from its content."""
 
@@ -104,6 +173,9 @@ class SourceText:
     author: str = ""  #: The author in the front matter, or ""
     date: str = ""  #: The date in the front matter, or ""
     zeros: int = 0  #: The number of NUL characters that were replaced by spaces
+    #: Values by field name.
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()  #: The links in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +224,24 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldSummary:
+    """A field, the types of its values, and the numbers of documents and of distinct values."""
+
+    name: str
+    types: tuple[str, ...]
+    documents: int
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value of a field, as the first document writes it, and the number of documents that have it."""
+
+    value: str | float | bool
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """The outcome of one step of a search, so that the caller can see skipped and failed steps."""
 
@@ -195,6 +285,7 @@ class Hit:
     line: int
     snippet: Snippet
     hash: str
+    section: str = ""  #: The headings above the snippet, as `Operations > Backups`
     body: str | None = None
     explain: Mapping[str, Any] | None = None
 
@@ -220,6 +311,8 @@ class SearchResponse:
     hits: tuple[Hit, ...]
     stages: tuple[Stage, ...]
     ranking: str | None = None
+    #: The most frequent values of the fields that the request asks for.
+    facets: Mapping[str, tuple[ValueCount, ...]] = field(default_factory=dict)
 
     def stage(self, name: str) -> Stage | None:
         """Return the step of this name; None if it was not part of the search."""

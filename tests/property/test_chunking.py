@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.chunking import chunk
-from qmd.text.markdown import blocks, front_matter_end
 
 BREAKS = ("# One", "### Three", "Setext", "===", "---", "- item", "3. item", "", "", "   ", "```", "~~~")
 WORDS = ("word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60, "> quote")

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmd.text import dates, filters
-from qmd.text.filters import Filters
+from qmd.text.predicates import And, Comparison, describe
 from qmd.text.query import parse
 
 MOMENTS = st.datetimes()
@@ -17,7 +17,7 @@ WORDS = st.text(st.sampled_from('abz数 "“”:-_\n2014'), max_size=8)
 TYPED = st.lists(
     WORDS
     | st.sampled_from(
-        ["author:ann", 'AUTHOR:"ann b"', "after:2024", "before:2024-13", "before:x", "author:"]
+        ["author:ann", 'AUTHOR:"ann b"', "after:2024", "before:2024-13", "before:x", "author:", "[a:b]", "-"]
     ),
     max_size=8,
 ).map("".join)
@@ -94,9 +94,9 @@ def test_the_time_of_a_file_is_in_utc_and_always_a_date(nanoseconds: int) -> Non
 @given(TYPED | st.text(max_size=60))
 def test_a_query_without_its_filters_has_none_and_finds_the_same(text: str) -> None:
     rest, found = filters.split(text)
-    assert filters.split(rest) == (rest, Filters())
+    assert filters.split(rest) == (rest, None)
     assert parse(rest) == parse(text)
-    if found == Filters():
+    if found is None:
         assert rest == text
 
 
@@ -104,27 +104,27 @@ def test_a_query_without_its_filters_has_none_and_finds_the_same(text: str) -> N
 def test_what_is_typed_as_a_filter_is_read(name: str, moment: datetime) -> None:
     day = str(moment)[:10]
     rest, found = filters.split(f'one author:"{name}" two After:{day} before:{day[:4]}')
+    dated = (Comparison("date", "gte", day), Comparison("date", "lt", day[:4]))
     if name.strip():
-        assert (rest, found.author) == ("one two", name.strip())
+        assert (rest, found) == ("one two", And((Comparison("author", "eq", name.strip()), *dated)))
     else:
-        assert (rest, found.author) == (f'one author:"{name}" two', None)
-    assert (found.after, found.before) == (f"{day}T00:00:00", f"{day[:4]}-01-01T00:00:00")
+        assert (rest, found) == (f'one author:"{name}" two', And(dated))
 
 
 def test_what_only_looks_like_a_filter_is_text() -> None:
     for text in (
         '"author:ann"', "author:", 'author:""', 'author:" "', "after:yesterday", "before:2024-13",
-        "-author:ann", "coauthor:ann", 'author:"ann"b', 'author:ann"b', 'author:"ann', "key:value",
+        "coauthor:ann", 'author:"ann"b', 'author:ann"b', 'author:"ann', "key:value",
         "author :ann",
     ):  # fmt: skip
-        assert filters.split(text) == (text, Filters()), text
+        assert filters.split(text) == (text, None), text
     assert parse("key:value").terms
     assert [term.words for term in parse('"author:ann"').terms] == [("author", "ann")]
     assert not parse('author:ann after:2024 before:"2024-06"').terms
 
 
-def test_of_two_filters_of_a_kind_the_last_counts() -> None:
-    assert filters.split("author:ann x author:bob after:2023 after:2024") == (
-        "x",
-        Filters("bob", "2024-01-01T00:00:00"),
-    )
+def test_filters_of_a_kind_hold_together() -> None:
+    rest, found = filters.split("author:ann x -author:bob after:2023 after:2024")
+    assert rest == "x"
+    assert found is not None
+    assert describe(found) == "author:ann -author:bob after:2023 after:2024"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -56,9 +56,58 @@ REFERENCES = (
     "a/0.md, b/0.md, 1.md, none.md",
 )
 
-texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(
-    lambda words: f"# {words[0]}\n\n{' '.join(words)}.\n"
+#: Filters, alone or beside a word; some name fields, values and documents that only hidden ones may have.
+FILTERS = (
+    "[status]",
+    "[status:draft]",
+    "[status:drfat]",
+    "[status:draf] [priority>=2]",
+    "[priority>=2]",
+    "[secret]",
+    "[secert:1]",
+    "-[status:done] tag:work",
+    "tag:wrok",
+    "link:0.md",
+    "link:b/0.md",
+    "link:1.md",
+    "link:hunter2.md",
+    "path:sub/",
+    "title:heron after:2024",
+    "[alias:Q1]",
+    "heron [status:done]",
+    "hunter [nothing:1]",
+    "deploy tag:work/plan",
 )
+FIELDS = ("status", "Priority", "tag", "alias", "secret", "secert", "author", "ext", "year", "nothing", "")
+
+bodies = st.lists(st.sampled_from((*WORDS, "#work", "#hunter2")), min_size=1, max_size=12)
+links = st.lists(
+    st.sampled_from(
+        ["[[0]]", "[[1|one]]", "[a](sub/0.md)", "[[hunter2]]", "![[heron]]", "[[Q1]]", "[[b/0]]"]
+    ),
+    max_size=3,
+)
+front_matters = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.sampled_from(["draft", "Draft", "done", "DRÁFT"]),
+        "priority": st.sampled_from(["1", "2", "high", "[2, low]"]),
+        "tags": st.sampled_from(["[work]", "[work/plan, Hunter3]", "work"]),
+        "aliases": st.sampled_from(["[Q1]", "[Q2, q1]"]),
+        "secret": st.sampled_from(["1", "hunter2"]),
+        "date": st.sampled_from(["2023-05-01", "2024-05-01", "2025-05-01"]),
+        "author": st.sampled_from(["Ann", "ann", "Bee"]),
+    },
+)
+
+
+def _text(fields: Mapping[str, str], words: Sequence[str], links: Sequence[str]) -> str:
+    header = "".join(f"{name}: {value}\n" for name, value in fields.items())
+    header = f"---\n{header}---\n" if header else ""
+    return f"{header}# {words[0].lstrip('#')}\n\n{' '.join((*words, *links))}.\n\n## Below\n\n{words[-1]}\n"
+
+
+texts = st.builds(_text, front_matters, bodies, links)
 folders = st.dictionaries(
     st.sampled_from(["0.md", "1.md", "2.md", "sub/0.md", "heron.md", "hunter2.md"]), texts, max_size=6
 )
@@ -117,6 +166,7 @@ def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterat
         more = {"limit": None, "collections": (), "explain": True, "full": True}
         yield query, "vsearch", _told(lambda: index.vsearch(query, min_score=0, **more))  # noqa: B023
         yield query, "query", _told(lambda: index.query(query, **more))  # noqa: B023
+    yield from _answers_on_fields(index)
     yield _told(lambda: index.search("heron", collections=["b"]))
     yield _told(lambda: index.search("heron", collections=["nowhere"]))
     digests = [f"#{_digest(text)[:6]}" for each in files.values() for text in each.values()]
@@ -124,6 +174,10 @@ def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterat
         yield reference, "get", _told(lambda: index.get(reference))  # noqa: B023
         yield reference, "multi_get", _told(lambda: index.multi_get(reference))  # noqa: B023
         yield reference, "documents", _told(lambda: index.documents(reference))  # noqa: B023
+        yield reference, "links", _told(lambda: index.links(reference))  # noqa: B023
+        yield reference, "backlinks", _told(lambda: index.backlinks(reference))  # noqa: B023
+        yield reference, "outline", _told(lambda: index.outline(reference)[1])  # noqa: B023
+        yield reference, "section", _told(lambda: index.get(f"{reference}#below"))  # noqa: B023
     yield _told(index.authors)
     yield _told(index.documents)
     yield _told(index.contexts)
@@ -132,12 +186,33 @@ def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterat
     yield [(each.name, each.documents, each.bytes) for each in status.collections]
 
 
+def _answers_on_fields(index: qmd.Index) -> Iterator[object]:
+    """All that can be asked about fields, filters and links."""
+    more: dict[str, Any] = {"facets": FIELDS, "limit": None, "explain": True}
+    for query in (*FILTERS, *QUERIES):
+        yield query, "search", _told(lambda: index.search(query, **more))  # noqa: B023 - called at once
+    for query in FILTERS:
+        yield query, "query", _told(lambda: index.query(query, **more))  # noqa: B023
+        yield query, "filtered", _told(lambda: index.query("heron water", where="status", **more))
+    for names in ((), ("a",), ("c", "a"), ("b",), ("nowhere",)):
+        yield names, "fields", _told(lambda: index.fields(names))  # noqa: B023
+        yield names, "narrowed", _told(lambda: index.fields(names, tag="work"))  # noqa: B023
+        yield names, "unresolved", _told(lambda: index.unresolved_links(names))  # noqa: B023
+        yield names, "orphans", _told(lambda: {"names": index.orphans(names)})  # noqa: B023
+        for name in FIELDS:
+            yield names, name, _told(lambda: index.field_values(name, names))  # noqa: B023
+    for where in ("status=draft", "secret", "secert=1", "priority>1"):
+        yield where, _told(lambda: index.documents(where=where))  # noqa: B023
+
+
 def _told(ask: Callable[[], Any]) -> object:
     try:
         answer = ask()
     except qmd.QmdError as error:
         return type(error), {key: value for key, value in vars(error).items() if key != "args"}, str(error)
-    return _timeless([asdict(each) for each in answer] if isinstance(answer, list) else asdict(answer))
+    if isinstance(answer, list | tuple):
+        return [_timeless(asdict(each)) for each in answer]
+    return _timeless(answer if isinstance(answer, dict) else asdict(answer))
 
 
 def _timeless(value: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qmd.store.base import DocumentChange, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
 from qmd.text.chunking import numbered
+from qmd.text.extraction import extract
 from qmd.types import Collection, Config, Fingerprint, SourceText
 
 DIMENSION = 16
@@ -71,8 +72,15 @@ def config(*names: str, digest: str = "1") -> Config:
 
 
 def changed(path: str, text: str, title: str | None = None, version: int = 1, **more: str) -> DocumentChange:
-    """A file with this text."""
-    source = SourceText(text, hashlib.sha256(text.encode()).hexdigest(), title or path.rpartition("/")[2])
+    """A file with this text, and its fields and links."""
+    extracted = extract(text, path)
+    source = SourceText(
+        text,
+        hashlib.sha256(text.encode()).hexdigest(),
+        title or path.rpartition("/")[2],
+        fields=extracted.fields,
+        links=extracted.links,
+    )
     return DocumentChange(path, Fingerprint(len(text), version, hash(path) % 10_000), source, **more)
 
 

@@ -18,6 +18,7 @@ from qmd.store.base import DocumentChange, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
+from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText
 
@@ -43,6 +44,21 @@ FILTERS = [
 
 
 @dataclass(frozen=True)
+class Case:
+    """Collections, and the filters of a search in them."""
+
+    collections: tuple[str, ...]
+    filters: dict[str, str]
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.collections, from_options(self.filters))
+
+    def __str__(self) -> str:
+        return f"{','.join(self.collections)}-{self.filters}"
+
+
+@dataclass(frozen=True)
 class Library:
     """A store whose documents are known: by id, with the vectors of their texts by content."""
 
@@ -50,15 +66,16 @@ class Library:
     documents: dict[int, Document]
     vectors: dict[str, NDArray[np.float32]]
 
-    def passing(self, scope: Scope) -> set[int]:
-        """The documents of a scope, told without the store."""
+    def passing(self, case: Case) -> set[int]:
+        """The documents that pass, told without the store."""
+        author, after, before = (case.filters.get(name) for name in ("author", "after", "before"))
         return {
             number
             for number, each in self.documents.items()
-            if each.collection in scope.collections
-            and (scope.author is None or _folded(each.author) == _folded(scope.author))
-            and (scope.after is None or each.date >= scope.after)
-            and (scope.before is None or each.date < scope.before)
+            if each.collection in case.collections
+            and (author is None or _folded(each.author) == _folded(author))
+            and (after is None or each.date >= after)
+            and (before is None or each.date < before)
         }
 
 
@@ -111,8 +128,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     store.close()
 
 
-SCOPES = [Scope(names, **filters) for names in (COLLECTIONS, ("one", "three")) for filters in FILTERS]
-SCOPES += [Scope((), author="Ann"), Scope(("two",), before="2001")]
+CASES = [Case(names, filters) for names in (COLLECTIONS, ("one", "three")) for filters in FILTERS]
+CASES += [Case((), {"author": "Ann"}), Case(("two",), {"before": "2001"})]
 
 
 @pytest.fixture(scope="module")
@@ -125,40 +142,42 @@ def unfiltered(library: Library) -> dict[str, list[tuple[int, float]]]:
     return {text: [(each.document, each.score) for each in all.matches] for text, all in found.items()}
 
 
-@pytest.mark.parametrize("scope", SCOPES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_words_find_what_they_find_without_the_filter_and_nothing_else(
-    library: Library, unfiltered: dict[str, list[tuple[int, float]]], scope: Scope
+    library: Library, unfiltered: dict[str, list[tuple[int, float]]], case: Case
 ) -> None:
-    passing = library.passing(scope)
+    passing = library.passing(case)
     for text, everything in unfiltered.items():
         expected = [(number, score) for number, score in everything if number in passing]
-        found = library.store.lexical.search(parse(text), scope, DOCUMENTS)
+        found = library.store.lexical.search(parse(text), case.scope, DOCUMENTS)
         assert [(each.document, each.score) for each in found.matches] == expected, text
-        first = library.store.lexical.search(parse(text), scope, 10).matches
+        first = library.store.lexical.search(parse(text), case.scope, 10).matches
         assert {each.document for each in first} <= passing
         assert [each.score for each in first] == pytest.approx([score for _, score in expected[:10]]), text
 
 
-@pytest.mark.parametrize("scope", SCOPES, ids=str)
-def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Library, scope: Scope) -> None:
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Library, case: Case) -> None:
     question = np.random.default_rng(2).standard_normal(16).astype(np.float32)
     question /= np.linalg.norm(question)
     nearest = {
         number: float((library.vectors[library.documents[number].hash] @ question).max())
-        for number in library.passing(scope)
+        for number in library.passing(case)
     }
-    found = library.store.vectors.search(EMBEDDER, question, scope, 10)
+    found = library.store.vectors.search(EMBEDDER, question, case.scope, 10)
     assert [each.similarity for each in found] == pytest.approx(sorted(nearest.values(), reverse=True)[:10])
     assert all(each.similarity == pytest.approx(nearest[each.document]) for each in found)
     assert len({each.document for each in found}) == len(found)
 
 
-@pytest.mark.parametrize("scope", [Scope(COLLECTIONS, author="Ann"), Scope(("one",), after="2024")], ids=str)
-def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, scope: Scope) -> None:
-    texts = {library.documents[number].hash for number in library.passing(scope)}
-    assert library.store.pending.count("another", scope) == len(texts)
-    assert library.store.pending.count(EMBEDDER, scope) == 0
-    waiting = library.store.pending.texts("another", scope, 0, DOCUMENTS)
+@pytest.mark.parametrize(
+    "case", [Case(COLLECTIONS, {"author": "Ann"}), Case(("one",), {"after": "2024"})], ids=str
+)
+def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, case: Case) -> None:
+    texts = {library.documents[number].hash for number in library.passing(case)}
+    assert library.store.pending.count("another", case.scope) == len(texts)
+    assert library.store.pending.count(EMBEDDER, case.scope) == 0
+    waiting = library.store.pending.texts("another", case.scope, 0, DOCUMENTS)
     assert {hashlib.sha256(each.text.encode()).hexdigest() for each in waiting} == texts
 
 
@@ -185,9 +204,12 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
             for found in matches
         ]
 
+    def by(author: str) -> Scope:
+        return Scope(("one",), from_options({"author": author}))
+
     assert authors(Scope(("one",))) == [["Ann", "Bob"]] * 2
-    assert authors(Scope(("one",), author="ann")) == [["Ann"]] * 2
-    assert authors(Scope(("one",), author="BOB")) == [["Bob"]] * 2
+    assert authors(by("ann")) == [["Ann"]] * 2
+    assert authors(by("BOB")) == [["Bob"]] * 2
     # Only the author changes: the same text, and nothing to be searched anew.
     assert (
         store.documents.apply(
@@ -195,8 +217,8 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
         ).updated
         == 0
     )
-    assert authors(Scope(("one",), author="ann")) == [[], []]
-    assert authors(Scope(("one",), author="eve")) == [["Eve"]] * 2
+    assert authors(by("ann")) == [[], []]
+    assert authors(by("eve")) == [["Eve"]] * 2
     store.close()
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
 
 from qmd.store.base import Store
-from qmd.store.milvus import weights
-from qmd.store.milvus.schema import FORMER
+from qmd.store.milvus import documents, weights
+from qmd.store.milvus.schema import FIELDS, FORMAT, FORMER
 from qmd.store.milvus.store import MilvusStore
 from qmd.store.sqlite import schema
 from qmd.text import tokens
+from qmd.text.filters import from_options
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,
     Opens,
+    assert_alike,
+    changed,
     config,
     dense_rows,
     embed,
@@ -85,7 +89,7 @@ def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
     embed(store)
     by_vector = dense_rows(store, vector("meeting"), everything(), 10)
     if isinstance(store, MilvusStore):
-        store._state.put({"format": FORMER})
+        store._state.put({"format": FORMER[0]})
         assert found(store, "📅") == []  # read as it is
     store.close()
     if not isinstance(store, MilvusStore):
@@ -100,3 +104,38 @@ def test_documents_of_an_earlier_index_are_found_by_symbols_and_long_words(
     assert opened.pending.count(EMBEDDER, everything()) == 0
     assert dense_rows(opened, vector("meeting"), everything(), 10) == by_vector
     assert opened.upkeep.faults(lambda _: None) == []
+
+
+@pytest.mark.milvus
+def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_texts(
+    oracle: Store, tmp_path: Path
+) -> None:
+    def opened() -> MilvusStore:
+        return MilvusStore(f"milvus://{tmp_path}/index.db", {})
+
+    text = "---\naliases: [Albatross]\nstatus: draft\n---\n\n[[data]]"
+    fill(oracle, {**TEXTS, "note.md": text})
+    store = opened()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(documents, "searched_title", lambda title, fields: title)
+        fill(store, {**TEXTS, "note.md": text})
+    embed(store)
+    store._client.drop(FIELDS)
+    store._state.put({"format": FORMER[1]})
+    store.close()
+
+    draft = replace(everything(), where=from_options({"where": "status=draft"}))
+    store = opened()
+    assert store.fields.count(draft) == 1  # read from the text
+    store.collections.sync(config("a", "b"))
+    got, wanted = (each.lexical.search(parse("albatross"), draft, 5) for each in (store, oracle))
+    assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    ids = store.fields.newest(draft, 5)
+    assert store.fields.linking("a", ["data"]) == ids
+    assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS) + 1
+    assert store._state.get("format", "strong") == FORMAT
+    # No rows of removed documents and of former versions are left.
+    store.documents.apply("a", [changed("data.md", "edited", version=2)], ["note.md"])
+    assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS)
+    store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,15 +13,20 @@ from qmd.engine.requests import (
     DEFAULT_CANDIDATES,
     DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
+    FILTERS,
     MAX_QUERY,
     MAX_SEARCHES,
     VECTOR_MIN_SCORE,
     SearchRequest,
 )
 from qmd.errors import UsageError
+from qmd.text.filters import from_options
 from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
+#: Entries of a list of fields, values or links, unless a request says otherwise.
+DEFAULT_ENTRIES = 100
+_DIGITS = re.compile("[0-9]{1,6}")
 #: Maximum length of a name, and maximum number of names in a list.
 MAX_NAME = 10_000
 MAX_PATTERN = 20_000
@@ -35,6 +41,11 @@ def _integral(value: object) -> object:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
+
+
+def _from_digits(value: object) -> object:
+    """Convert a text of digits to an integer."""
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
 
 
 #: Matches a text that is not blank to Python; `\\S` means other characters in other languages.
@@ -61,6 +72,13 @@ CollectionName = Annotated[
     str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
 ]
 Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})]
+Filter = Annotated[
+    dict[str, Any],
+    Field(
+        description="{field, operator, value} or {operator: and|or|not, operands}. Operators: "
+        "eq ne in nin lt lte gt gte exists all prefix suffix contains."
+    ),
+]
 #: Not the JSON Schema format `date`, because a year or a month is also accepted.
 Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
 
@@ -113,7 +131,7 @@ class Arguments(BaseModel):
             case "extra_forbidden":
                 names = ", ".join(cls._names()) or "none"
                 return f"{name}: unknown {cls.noun}; known {cls.noun}s: {names}"
-            case "model_type":
+            case "model_type" | "dict_type":
                 return f"{name}: input should be an object"
             case "value_error":
                 return str(error["ctx"]["error"])
@@ -135,7 +153,9 @@ class AnySearchArguments(Arguments):
         named = () if collection is None else (collection,)
         values["collections"] = (*named, *values.get("collections", ()))
         values["searches"] = tuple(TypedSearch(item.type, item.query) for item in searches)
-        return SearchRequest(**values)
+        values["facets"] = tuple(values.get("facets", ()))
+        where = from_options({name: values.pop(name, None) for name in FILTERS})
+        return SearchRequest(**values, where=where)
 
 
 class SearchArguments(AnySearchArguments):
@@ -148,6 +168,7 @@ class SearchArguments(AnySearchArguments):
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
+    filter: Filter | None = None
 
 
 class VectorSearchArguments(SearchArguments):
@@ -176,6 +197,7 @@ class QueryArguments(AnySearchArguments):
     author: Author | None = None
     after: Date | None = None
     before: Date | None = None
+    filter: Filter | None = None
     collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
     intent: Intent | None = None
     candidate_limit: Candidates = DEFAULT_CANDIDATES
@@ -208,6 +230,22 @@ class MultiGetArguments(Arguments):
 
 class StatusArguments(Arguments):
     """Arguments of `status`."""
+
+
+class ListArguments(Arguments):
+    """Parameters of a list in the address of a request, so numbers come as texts."""
+
+    noun: ClassVar[str] = "parameter"
+
+    limit: Annotated[
+        int, Field(ge=1, le=MAX_LIMIT, description="The most entries."), BeforeValidator(_from_digits)
+    ] = DEFAULT_ENTRIES
+
+
+class FieldsArguments(ListArguments):
+    """Parameters of a list of fields or values."""
+
+    collection: Annotated[CollectionName, Field(description="Count only in this collection.")] | None = None
 
 
 def _path(location: tuple[str | int, ...]) -> str:

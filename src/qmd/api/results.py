@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, Field
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.sources.formats.registry import media_type
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
 from qmd.text.wording import plural
-from qmd.types import StageStatus
+from qmd.types import LinkKind, StageStatus
 
 if TYPE_CHECKING:
     from qmd import types
+    from qmd.engine.documents.fields import FieldValues
 
-MARKDOWN = "text/markdown"
+#: The most fields, values of each, and tags that the overview of an index reads.
+OVERVIEW_FIELDS = 12
+OVERVIEW_VALUES = 3
+OVERVIEW_TAGS = 15
+#: Limits that keep what an overview says of fields and tags below 300 tokens.
+_FIELDS_BYTES = 330
+_TAGS_BYTES = 140
+_VALUE_BYTES = 30
+#: Fields that say little, or that an overview has apart.
+_NOT_LISTED = ("tag", "ext", "format")
 
 
 class Hit(BaseModel):
@@ -30,6 +41,7 @@ class Hit(BaseModel):
     score: float = Field(ge=0, le=1)
     context: str | None
     line: int
+    section: str
     snippet: str
 
     @classmethod
@@ -42,6 +54,7 @@ class Hit(BaseModel):
             score=hit.percent / 100,
             context=hit.context,
             line=hit.line,
+            section=hit.section,
             snippet=numbered(hit.snippet.text, hit.snippet.first_line),
         )
 
@@ -101,9 +114,101 @@ class Document(BaseModel):
             uri=to_uri(page.document.file),
             name=page.document.file,
             title=page.document.title,
-            mimeType=MARKDOWN,
+            mimeType=media_type(page.document.path),
             text=text,
         )
+
+
+class ValueCount(BaseModel):
+    """A value of a field, and the number of documents that have it."""
+
+    value: str | bool | int | float
+    documents: int
+
+    @classmethod
+    def of(cls, count: types.ValueCount) -> Self:
+        """Return the result for a count of the engine. A number without a fraction is an integer."""
+        value = count.value
+        whole = isinstance(value, float) and value.is_integer()
+        return cls(value=int(value) if whole else value, documents=count.documents)
+
+
+class FieldState(BaseModel):
+    """A field: its types, the numbers of documents and of distinct values, and its most frequent values."""
+
+    name: str
+    types: list[str]
+    documents: int
+    distinct: int
+    values: list[ValueCount]
+
+    @classmethod
+    def of(cls, field: FieldValues) -> Self:
+        """Return the result for a field of the engine."""
+        summary = field.summary
+        return cls(
+            name=summary.name,
+            types=list(summary.types),
+            documents=summary.documents,
+            distinct=summary.values,
+            values=[ValueCount.of(count) for count in field.values],
+        )
+
+
+class Link(BaseModel):
+    """A link of a document: its target as written, its line, and the document there, if there is one."""
+
+    to: str | None
+    target: str
+    line: int
+    kind: LinkKind
+
+
+class Backlink(BaseModel):
+    """A link to a document: the document with the link, its line, and its target as written."""
+
+    file: str
+    target: str
+    line: int
+    kind: LinkKind
+
+
+class LinkLists(BaseModel):
+    """The links of a document and those to it. The numbers say how many are left out of the lists."""
+
+    links: list[Link]
+    links_left_out: int
+    backlinks: list[Backlink]
+    backlinks_left_out: int
+
+    @classmethod
+    def of(
+        cls,
+        outgoing: Sequence[types.ResolvedLink],
+        backlinks: Sequence[types.ResolvedLink],
+        limit: int,
+        **more: Any,
+    ) -> Self:
+        """Return the lists with up to `limit` links each."""
+        return cls(
+            links=[
+                Link(to=each.to, target=each.target, line=each.line, kind=each.kind)
+                for each in outgoing[:limit]
+            ],
+            links_left_out=max(0, len(outgoing) - limit),
+            backlinks=[
+                Backlink(file=each.file, target=each.target, line=each.line, kind=each.kind)
+                for each in backlinks[:limit]
+            ],
+            backlinks_left_out=max(0, len(backlinks) - limit),
+            **more,
+        )
+
+
+class LinkedDocument(LinkLists):
+    """A document with its links."""
+
+    document: Document
 
 
 class Collection(BaseModel):
@@ -142,6 +247,61 @@ class IndexState(BaseModel):
         return "\n".join(lines)
 
 
+class IndexOverview(IndexState):
+    """The state of the index, its most frequent fields with their values, and its most frequent tags."""
+
+    fields: list[str]
+    tags: list[str]
+
+    @classmethod
+    def of(cls, state: IndexState, fields: Sequence[FieldValues], tags: Sequence[types.ValueCount]) -> Self:
+        """Return the overview of an index with these fields and tags, most frequent first."""
+        named = [_field_line(field) for field in fields if field.summary.name not in _NOT_LISTED]
+        return cls(
+            **dict(state),
+            fields=_bounded(named, _FIELDS_BYTES),
+            tags=_bounded([*map(_counted, tags)], _TAGS_BYTES),
+        )
+
+    def text(self) -> str:
+        """Return the state in lines for a reader."""
+        lines = [super().text()]
+        if self.fields:
+            lines += ["  Top fields:", *(f"    - {line}" for line in self.fields)]
+        if self.tags:
+            lines.append(f"  Top tags: {', '.join(self.tags)}")
+        return "\n".join(lines)
+
+
+def _field_line(field: FieldValues) -> str:
+    """Return a field with the number of its documents and some values: `status 3: draft 2, done 1`."""
+    values = ", ".join(map(_counted, field.values))
+    name = f"{_short(field.summary.name)} {field.summary.documents}"
+    return f"{name}: {values}" if values else name
+
+
+def _counted(count: types.ValueCount) -> str:
+    value = f"{count.value:g}" if type(count.value) is float else str(count.value)
+    return f"{_short(value)} {count.documents}"
+
+
+def _short(text: str) -> str:
+    text = visible(text)
+    start = text.encode()[:_VALUE_BYTES].decode(errors="ignore")
+    return text if start == text else f"{start}..."
+
+
+def _bounded(lines: Sequence[str], size: int) -> list[str]:
+    """Return the first lines that have at most `size` bytes together."""
+    kept: list[str] = []
+    for line in lines:
+        size -= len(line.encode()) + 6  # with what stands between lines
+        if size < 0:
+            break
+        kept.append(line)
+    return kept
+
+
 def heading(response: types.SearchResponse) -> str:
     """Return the line above the results of a search."""
     if not response.hits:
@@ -150,8 +310,9 @@ def heading(response: types.SearchResponse) -> str:
 
 
 def hit_line(hit: types.Hit) -> str:
-    """Return a result of a search in one line."""
-    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}"
+    """Return a result of a search in one line, with its section unless that is the title."""
+    section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
+    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}{section}"
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

@@ -7,15 +7,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import click
 
 from qmd._version import __version__
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import ALIASES, COMMANDS
+from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish, prepare, say
+from qmd.errors import PluginError
 
 
 class App(Group):
@@ -26,6 +27,16 @@ class App(Group):
             import_module("qmd.cli.completion")  # registers the output formats of the shells
             super().main(args, prog_name="qmd")
         sys.exit(run(self, sys.argv[1:] if args is None else args))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, of another package if qmd has none of this name."""
+        try:
+            own = super().get_command(ctx, cmd_name)
+            return own or cast("click.Command | None", LOADABLE.load(cmd_name))
+        except PluginError:
+            if ctx.resilient_parsing:  # a completion shows no errors
+                return None
+            raise
 
 
 def run(app: click.Group, args: Sequence[str]) -> int:

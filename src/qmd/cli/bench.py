@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--questions", type=options.whole(1), metavar="N", help="Run only the first N questions.")
 @options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
+@options.filter_options
 @options.ranking_options
 @click.option(
     "--work", type=click.Path(), metavar="DIR", help="Keep the index of a BEIR folder in DIR, to reuse it."
@@ -49,6 +50,7 @@ def bench(session: Session, /, fixture: str, **arguments: Any) -> None:
     Examples:
       qmd bench questions.json
       qmd bench questions.json --ways bm25,full -c notes --json
+      qmd bench questions.json --tag work
       qmd bench ~/beir/scifact --work ~/beir/scifact-index --questions 100
     """
     evaluation = _evaluate(session, fixture, arguments)

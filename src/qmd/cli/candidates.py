@@ -45,6 +45,26 @@ def _authors(index: Index, incomplete: str) -> Iterable[str]:
     return (author.name for author in index.authors() if author.name.casefold().startswith(prefix))
 
 
+def _tags(index: Index, incomplete: str) -> Iterable[str]:
+    prefix = incomplete.casefold()
+    tags = index.field_values("tag", limit=1_000).values
+    return (str(tag.value) for tag in tags if str(tag.value).casefold().startswith(prefix))
+
+
+def _fields(index: Index, incomplete: str) -> Iterable[str]:
+    names = (field.summary.name for field in index.fields(values=0))
+    return (name for name in names if name.startswith(incomplete))
+
+
+def _facets(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield names to complete the last one of a list with commas."""
+    from qmd.engine.documents.fields import FACETS
+
+    before, comma, start = incomplete.rpartition(",")
+    names = dict.fromkeys((*FACETS, *_fields(index, "")))
+    return (f"{before}{comma}{name}" for name in names if name.startswith(start))
+
+
 def _described_paths(index: Index, incomplete: str) -> Iterable[str]:
     return (path for path, _ in index.contexts() if path.startswith(incomplete))
 
@@ -67,6 +87,9 @@ def _paths(index: Index, incomplete: str) -> Iterator[str]:
 
 collections = _completing(_collections, kind="plain")
 authors = _completing(_authors)
+tags = _completing(_tags)
+fields = _completing(_fields)
+facets = _completing(_facets)
 described_paths = _completing(_described_paths)
 paths = _completing(_paths, kind="path")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from inspect import cleandoc
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import click
 
@@ -84,10 +83,10 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
 
 
 class Group(_WithGlobalOptions, click.Group):
-    """A group of commands, which loads a command of `table` when it is called.
+    """A group of commands.
 
-    Commands added by a decorator are listed after those. `aliases` are other names of commands. A group
-    without `acts_alone` shows its help if it is called without a command.
+    The help lists the commands of `table`, and after them the commands added by a decorator. `aliases` are
+    other names of commands. A group without `acts_alone` shows its help if it is called without a command.
     """
 
     def __init__(
@@ -127,10 +126,6 @@ class Group(_WithGlobalOptions, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         name = self.aliases.get(cmd_name, cmd_name)
-        targets = {name: target for rows in self.table.values() for name, target, _ in rows}
-        if name in targets:
-            module, _, attribute = targets[name].partition(":")
-            return cast(click.Command, getattr(import_module(module), attribute))
         return super().get_command(ctx, name)
 
     def resolve_command(

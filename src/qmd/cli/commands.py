@@ -1,8 +1,16 @@
-"""The table of commands. It imports none of them, so that a run loads only the command it needs."""
+"""The table of commands. It imports none of them, so that a run loads only the command it needs.
+
+The commands of other packages are run like any other. The help lists only the built-in ones, because asking
+all packages takes time.
+"""
 
 from __future__ import annotations
 
 from typing import TypeAlias
+
+import click
+
+from qmd import plugins
 
 #: By section of the help: (name, "module:object", short description), ...
 Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
@@ -19,6 +27,10 @@ COMMANDS: Table = {
         ("get", "qmd.cli.documents:get", "Print a document, or some of its lines."),
         ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
         ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
+        ("outline", "qmd.cli.fields:outline", "Show the headings of a document with their lines."),
+        ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
+        ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
+        ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
         ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
     ),
     "Collections": (
@@ -57,3 +69,11 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
 
 def names(table: Table = COMMANDS) -> list[str]:
     return [name for rows in table.values() for name, _, _ in rows]
+
+
+_TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows}
+LOADABLE = plugins.Table(
+    "qmd.commands",
+    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
+    click.Command,
+)

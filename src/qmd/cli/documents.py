@@ -11,7 +11,16 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
-from qmd.cli.options import all_formats, chosen_format, flag, max_lines_option, path_options, whole
+from qmd.cli.options import (
+    all_formats,
+    chosen_format,
+    filter_options,
+    filters_of,
+    flag,
+    max_lines_option,
+    path_options,
+    whole,
+)
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_json, show_listing, view_for
@@ -32,7 +41,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command(if_missing=_IF_MISSING)
-@click.argument("reference", metavar="REF[:FROM[:COUNT]]", shell_complete=candidates.paths)
+@click.argument("reference", metavar="REF[:FROM[:COUNT]|#HEADING]", shell_complete=candidates.paths)
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
 @path_options
@@ -41,14 +50,17 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 def get(
     session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
 ) -> None:
-    """Print a document, or some of its lines.
+    """Print a document, some of its lines, or one of its sections.
 
     REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
-    :FROM or :FROM:COUNT to print only these lines. If the output is a pipe, only the text is printed.
+    :FROM or :FROM:COUNT to print only these lines, or #HEADING to print only this section, as 'qmd outline'
+    shows it. If the output is a pipe, only the text is printed.
 
     Examples:
       qmd get notes/meeting.md
       qmd get meeting.md:120:20
+      qmd get 'notes/ops.md#Restoring'
+      qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
     """
     from qmd.cli.render.formats import render_pages
@@ -98,6 +110,7 @@ def _print(page: Page, view: View) -> None:
     help=f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]",
 )
 @flag("--full", help="Print all documents, however large.")
+@filter_options
 @path_options
 @all_formats
 def multi_get(
@@ -111,19 +124,23 @@ def multi_get(
     """Print the documents that match a glob, or the documents of a list separated by commas.
 
     A glob must match the whole path, with or without the name of the collection. A list may contain anything
-    that get accepts. Documents that are not found are reported on stderr.
+    that get accepts. Documents that are not found are reported on stderr, and documents that do not pass the
+    filters are left out.
 
     Examples:
       qmd multi-get 'journals/2026-05*.md'
       qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
+      qmd multi-get 'notes/**' --tag work --where status=draft
     """
     from qmd.cli.render.formats import render_pages
 
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
     limit = None if options["full"] else max_bytes or _MAX_BYTES
-    pages = session.index.multi_get(",".join(patterns), max_lines=max_lines, max_bytes=limit)
+    pages = session.index.multi_get(
+        ",".join(patterns), max_lines=max_lines, max_bytes=limit, **filters_of(options)
+    )
     write("".join(f"{one_line(error)}\n" for error in pages.errors), sys.stderr)
     view = view_for(session, options)
     write(render_pages(chosen_format(), pages.items, view))
@@ -134,25 +151,30 @@ def multi_get(
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
 @flag("--authors", help="List the authors in all collections, or in one.")
 @flag("--full-path", help="Show paths on disk.")
+@filter_options
 @all_formats
-def ls(session: Session, target: str | None, authors: bool, full_path: bool) -> None:
+def ls(session: Session, target: str | None, authors: bool, full_path: bool, **options: Any) -> None:
     """List the collections, or the files in one with their sizes and dates.
 
-    --authors lists the authors with the dates of their first and last documents. The --author option of the
-    searches accepts these names.
+    With filters, list the files that pass them, in all collections if none is named. --authors lists the
+    authors with the dates of their first and last documents.
 
     Examples:
       qmd ls
       qmd ls notes
       qmd ls notes/2026 --json
+      qmd ls notes --tag work --where status=draft
       qmd ls --authors
     """
+    filters = filters_of(options)
+    if authors and filters:
+        fail("--authors lists all authors: leave the filters out")
     if authors:
         _list_authors(session, target)
-    elif target is None:
+    elif target is None and not filters:
         _list_collections(session)
     else:
-        _list_files(session, target, full_path)
+        _list_files(session, target, full_path, filters)
 
 
 def _list_collections(session: Session) -> None:
@@ -180,8 +202,10 @@ def _list_authors(session: Session, collection: str | None) -> None:
     show_listing(Listing("authors", "author", fields, [asdict(author) for author in authors], nothing))
 
 
-def _list_files(session: Session, target: str, full_path: bool) -> None:
-    documents = session.index.documents(target)
+def _list_files(session: Session, target: str | None, full_path: bool, filters: dict[str, Any]) -> None:
+    documents = session.index.documents(target, **filters)
+    if filters and not documents:
+        session.note(session.index.explain_no_documents(target, **filters))
     view = view_for(session, {"full_path": full_path})
     if chosen_format() == "cli" and documents:
         from qmd.cli.render.cli import linked
@@ -197,11 +221,11 @@ def _list_files(session: Session, target: str, full_path: bool) -> None:
         ]
         say(*columns(cells, right=frozenset({0})))
     else:
-        show_listing(_files(documents, view))
+        show_listing(_files(documents, view, "No files with these filters." if filters else "No files yet."))
     note_missing(session, view)
 
 
-def _files(documents: Sequence[Document], view: View) -> Listing:
+def _files(documents: Sequence[Document], view: View, nothing: str) -> Listing:
     names = ("file",) if view.disk is not None else ("docid", "file")
     rows = [
         {
@@ -214,4 +238,4 @@ def _files(documents: Sequence[Document], view: View) -> Listing:
         for document in documents
     ]
     fields = [Column(name, right=name == "bytes") for name in ("file", "docid", "title", "bytes", "modified")]
-    return Listing("files", "document", fields, rows, "No files yet.", names)
+    return Listing("files", "document", fields, rows, nothing, names)

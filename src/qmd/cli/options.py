@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -45,14 +45,32 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
-def _date(value: str) -> str:
-    """Check that an option's value is a date or part of one, such as 2024-06."""
-    from qmd.engine.requests import DATE
-    from qmd.text import dates
+def _filter(name: str) -> Callable[[str], str]:
+    """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 
-    if dates.read(value) is None:
-        raise click.BadParameter(f"must be {DATE}, not '{value}'")
-    return value
+    def convert(value: str) -> str:
+        from qmd.errors import UsageError
+        from qmd.text.filters import from_options
+
+        if not value.strip():
+            raise click.BadParameter("must not be empty")
+        try:
+            from_options({name: value})
+        except UsageError as error:
+            message = error.message.removeprefix(f"{name} ").removeprefix("filter: ")
+            hint = f"; {error.hint}" if error.hint else ""
+            raise click.BadParameter(message + hint) from None
+        return value
+
+    return convert
+
+
+def name_list(value: str) -> tuple[str, ...]:
+    """Return an option's value as names, which commas separate."""
+    found = tuple(name for part in value.split(",") if (name := part.strip()))
+    if not found:
+        raise click.BadParameter("must be one name, or several with commas between them")
+    return found
 
 
 class OneOf(click.Choice[str]):
@@ -136,13 +154,50 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
 
 
 query_argument = click.argument("text", nargs=-1, required=True, metavar="QUERY...")
-#: `--author`, `--after` and `--before`.
+#: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
     click.option(
-        "--author", metavar="NAME", shell_complete=candidates.authors, help="Only documents by this author."
+        "--tag",
+        type=_filter("tag"),
+        multiple=True,
+        metavar="TAG",
+        shell_complete=candidates.tags,
+        help="Only documents with this tag, or one below it (may be repeated).",
     ),
-    click.option("--after", type=_date, metavar="DATE", help="Only documents from this date on: 2024-06."),
-    click.option("--before", type=_date, metavar="DATE", help="Only documents from before this date."),
+    click.option(
+        "--path",
+        type=_filter("path"),
+        multiple=True,
+        metavar="PATH",
+        help="Only documents whose path in the collection begins so, or matches this glob.",
+    ),
+    click.option(
+        "--where",
+        type=_filter("where"),
+        multiple=True,
+        metavar="CONDITION",
+        shell_complete=candidates.fields,
+        help="Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
+    ),
+    click.option(
+        "--filter",
+        type=_filter("filter"),
+        metavar="JSON",
+        help="Only documents that pass this tree of conditions.",
+    ),
+    click.option(
+        "--author",
+        type=_filter("author"),
+        metavar="NAME",
+        shell_complete=candidates.authors,
+        help="Only documents by this author.",
+    ),
+    click.option(
+        "--after", type=_filter("after"), metavar="DATE", help="Only documents from this date on: 2024-06."
+    ),
+    click.option(
+        "--before", type=_filter("before"), metavar="DATE", help="Only documents from before this date."
+    ),
 )
 #: How a query is understood by models.
 model_options = combined(
@@ -182,6 +237,13 @@ def min_score_option(default: str) -> Callable[[Decorated], Decorated]:
     )
 
 
+def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of `filter_options`, without those that are not given."""
+    from qmd.engine.requests import FILTERS
+
+    return {name: options[name] for name in FILTERS if options.get(name)}
+
+
 def query_text(words: tuple[str, ...]) -> str:
     """Join the words of a query; `-` alone reads the query from stdin."""
     if words != ("-",):
@@ -198,12 +260,13 @@ def query_text(words: tuple[str, ...]) -> str:
 def search_request(query: str, kind: str, options: dict[str, Any], limit: int | None = None) -> SearchRequest:
     """Make a request from the options above that a command has. `kind` is search, vsearch or query."""
     from qmd.engine.requests import VECTOR_MIN_SCORE, SearchRequest
+    from qmd.text.filters import from_options
 
-    names = {"collections", "intent", "candidate_limit", "ranking", "author", "after", "before"}
-    names |= {"explain", "full", "timeout"}
+    names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
     given = {name: options[name] for name in names & options.keys()}
     min_score = options.get("min_score")
     if min_score is None:
         min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
     rerank, expand = not options.get("no_rerank"), not options.get("no_expand")
-    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, **given)
+    where = from_options(options)
+    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, where=where, **given)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli import options
-from qmd.cli.command import command, intended_as_text
+from qmd.cli import candidates, options
+from qmd.cli.command import command, fail, intended_as_text
 from qmd.cli.session import Session
 from qmd.cli.terminal import write
 from qmd.errors import CollectionNotFoundError, NotFoundError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LIMIT, _LONG_LIMIT = 5, 20
 _DAY = 86_400.0
+#: Formats that have a place for facets.
+_WITH_FACETS = ("cli", "json")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 #: Options of all three commands.
@@ -28,6 +30,13 @@ search_options = options.combined(
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
+    click.option(
+        "--facets",
+        type=options.name_list,
+        metavar="F,F",
+        shell_complete=candidates.facets,
+        help="Count the values of these fields in the matching documents: tag,author,year.",
+    ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
     options.path_options,
@@ -58,14 +67,17 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
     Documents must contain all words, in any order. "Quoted words" must stand together, word* also finds
-    longer words, and -word excludes documents (write it after --). author:NAME, after:2024-06 and before:2025
-    filter like the options, in all searches. A single - reads the query from stdin.
+    longer words, and -word excludes documents (write it after --). A single - reads the query from stdin.
+
+    Filters can be typed in all searches: tag:work, path:ops/, author:ann, after:2024-06, [status:draft],
+    [priority>=2], -tag:old. Without words they list the documents that pass, newest first. See 'qmd fields'.
 
     Examples:
       qmd search deploy kubernetes
       qmd search '"release notes" 2026' -c work -n 10
       qmd search --json -- performance -sports
-      qmd search backup --author ann --after 2024-06
+      qmd search backup --author ann --where status=draft --facets tag,year
+      qmd search 'tag:work after:2026'
     """
     _run(session, "search", text, arguments)
 
@@ -77,6 +89,8 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 @timeout_option
 def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by meaning, in any language. Run 'qmd embed' first.
+
+    Filters such as tag:work or [status:draft] can be typed in the query: see 'qmd search --help'.
 
     Examples:
       qmd vsearch how do I log in
@@ -97,6 +111,9 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     The query is a question, or lines that start with lex: (keywords), vec: (a question) or hyde: (the text of
     a possible answer), and at most one line that starts with intent:. If a step cannot run, stderr says so.
 
+    Filters such as tag:work or [status:draft] can be typed in a question or in lex: lines: see 'qmd search
+    --help'.
+
     Examples:
       qmd query how do I deploy the service
       qmd query "quarterly planning" --explain
@@ -107,10 +124,15 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
     format_name = options.chosen_format()
+    if arguments["facets"] and format_name not in _WITH_FACETS:
+        fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
     request = options.search_request(
-        text, kind, {"timeout": None} | arguments, None if arguments["everything"] else limit
+        text,
+        kind,
+        {"timeout": None} | arguments | {"facets": arguments["facets"] or ()},
+        None if arguments["everything"] else limit,
     )
     try:
         response = _response(session.index, kind, request, arguments["mode"])
@@ -156,7 +178,7 @@ def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> Sea
 def _show(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
-    from qmd.cli.render.explain import stages, unexpected
+    from qmd.cli.render.explain import facets, stages, unexpected
     from qmd.cli.render.formats import render_hits
     from qmd.cli.show import note_missing, view_for
 
@@ -164,7 +186,9 @@ def _show(
     if not show_stages:
         session.note(*unexpected(response.stages))
     view = view_for(session, arguments, text if format_name == "cli" else None)
-    write(render_hits(format_name, response.hits, view))
+    write(render_hits(format_name, response.hits, view, response.facets if arguments["facets"] else None))
+    if format_name == "cli" and arguments["facets"]:
+        write("\n" + facets(response, view))
     note_missing(session, view)
     if show_stages:
         write("\n" + stages(response.stages))

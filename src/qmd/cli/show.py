@@ -97,6 +97,7 @@ def editor_address(template: str, path: str, line: int) -> str:
 
 def _highlights(query: str) -> Highlights:
     """Return a function that finds the words of a query, in all its lines, in a text."""
+    from qmd.text.filters import split
     from qmd.text.highlight import Highlighter
     from qmd.text.query import parse, parse_document
 
@@ -106,4 +107,4 @@ def _highlights(query: str) -> Highlights:
     except QueryError:
         # `search` accepts any text.
         texts = [query]
-    return Highlighter([term for text in texts for term in parse(text).terms]).highlights
+    return Highlighter([term for text in texts for term in parse(split(text)[0]).terms]).highlights

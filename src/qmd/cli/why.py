@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ import click
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command
+from qmd.cli.render.passage import labelled
+from qmd.cli.render.rows import plain, program_text
+from qmd.cli.render.view import View
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import (
@@ -19,10 +23,12 @@ from qmd.cli.terminal import (
     YELLOW,
     clean_name,
     columns,
+    is_terminal,
     one_line,
     output_width,
     painted,
     say,
+    width_of,
 )
 from qmd.text.wording import plural
 
@@ -34,11 +40,15 @@ if TYPE_CHECKING:
 _LIMIT = 5
 #: The most terms shown; of a longer query, the rarest.
 _MAX_TERMS = 20
+#: The most values of a field shown.
+_MAX_VALUES = 10
+#: Fields that the document's path and title say already.
+_OF_THE_FILE = ("collection", "path", "file", "title")
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
 @command(if_unknown="a query that begins with '-' goes after '--'")
-@click.argument("path", shell_complete=candidates.paths)
+@click.argument("reference", metavar="PATH", shell_complete=candidates.paths)
 @options.query_argument
 @click.option(
     "--search",
@@ -55,21 +65,23 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @options.model_options
 @options.rerank_options
 @options.json_option
-def why(session: Session, /, path: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
+def why(session: Session, /, reference: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
     PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
     excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
-    document contains, its rank in every list, and how to make it a result.
+    document contains, its fields, the filter that leaves it out, its rank in every list, and how to make it a
+    result.
 
     Examples:
       qmd why notes/ops/deploy.md how do I deploy the service
       qmd why drafts/plan.md "quarterly planning"
       qmd why deploy.md rollback --search search -n 10 --json
+      qmd why plan.md budget --tag work
     """
     kind, query = arguments["kind"], options.query_text(text)
     request = options.search_request(query, kind, arguments, arguments["limit"] or _LIMIT)
-    explanation = session.index.why(path, kind, request)
+    explanation = session.index.why(reference, kind, request)
     session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if as_json:
         show_json(_as_json(explanation))
@@ -95,6 +107,10 @@ def _lines(explanation: Why) -> Iterator[str]:
         yield f"Hint: {one_line(explanation.hint)}"
     for note in explanation.notes:
         yield f"Note: {one_line(note)}"
+    if explanation.fields:
+        yield ""
+        yield "Fields:"
+        yield from _field_lines(explanation.fields)
     if explanation.terms:
         yield ""
         yield "Words of the query, the rarest first:"
@@ -104,6 +120,17 @@ def _lines(explanation: Why) -> Iterator[str]:
         query = "" if place.query == explanation.query else f" {one_line(place.query)}"
         yield f"qmd {place.kind}{query}: {_rank(place)}"
         yield from _details(place)
+
+
+def _field_lines(fields: Mapping[str, Sequence[str | float | bool]]) -> Iterator[str]:
+    shown = {name: values for name, values in fields.items() if name not in _OF_THE_FILE}
+    widest = max((width_of(clean_name(name)) for name in shown), default=0)
+    view = View(terminal=is_terminal(sys.stdout), width=output_width())
+    for name, values in sorted(shown.items()):
+        texts = [one_line(program_text(plain(value))) for value in values[:_MAX_VALUES]]
+        more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
+        label = f"  {clean_name(name)}{' ' * (widest - width_of(clean_name(name)))}  "
+        yield from labelled(label, ", ".join(texts) + more, view)
 
 
 def _term_lines(terms: Sequence[TermMatch]) -> Iterator[str]:
@@ -169,6 +196,9 @@ def _as_json(explanation: Why) -> dict[str, Any]:
         "notes": explanation.notes,
         "results": explanation.shown,
         "least_score": explanation.lowest_score,
+        "fields": {
+            name: [plain(value) for value in values] for name, values in sorted(explanation.fields.items())
+        },
         "terms": [asdict(term) for term in explanation.terms],
         "places": [_place_as_json(place) for place in explanation.standings],
     }

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from qmd.engine.facade.collections import CollectionMethods
+from qmd.engine.facade.fields import FieldMethods
 from qmd.engine.facade.maintenance import MaintenanceMethods
 from qmd.engine.opening import find_locations, with_store
 from qmd.engine.requests import (
     DEFAULT_MAX_BYTES,
+    FilterOptions,
     HybridSearchOptions,
     SearchOptions,
     SearchRequest,
@@ -21,8 +23,8 @@ from qmd.engine.requests import (
     make_request,
 )
 from qmd.engine.workspace import Workspace, open_workspace
-from qmd.errors import QmdError
-from qmd.types import Author, Config, Document, SearchResponse
+from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.types import Author, Config, SearchResponse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from qmd.engine.access.permissions import Permissions
     from qmd.engine.access.project_trust import Trust
-    from qmd.engine.documents.library import Library, Page, Pages
+    from qmd.engine.documents.library import Page, Pages
     from qmd.engine.embedding import batches
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Kind, Why
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from qmd.models.base import Cancelled
 
 
-class Index(CollectionMethods, MaintenanceMethods):
+class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
     """An index and its configuration. Safe to share between threads. Close it, or use it in a `with`.
 
     Modules are imported in the methods that need them, because a keyword search needs few of them.
@@ -262,7 +264,8 @@ class Index(CollectionMethods, MaintenanceMethods):
         Args:
             reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
                 collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title. It may end
-                in `:from` or `:from:count`, which override the other arguments. Case is ignored if no path
+                in `:from` or `:from:count`, or in the heading of a section, `#Restoring` or
+                `#Backups/Restoring`, which override the other arguments. Case is ignored if no path
                 or title matches exactly.
             from_line: The first line to return, from 1.
             max_lines: The largest number of lines to return.
@@ -270,7 +273,7 @@ class Index(CollectionMethods, MaintenanceMethods):
         Raises:
             DocumentNotFoundError: If no document matches.
             AmbiguousReferenceError: If several documents match.
-            UsageError: If the line is past the end.
+            UsageError: If the line is past the end, or the document has no such section.
         """
         return self._library.get(reference, from_line, max_lines)
 
@@ -282,6 +285,7 @@ class Index(CollectionMethods, MaintenanceMethods):
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         cancelled: Cancelled | None = None,
         max_total: int | None = None,
+        **filters: Unpack[FilterOptions],
     ) -> Pages:
         """Return the documents that match a glob over display paths or a list of references, each once.
 
@@ -292,19 +296,17 @@ class Index(CollectionMethods, MaintenanceMethods):
             cancelled: Called before each document; the call ends if it returns true.
             max_total: The largest size of all texts in bytes. From the first document beyond it on,
                 documents are only listed in `left_out`.
+            filters: Return only documents that pass these; see `search`.
 
         Raises:
             DocumentNotFoundError: If nothing matches.
             CancelledError: If the call was cancelled.
+            UsageError: If a filter is wrong, or names a field that no document has.
         """
-        return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total)
-
-    def documents(self, target: str | None = None) -> list[Document]:
-        """List the documents of a collection or a folder in one, `notes/work`; all if `target` is None.
-
-        Raises `CollectionNotFoundError`, and `DocumentNotFoundError` for a folder without documents.
-        """
-        return self._library.listing(target)
+        passing = self._passing(filters)
+        if passing is not None and not passing:
+            raise DocumentNotFoundError(self.explain_no_documents(**filters))
+        return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total, passing)
 
     def authors(self, collections: Sequence[str] = ()) -> list[Author]:
         """List the authors in collections (those searched by default, if none is named), by name.
@@ -312,12 +314,6 @@ class Index(CollectionMethods, MaintenanceMethods):
         Spellings that differ only in case are one author. Raises `CollectionNotFoundError`.
         """
         return self._library.authors(collections_of(self.config, collections))
-
-    @property
-    def _library(self) -> Library:
-        from qmd.engine.documents.library import Library
-
-        return Library(self._store, self.config)
 
 
 def open_index(

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypedDict, get_args
 
 from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
-from qmd.text import dates
+from qmd.text import filters
+from qmd.text.predicates import Predicate, both, comparisons
 from qmd.types import Config, Ranking, TypedSearch
 
 DEFAULT_LIMIT = 10
@@ -25,10 +26,7 @@ VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
 MAX_CANDIDATES = 1000
-#: Describes a date in error messages.
-DATE = "a date, such as 2024, 2024-06 or 2024-06-30"
-#: Characters of a wrong value that an error message shows.
-_MAX_SHOWN = 60
+MAX_FACETS = 20
 
 SearchKind = Literal["search", "vsearch", "query"]
 
@@ -52,10 +50,8 @@ class SearchRequest:
     full: bool = False  #: Whether hits contain the whole text
     #: Seconds until the search answers with what it has; None for no limit.
     timeout: float | None = DEFAULT_TIMEOUT
-    author: str | None = None  #: Search only documents of this author
-    #: Search only documents of this date or later. `2024-06` means the first moment of the month.
-    after: str | None = None
-    before: str | None = None  #: Search only documents of an earlier date
+    where: Predicate | None = None  #: Search only documents whose fields satisfy this
+    facets: tuple[str, ...] = ()  #: Fields whose values are counted among the matching documents
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
@@ -72,11 +68,8 @@ class SearchRequest:
             raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
         if self.ranking is not None and self.ranking not in get_args(Ranking):
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
-        if self.author is not None and not self.author.strip():
-            raise UsageError("author is empty")
-        for name, date in (("after", self.after), ("before", self.before)):
-            if date is not None and dates.read(date) is None:
-                raise UsageError(f"{name} must be {DATE}, not {date[:_MAX_SHOWN]!r}")
+        if len(self.facets) > MAX_FACETS:
+            raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
 
     def _check_texts(self) -> None:
@@ -84,7 +77,9 @@ class SearchRequest:
             raise UsageError(
                 "the query is empty" if not self.searches else "give a query or searches, not both"
             )
-        require_unicode(self.author or "", self.after or "", self.before or "")
+        require_unicode(*self.facets)
+        for comparison in () if self.where is None else comparisons(self.where):
+            require_unicode(comparison.field, str(comparison.value))
         for text in (self.query, self.intent or "", *(search.query for search in self.searches)):
             require_unicode(text)
             if len(text) > MAX_QUERY:
@@ -95,15 +90,28 @@ class SearchRequest:
             raise UsageError("a search without a query")
 
 
-class SearchOptions(TypedDict, total=False):
+class FilterOptions(TypedDict, total=False):
+    """Options that limit a search to documents that pass all of them.
+
+    `where` is one condition or several, such as `status=draft`, and `filter` a tree of conditions as in JSON.
+    """
+
+    tag: str | Sequence[str] | None
+    path: str | Sequence[str] | None
+    author: str | None
+    after: str | None
+    before: str | None
+    where: str | Sequence[str] | None
+    filter: Predicate | Mapping[str, Any] | str | None
+
+
+class SearchOptions(FilterOptions, total=False):
     """The options of every search; see `SearchRequest`."""
 
     limit: int | None
     min_score: float
     collections: Sequence[str]
-    author: str | None
-    after: str | None
-    before: str | None
+    facets: Sequence[str]
     explain: bool
     full: bool
 
@@ -130,8 +138,10 @@ _OPTIONS: dict[SearchKind, Any] = {
     "vsearch": VectorSearchOptions,
     "query": HybridSearchOptions,
 }
+#: Options that become the filter of a request.
+FILTERS = (*filters.OPTIONS, "filter")
 #: Options that are stored as tuples.
-_LISTS = ("collections", "searches")
+_LISTS = ("collections", "searches", "facets")
 #: Defaults that differ from those of `SearchRequest`.
 _DEFAULTS: dict[SearchKind, dict[str, Any]] = {"vsearch": {"min_score": VECTOR_MIN_SCORE}}
 
@@ -145,11 +155,12 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     for name in options:
         if name not in _OPTIONS[kind].__optional_keys__:
             raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
-    values = dict(options)
+    values = {name: value for name, value in options.items() if name not in FILTERS}
     values |= {name: tuple(values[name]) for name in _LISTS if name in values}
+    where = filters.from_options(options)
     if isinstance(query, SearchRequest):
-        return replace(query, **values)
-    return SearchRequest(query, **(_DEFAULTS.get(kind, {}) | values))
+        return replace(query, **values, where=both(query.where, where))
+    return SearchRequest(query, **(_DEFAULTS.get(kind, {}) | values), where=where)
 
 
 def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,14 @@ from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from qmd.api.arguments import MAX_NAME, NOT_BLANK
+from qmd.text.filters import MAX_DEPTH, MAX_NODES
+
 Schema = dict[str, Any]
+
+#: Limits of values in the description of filters. All values of a filter together have a limit as well.
+_MAX_VALUE = 10_000
+_MAX_NUMBER = 1e300
 
 #: The page loads nothing.
 _POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -50,9 +57,55 @@ def describe(app: FastAPI) -> Schema:
     for path in document["paths"].values():
         for operation in path.values():
             operation["responses"].pop("422", None)
+    schemas = document["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
-        document["components"]["schemas"].pop(name, None)
+        schemas.pop(name, None)
+    for schema in schemas.values():
+        if "filter" in schema.get("properties", {}):
+            schema["properties"]["filter"]["anyOf"][0] = {"$ref": "#/components/schemas/Filter"}
+    schemas["Filter"] = filter_schema()
     return document
+
+
+def filter_schema() -> Schema:
+    """Return the schema of a filter, which `text.filters.from_json` reads.
+
+    It cannot say how many conditions a filter may have in all its levels.
+    """
+    scalar = {
+        "anyOf": [
+            {"type": "string", "maxLength": _MAX_VALUE},
+            {"type": "number", "minimum": -_MAX_NUMBER, "maximum": _MAX_NUMBER},
+            {"type": "boolean"},
+        ]
+    }
+    listed = {"type": "array", "items": scalar, "minItems": 1}
+    nodes = {"type": "array", "items": {"$ref": "#/components/schemas/Filter"}, "minItems": 1}
+    return {
+        "title": "Filter",
+        "description": f"Conditions on fields, at most {MAX_NODES} in {MAX_DEPTH} levels.",
+        "anyOf": [
+            _condition(["eq", "ne", "lt", "lte", "gt", "gte"], value=scalar),
+            _condition(["in", "nin", "all"], value=listed),
+            _condition(["prefix", "suffix", "contains"], value={"type": "string", "maxLength": _MAX_VALUE}),
+            _condition(["exists"], optional={"value": {"type": "boolean", "default": True}}),
+            _object({"operator": {"enum": ["and", "or", "not"]}, "operands": nodes}),
+        ],
+    }
+
+
+def _condition(operators: list[str], optional: Schema | None = None, **more: Schema) -> Schema:
+    field = {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_NAME}
+    return _object({"field": field, "operator": {"enum": operators}, **more}, optional)
+
+
+def _object(properties: Schema, optional: Schema | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties | (optional or {}),
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 def _page(document: Schema) -> Iterator[str]:
@@ -69,11 +122,14 @@ def _page(document: Schema) -> Iterator[str]:
 
 def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> Iterator[str]:
     yield f"<h2><code><b>{method}</b> {escape(path)}</code></h2><p>{_prose(operation['description'])}"
-    parameters = {
-        parameter["name"]: parameter | parameter["schema"] for parameter in operation.get("parameters", ())
-    }
-    if parameters:
-        yield from _table("In the path", parameters, [*parameters])
+    for place, title in (("path", "In the path"), ("query", "In the query")):
+        parameters = {
+            parameter["name"]: parameter | parameter["schema"]
+            for parameter in operation.get("parameters", ())
+            if parameter["in"] == place
+        }
+        if parameters:
+            yield from _table(title, parameters, [*parameters] if place == "path" else ())
     if "requestBody" in operation:
         body = _resolve(operation["requestBody"]["content"]["application/json"]["schema"], schemas)
         yield f"<p>{_prose(body['description'])}"
@@ -101,6 +157,8 @@ def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> It
 def _inner(schema: Schema, schemas: Schema) -> Iterator[str]:
     """Yield tables of the objects in the fields of an object."""
     for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schema)):
+        if "properties" not in schemas[name]:  # a filter, which is described in words
+            continue
         yield from _table(name, schemas[name]["properties"])
         yield from _inner(schemas[name], schemas)
 
@@ -122,6 +180,8 @@ def _type(field: Schema) -> str:
             return " or ".join(_type(choice) for choice in choices)
         case {"type": "array", "items": items}:
             return f"array of {_type(items)}"
+        case {"type": "object", "additionalProperties": dict(items)}:
+            return f"object of {_type(items)}"
         case {"const": value}:
             return json.dumps(value)
         case {"enum": list(values)}:

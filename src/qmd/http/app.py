@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
-from qmd.http import api_docs, collections, contexts, documents, indexing, status
+from qmd.http import api_docs, collections, contexts, documents, fields, indexing, status
 from qmd.mcp.http import Endpoint
 from qmd.mcp.server import build
 from qmd.server.access import Gate
@@ -67,7 +67,7 @@ def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
     )
     application.state.index_host = index_host
     application.state.run_handler = RunHandler()
-    modules = (documents, status, indexing, collections, contexts)
+    modules = (documents, fields, status, indexing, collections, contexts)
     for router in (*(module.routes for module in modules), status.metrics_routes):
         application.router.routes.extend(router.routes)
     application.router.routes.append(mcp.route)

@@ -1,27 +1,31 @@
-"""Documents, found and read: `/search`, `/vsearch`, `/query`, `/get` and `/multi_get`."""
+"""Documents, found and read: `/search`, `/vsearch`, `/query`, `/get`, `/multi_get` and `/documents`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from qmd.api import operations, results
 from qmd.api.arguments import (
+    AnySearchArguments,
     GetArguments,
+    ListArguments,
     MultiGetArguments,
+    Name,
     QueryArguments,
     SearchArguments,
     VectorSearchArguments,
 )
-from qmd.api.results import Document, skipped_text
+from qmd.api.results import Document, LinkLists, ValueCount, skipped_text
 from qmd.engine.documents.library import Page, Skipped
 from qmd.engine.index import Index
-from qmd.engine.requests import SearchRequest
+from qmd.engine.requests import MAX_FACETS, SearchRequest
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.server import run_handler
@@ -30,19 +34,25 @@ from qmd.server.index_host import IndexHost
 routes = Router()
 
 
-class SearchBody(SearchArguments):
+class Faceted(AnySearchArguments):
+    """Fields whose values are counted."""
+
+    facets: list[Name] = Field(default=[], max_length=MAX_FACETS)
+
+
+class SearchBody(Faceted, SearchArguments):
     """A search by keywords."""
 
     model_config = example(query="deploy", limit=5)
 
 
-class VectorSearchBody(VectorSearchArguments):
+class VectorSearchBody(Faceted, VectorSearchArguments):
     """A search by meaning."""
 
     model_config = example(query="how do I ship a release")
 
 
-class QueryBody(QueryArguments):
+class QueryBody(Faceted, QueryArguments):
     """A hybrid search; `searches` in place of `query` gives the subqueries one by one."""
 
     # The arguments check that exactly one of the two is given.
@@ -63,7 +73,10 @@ class QueryBody(QueryArguments):
 
 
 class GetBody(GetArguments):
-    """A document: its path, the end of it, a `qmd://` address or a docid; each may end in `:from:count`."""
+    """A document: its path, the end of it, a `qmd://` address or a docid.
+
+    Each may end in `:from:count` for some lines, or in `#heading` for a section.
+    """
 
     model_config = example(file="notes/ops/deploy.md", max_lines=20)
 
@@ -81,10 +94,15 @@ class Hit(results.Hit):
 
 
 class SearchResults(results.SearchResults):
-    """The results of a search. `indexed_at` is the time of the index: later changes on disk are not in it."""
+    """The results of a search.
+
+    `indexed_at` is the time of the index: later changes on disk are not in it. `facets` has the most frequent
+    values of the fields that the request asks for.
+    """
 
     results: Sequence[Hit]
     content: str
+    facets: dict[str, list[ValueCount]] = Field({})
 
 
 class Note(BaseModel):
@@ -146,6 +164,41 @@ def multi_get(index: Index, cancelled: Cancelled, body: MultiGetBody) -> MultiGe
     return MultiGetResult(results=[*map(item, pages.items)], errors=list(pages.errors), content=None)
 
 
+class Section(BaseModel):
+    """A heading, its level from 1, and the lines of its section."""
+
+    heading: str
+    level: int
+    first_line: int
+    last_line: int
+
+
+class Outline(BaseModel):
+    """The sections of a document, in order."""
+
+    file: str
+    sections: list[Section]
+
+
+DocumentPath = Annotated[str, Path(description="A reference as for `/get`, without lines and sections.")]
+
+
+@routes.endpoint("GET", "/documents/{path:path}/links", 404)
+def links(
+    index: Index, cancelled: Cancelled, path: DocumentPath, asked: Annotated[ListArguments, Query()]
+) -> LinkLists:
+    """List the links of a document, and the links of other documents to it."""
+    return operations.links(index, path, asked.limit)
+
+
+@routes.endpoint("GET", "/documents/{path:path}/outline", 404)
+def outline(index: Index, cancelled: Cancelled, path: DocumentPath) -> Outline:
+    """List the sections of a document."""
+    document, sections = index.outline(path)
+    listed = [Section.model_validate(section, from_attributes=True) for section in sections]
+    return Outline(file=document.file, sections=listed)
+
+
 @routes.post(run_handler.PATH, include_in_schema=False)
 async def run(request: Request) -> Response:
     """Answer a search of the user's own command line. `Access` refuses other clients."""
@@ -171,9 +224,11 @@ def _search(
             hit.model_copy(update={"explain": source.explain})
             for hit, source in zip(hits, response.hits, strict=True)
         ]
+    facets = {name: [ValueCount.of(count) for count in counts] for name, counts in response.facets.items()}
     return SearchResults(
         results=hits,
         content="\n\n".join([results.heading(response), *map(results.hit_line, response.hits)]),
         stages=[results.Stage.of(stage) for stage in response.stages],
         indexed_at=indexed_at,
+        **({"facets": facets} if body.facets else {}),
     )

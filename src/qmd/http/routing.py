@@ -87,9 +87,7 @@ class _Route(APIRoute):
 
         async def handle_strictly(original: Request) -> Response:
             request = _StrictRequest(original.scope, original.receive)
-            if request.query_params:
-                names = ", ".join(sorted(request.query_params))
-                raise UsageError(f"{names}: unknown parameter", "put fields into the body, as JSON")
+            _check_parameters(request, accepted=bool(self.dependant.query_params))
             if self.body_field is not None and await request.body() and not is_json(request.headers):
                 raise UsageError(NOT_JSON)
             try:
@@ -100,7 +98,9 @@ class _Route(APIRoute):
         return handle_strictly
 
     def _usage_error(self, error: RequestValidationError) -> UsageError:
-        assert self.body_field is not None
+        if self.body_field is None:
+            parameters = cast(type[Arguments], self.dependant.query_params[0].field_info.annotation)
+            return parameters.usage_error([{**item, "loc": item["loc"][1:]} for item in error.errors()])
         body = cast(type[Arguments], self.body_field.field_info.annotation)
         errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
         match errors[0]:
@@ -109,6 +109,17 @@ class _Route(APIRoute):
             case {"loc": (), "type": kind} if kind != "value_error":
                 return UsageError("the body must be a JSON object")
         return body.usage_error(errors)
+
+
+def _check_parameters(request: Request, *, accepted: bool) -> None:
+    """Refuse parameters in the address of a request that takes none, and repeated ones."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    if names and not accepted:
+        listed = ", ".join(sorted(set(names)))
+        raise UsageError(f"{listed}: unknown parameter", "put fields into the body, as JSON")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name}: given more than once")
 
 
 class _StrictRequest(Request):

@@ -38,7 +38,9 @@ passage as the answer might read)
 ### 4. get (Retrieve document)
 Best for: reading one document that you found.
 - Takes the path or the `#docid` of a result
-- Reads only some lines: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`
+- Reads only some lines: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`; or a section: \
+`file.md#Restoring`
+- Its structured content lists the document's links and backlinks
 - Suggests similar paths if the document does not exist
 
 ### 5. multi_get (Retrieve multiple documents)
@@ -48,7 +50,8 @@ Best for: reading several documents at once.
 - Names files above `maxBytes` (10 KB) without reading them: use get for those
 
 ### 6. status (Index info)
-Shows the collections, how many documents they hold, whether vectors exist, and when they were last updated.
+Shows the collections, how many documents they hold, whether vectors exist, when they were last updated, and \
+the most frequent fields and tags.
 
 ## Resources
 
@@ -67,6 +70,9 @@ Every document can also be read by its `qmd://` address:
 ## Tips
 
 - `minScore: 0.5` leaves weak results out
+- Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `link:notes/a.md`, \
+`[status:draft]`, `[priority>=2]`; `-` before one negates it
+- A query of filters alone lists the documents that pass, newest first
 - `collection: "notes"` searches only that collection; the error for an unknown name lists the known names
 - Read a result's `context`: it says what kind of document it is
 - Paths begin with the collection, as in `notes/pages/meeting.md`; a unique end of a path is enough

@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from qmd._version import __version__
-from qmd.api.results import MARKDOWN, Document, error_text
+from qmd.api.results import Document, error_text
 from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.mcp import prompt
@@ -36,6 +36,7 @@ from qmd.mcp.tools import TOOLS
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.watcher import Watcher
+from qmd.sources.formats import markdown
 from qmd.text.uris import is_uri
 
 _TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools to discover documents."
@@ -105,7 +106,7 @@ class Methods:
             name="document",
             title="QMD Document",
             description=_TEMPLATE,
-            mime_type=MARKDOWN,
+            mime_type=markdown.media_type,
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 

@@ -111,6 +111,8 @@ def _brief(schema: Schema, inner: Schema, omits: Collection[str], *, nullable: b
             description = {"description": rest["description"]} if "description" in rest else {}
             return _brief({**alternative, **description}, inner, omits)
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
+    if brief.get("additionalProperties") is True:
+        brief.pop("additionalProperties")  # the default
     match brief:
         case {"properties": properties}:
             brief.pop("description", None)  # the docstring of the class

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Role = Literal["embed", "rerank", "generate"]
-Backend = Literal["e5", "llama", "openai"]
 Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsupported", "unknown"]
 
 
@@ -28,7 +27,7 @@ class ModelCard:
 
     name: str
     role: Role
-    backend: Backend
+    backend: str  #: Its name in `registry.BACKENDS`
     source: str
     license: str = ""
     size: int = 0

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from qmd.config.settings import Settings
-from qmd.errors import ModelError
+from qmd.errors import ModelError, PluginError
 from qmd.models.base import Embedder, Expander, Reranker
 from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find_card
+from qmd.plugins import Table
 
 Progress = Callable[[str], None]
 
-#: The module of each backend, which implements `Backend`.
-BACKENDS: dict[str, str] = {
-    "e5": "qmd.models.e5.backend",
-    "llama": "qmd.models.llama.backend",
-    "openai": "qmd.models.openai.backend",
-}
 _NO_SETTINGS = Settings()
 
 
+@runtime_checkable
 class Backend(Protocol):
-    """The functions of a backend's module."""
+    """The functions of a backend, usually a module."""
 
     def load(
         self, card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Progress | None
@@ -35,6 +30,28 @@ class Backend(Protocol):
     def leftovers(self, cache_dir: Path, before: float) -> list[Leftover]: ...
 
 
+@runtime_checkable
+class PluginBackend(Backend, Protocol):
+    """A backend of another package, whose models are named `BACKEND:MODEL` in the configuration."""
+
+    def card(self, spec: str, role: Role) -> ModelCard | None:
+        """Return the card of a model; None if it has not this role. `source` of the card is `spec`."""
+
+    def remote_host(self, spec: str) -> str | None:
+        """Return the host that texts are sent to; None if they stay on this machine."""
+
+
+BACKENDS = Table(
+    "qmd.models",
+    {
+        "e5": "qmd.models.e5.backend",
+        "llama": "qmd.models.llama.backend",
+        "openai": "qmd.models.openai.backend",
+    },
+    PluginBackend,
+)
+
+
 def resolve(spec: str | None, role: Role) -> ModelCard | None:
     """Return the card for `spec`; None or "default" is the role's default, if it has one.
 
@@ -43,6 +60,8 @@ def resolve(spec: str | None, role: Role) -> ModelCard | None:
     if spec is None or spec.casefold() == "default":
         return DEFAULTS.get(role)
     card = find_card(spec, role)
+    if card is None and (backend := _plugin(spec)) is not None:
+        card = backend.card(spec, role)
     if card is None:
         names = ", ".join(card.name for card in CARDS if card.role == role)
         raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"Known models: {names}.")
@@ -67,13 +86,16 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Inst
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
     """List the files of older versions, and of runs that were killed before the time `before`."""
-    return [leftover for name in BACKENDS for leftover in _backend(name).leftovers(cache_dir, before)]
+    return [leftover for name in BACKENDS.builtin for leftover in _backend(name).leftovers(cache_dir, before)]
 
 
 def remote_host(spec: str | None) -> str | None:
     """Return the host that a model's input is sent to; None if it stays on this machine."""
-    if spec is None or not spec.casefold().startswith("openai:"):
+    if spec is None:
         return None
+    if not spec.casefold().startswith("openai:"):
+        backend = _plugin(spec)
+        return None if backend is None else backend.remote_host(spec)
     from qmd.models.address import parse_address
 
     address = parse_address(spec)
@@ -115,4 +137,22 @@ def _load(
 
 
 def _backend(name: str) -> Backend:
-    return cast(Backend, import_module(BACKENDS[name]))
+    backend: Backend | None = _load_backend(name)
+    if backend is None:
+        raise ModelError(f"There is no backend '{name}'", f"Known backends: {', '.join(BACKENDS.names())}.")
+    return backend
+
+
+def _plugin(spec: str) -> PluginBackend | None:
+    """Return the backend of another package that a specification such as `cohere:NAME` begins with."""
+    name, colon, _ = spec.casefold().partition(":")
+    if not colon or name in BACKENDS.builtin or spec.casefold().endswith(".gguf"):
+        return None
+    return cast("PluginBackend | None", _load_backend(name))
+
+
+def _load_backend(name: str) -> Any:
+    try:
+        return BACKENDS.load(name)
+    except PluginError as error:
+        raise ModelError(error.message, error.hint) from error

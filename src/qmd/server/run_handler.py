@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from qmd import errors
@@ -18,7 +18,8 @@ from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
-from qmd.types import Hit, SearchResponse, Snippet, Stage, TypedSearch
+from qmd.text.predicates import pack, unpack
+from qmd.types import Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -69,7 +70,9 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
 
     If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
-    body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": asdict(request)}
+    where = None if request.where is None else pack(request.where)
+    fields = asdict(replace(request, where=None)) | {"where": where}
+    body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": fields}
     answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
     match answer:
         case {"response": dict(response)}:
@@ -114,14 +117,20 @@ def _file_of(index: Index) -> _File | None:
 
 
 def _request(fields: dict[str, Any]) -> SearchRequest:
-    searches = tuple(TypedSearch(**search) for search in fields["searches"])
-    return SearchRequest(**fields | {"collections": tuple(fields["collections"]), "searches": searches})
+    values = dict(fields)
+    values["collections"], values["facets"] = tuple(fields["collections"]), tuple(fields["facets"])
+    values["searches"] = tuple(TypedSearch(**search) for search in fields["searches"])
+    values["where"] = None if fields["where"] is None else unpack(fields["where"])
+    return SearchRequest(**values)
 
 
 def _response(fields: dict[str, Any]) -> SearchResponse:
     hits = tuple(Hit(**hit | {"snippet": Snippet(**hit["snippet"])}) for hit in fields["hits"])
     stages = tuple(Stage(**stage) for stage in fields["stages"])
-    return SearchResponse(fields["query"], hits, stages, fields["ranking"])
+    facets = {
+        name: tuple(ValueCount(**value) for value in values) for name, values in fields["facets"].items()
+    }
+    return SearchResponse(fields["query"], hits, stages, fields["ranking"], facets)
 
 
 def _error(kind: str, message: str, hint: str | None) -> QmdError:

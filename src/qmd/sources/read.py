@@ -10,9 +10,9 @@ from hashlib import sha256
 from stat import S_ISREG
 
 from qmd.errors import SourceError
+from qmd.sources.formats import registry
 from qmd.sources.problems import in_words
 from qmd.sources.rules import exclusion
-from qmd.text.markdown import properties
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -48,16 +48,44 @@ _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """Read and decode a file, and return its text with the fingerprint at the time of reading.
+    """Read a file, and return its text with the fingerprint at the time of reading.
 
-    A byte-order mark decides the encoding. Without one, try UTF-8, then `encoding`, then detect the charset.
-    The text has no byte-order mark and carriage returns, spaces in place of NULs, and may be blank. Raises
-    `SourceError` if the file cannot be read, is no regular file, is larger than `max_bytes`, or is not text.
+    The format of the file extracts the text from the bytes. For a text format they are decoded: a byte-order
+    mark decides the encoding; without one, try UTF-8, then `encoding`, then detect the charset. The text has
+    no byte-order mark and carriage returns, spaces in place of NULs, and may be blank. Raises `SourceError`
+    if the file cannot be read, is no regular file, is larger than `max_bytes`, is not text, or its format
+    fails.
     """
     try:
         data, fingerprint = _read(file, max_bytes)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
+    raw = _RawFile(file, data, encoding)
+    found = registry.extract(raw)
+    author, date = (str(found.fields.get(name, ("",))[0]) for name in ("author", "date"))
+    digest = sha256(found.text.encode()).hexdigest()
+    source = SourceText(found.text, digest, found.title, author, date, raw.zeros, found.fields, found.links)
+    return source, fingerprint
+
+
+class _RawFile:
+    """A file in memory; see `RawFile`. `zeros` counts the NULs of its text."""
+
+    def __init__(self, file: SourceFile, data: bytes, encoding: str | None) -> None:
+        self._file = file
+        self._encoding = encoding
+        self.path = file.path
+        self.data = data
+        self.zeros = 0
+
+    def text(self) -> str:
+        text = _text(self._file, self.data, self._encoding)
+        self.zeros = text.count("\0")
+        return text.replace("\0", " ") if self.zeros else text
+
+
+def _text(file: SourceFile, data: bytes, encoding: str | None) -> str:
+    """Return the decoded text with line feeds as line ends. Raises `SourceError` if it is not text."""
     try:
         text = _decode(file, data, encoding)
         if "\r" in text:
@@ -72,12 +100,7 @@ def read_source(
     # One control character is allowed in any text, however short.
     if controls > max(1, _MAX_CONTROLS * len(encoded)):
         raise _not_text(file)
-    zeros = encoded.count(0)
-    if zeros:
-        text, encoded = text.replace("\0", " "), encoded.replace(b"\0", b" ")
-    found = properties(text, file.path)
-    digest = sha256(encoded).hexdigest()
-    return SourceText(text, digest, found.title, found.author, found.date, zeros), fingerprint
+    return text
 
 
 def source_at(collection: Collection, path: str) -> SourceText:

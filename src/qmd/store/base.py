@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from qmd.types import Chunk, Config, Document, Fingerprint, SourceText
+from qmd.text.predicates import Predicate, Value
+from qmd.types import Chunk, Config, Document, FieldSummary, Fingerprint, Link, SourceText, ValueCount
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,19 +39,14 @@ class Scope:
 
     Attributes:
         collections: Names of the collections to search.
-        author: Compared without regard to case or Unicode composition.
-        after: Earliest date, inclusive, in ISO 8601: `2024-03-07` or `2024-03-07T10:00:00`. Dates are
-            compared as strings.
-        before: Latest date, exclusive, in the same form.
+        where: A condition on the fields of a document.
         population: Collections that supply the statistics of a search (document frequencies, average length).
             The results then equal those of an index with only these collections. None uses the stored
             statistics of the whole index, which is fastest.
     """
 
     collections: tuple[str, ...]
-    author: str | None = None
-    after: str | None = None
-    before: str | None = None
+    where: Predicate | None = None
     population: tuple[str, ...] | None = None
 
 
@@ -390,6 +386,37 @@ class Answers(Protocol):
         """Return all cached keys and answers."""
 
 
+class Fields(Protocol):
+    """The fields of documents, and their links."""
+
+    def count(self, scope: Scope) -> int:
+        """Return the number of documents."""
+
+    def newest(self, scope: Scope, limit: int) -> list[int]:
+        """Return the ids of up to `limit` documents, those with the latest dates first."""
+
+    def summaries(self, scope: Scope) -> list[FieldSummary]:
+        """Return the fields, without those of the file itself, most frequent first."""
+
+    def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
+        """Return up to `limit` values of a field, most frequent first."""
+
+    def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
+        """Return up to `limit` values of a field, or of `year`, among some documents."""
+
+    def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
+        """Return all fields of documents by id."""
+
+    def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
+        """Return the links of documents by id, in order. The texts of links are not stored."""
+
+    def linking(self, collection: str, names: Sequence[str]) -> list[int]:
+        """Return the ids of documents with a link whose target has one of these names."""
+
+    def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        """Return (id, path, aliases) of the documents of a collection, in order of path."""
+
+
 class Upkeep(Protocol):
     """Checks and cleanups."""
 
@@ -418,6 +445,8 @@ class Store(Protocol):
     def vector_sets(self) -> VectorSets: ...
     @property
     def pending(self) -> PendingTexts: ...
+    @property
+    def fields(self) -> Fields: ...
     @property
     def answers(self) -> Answers: ...
     @property

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import itemgetter
 
-from qmd.text.markdown import blocks, front_matter_end
+from qmd.text.blocks import blocks, front_matter_end
 from qmd.types import Chunk
 
 VERSION = 1  # increase it if chunks change, so that documents are embedded again

@@ -13,6 +13,9 @@ _WRITTEN = re.compile(
 )
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re.DOTALL)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
+_CANONICAL = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
+#: The length of a date in its canonical form, by the number of its parts.
+_LENGTHS = (0, 4, 7, 10, 13, 16, 19)
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
 #: A longer text is not a date.
 _MAX_LENGTH = 40
@@ -40,6 +43,32 @@ def read(text: str) -> str | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def prefix(text: str) -> str | None:
+    """Parse a date, or the beginning of one, to the beginning of its canonical form; None if it is neither.
+
+    `2024-3` becomes `2024-03`, and stands for the whole month.
+    """
+    whole = read(text)
+    match = _WRITTEN.fullmatch(text.strip())
+    if whole is None or match is None:
+        return whole
+    given = sum(part is not None for part in match.groups())
+    return whole[: _LENGTHS[given]]
+
+
+def canonical(text: str) -> str | None:
+    """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
+    start = prefix(text) if text[4:5] == "-" else None
+    if start is None or len(start) < len("2024-03-07"):
+        return None
+    return start if len(start) == len("2024-03-07") else read(text)
+
+
+def is_canonical(text: str) -> bool:
+    """Tell whether a text is a date as `canonical` returns it."""
+    return _CANONICAL.fullmatch(text) is not None
 
 
 def stamped(name: str) -> tuple[str, str] | None:

@@ -1,48 +1,354 @@
-"""Filters in a query: `author:NAME`, `author:"two words"`, `after:2024`, `before:2024-06`."""
+"""Parse filters to predicates. There are three spellings: in a query, as options, and as JSON.
+
+In a query, filters are written `tag:work`, `after:2024` or `[status:draft]`, with `-` before to negate. An
+option has the form `status=draft`. JSON is `{"field": …, "operator": …, "value": …}`, or
+`{"operator": "and", "operands": […]}`.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_args
 
+from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.predicates import (
+    And,
+    Comparison,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    Value,
+    Written,
+    both,
+    comparisons,
+    field_name,
+)
+
+MAX_DEPTH = 16
+MAX_NODES = 256
+#: The maximum length of a filter as JSON, in characters.
+MAX_JSON = 100_000
+#: Describes a date in error messages.
+DATE = "a date, such as 2024, 2024-06 or 2024-06-30"
+#: Characters of a wrong value that an error message shows.
+_MAX_SHOWN = 60
+
+QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\x00": " "})
 
 #: A quoted text, which contains no filters, or a filter between spaces.
 _PIECE = re.compile(
-    r'"[^"]*"|(?<!\S)(?P<key>author|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)',
-    re.IGNORECASE,
+    r'(?<!\S)(?P<minus>-?)(?:(?P<key>[A-Za-z]+):(?P<value>"[^"]*"|[^\s"]+)'
+    r'|\[(?P<condition>(?:"[^"]*"|[^\[\]"])+)\])(?!\S)'
+    r'|"[^"]*"'
 )
-QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\x00": " "})
+_CONDITION = re.compile(
+    r"\s*+(?P<field>[^\W\d][\w.\-]*+(?:[ ][\w.\-]++)*+)\s*+(?:(?P<sign><=|>=|!=|[=:<>~])(?P<value>.*))?",
+    re.DOTALL,
+)
+_ITEM = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,"]*))\s*(?:,|\Z)')
+_SIGNS: Mapping[str, Operator] = {
+    "=": "eq",
+    ":": "eq",
+    "!=": "eq",
+    "<": "lt",
+    "<=": "lte",
+    ">": "gt",
+    ">=": "gte",
+    "~": "contains",
+}
+_GLOB = re.compile(r"[*?]")
+#: Operators of JSON that are written with others.
+_COMPOSED = ("ne", "in", "nin", "all")
+OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Conditions on author and date. Dates are ISO 8601: `after` is inclusive, `before` is exclusive."""
-
-    author: str | None = None
-    after: str | None = None
-    before: str | None = None
+def tag_is(value: str) -> Predicate:
+    """Return a filter on a tag, which may be written with `#`. It includes the tags below it."""
+    return Comparison("tag", "eq", value.removeprefix("#").strip("/"))
 
 
-def split(text: str) -> tuple[str, Filters]:
-    """Split a query into its text and its filters. If a filter occurs twice, the last one counts.
+def path_is(value: str) -> Predicate:
+    """Return a filter on the path in a collection: the beginning of a path, or a glob."""
+    path = value.removeprefix("/")
+    return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
 
-    A filter in quotes, without a value or with an invalid date stays in the text.
+
+def author_is(value: str) -> Predicate:
+    """Return a filter on the author."""
+    return Comparison("author", "eq", value)
+
+
+def since(value: str) -> Predicate | None:
+    """Return a filter for documents of a date or later; None if it is no date."""
+    date = dates.prefix(value)
+    return None if date is None else Comparison("date", "gte", date)
+
+
+def until(value: str) -> Predicate | None:
+    """Return a filter for documents of an earlier date; None if it is no date."""
+    date = dates.prefix(value)
+    return None if date is None else Comparison("date", "lt", date)
+
+
+#: Keys in a query, and the filter for a value; None leaves it in the text.
+_KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
+    "tag": tag_is,
+    "path": path_is,
+    "author": author_is,
+    "after": since,
+    "before": until,
+    "file": lambda value: Comparison("file", "contains", value),
+    "title": lambda value: Comparison("title", "contains", value),
+    "ext": lambda value: Comparison("ext", "eq", value.removeprefix(".")),
+    "link": lambda value: Comparison("link", "eq", value),
+}
+
+
+def from_options(options: Mapping[str, Any]) -> Predicate | None:
+    """Return the filter of named options, which must all hold; None if none is given.
+
+    Args:
+        options: `tag`, `path`, `author`, `after`, `before` and `where` (see `condition`), each a text or
+            several, and `filter` (see `from_json`) or a predicate. Other options are ignored.
+
+    Raises:
+        UsageError: If a value is wrong; the message names the option.
     """
-    values: dict[str, str] = {}
+    found: list[Predicate] = []
+    for name, make in OPTIONS.items():
+        given = options.get(name)
+        for value in (given,) if isinstance(given, str) else given or ():
+            if not value.strip():
+                raise UsageError(f"{name} is empty")
+            predicate = make(value)
+            if predicate is None:
+                raise UsageError(f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}")
+            found.append(predicate)
+    given = options.get("filter")
+    if given is not None:
+        found.append(given if isinstance(given, Predicate) else from_json(given))
+    if sum(len([*comparisons(predicate)]) for predicate in found) > MAX_NODES:
+        raise UsageError(f"more than {MAX_NODES} filters")
+    return both(*found)
+
+
+def split(text: str) -> tuple[str, Predicate | None]:
+    """Split a query into its text and its filters, which must all hold.
+
+    A filter in quotes, with an unknown key, without a value or with an invalid date stays in the text.
+    """
     remaining: list[str] = []
+    found: list[Predicate] = []
     at = 0
     # The translation keeps positions, so that they apply to the original text.
     for match in _PIECE.finditer(text.translate(QUOTES)):
-        if match["key"] is None:
-            continue
-        key, value = match["key"].lower(), (match["quoted"] or match["plain"] or "").strip()
-        parsed = value if key == "author" else dates.read(value)
-        if parsed:
-            values[key] = parsed
+        predicate = _typed(match)
+        if predicate is not None:
+            found.append(Not(predicate) if match["minus"] else predicate)
             remaining.append(text[at : match.start()])
             at = match.end()
-    if not values:
-        return text, Filters()
+    if not found:
+        return text, None
     rest = " ".join(part.strip() for part in (*remaining, text[at:]) if part.strip())
-    return rest, Filters(**values)
+    return rest, both(*found[:MAX_NODES])
+
+
+def _typed(match: re.Match[str]) -> Predicate | None:
+    if match["condition"] is not None:
+        return _condition(match["condition"])
+    make = _KEYS.get((match["key"] or "").lower())
+    value = (match["value"] or "").strip('"').strip()
+    return make(value) if make is not None and value else None
+
+
+def condition(text: str) -> Predicate:
+    """Parse an option such as `status=draft`, `priority>=2`, `status=draft,review` or `status` (exists).
+
+    Raises:
+        UsageError: If it has another form.
+    """
+    predicate = _condition(text)
+    if predicate is None:
+        raise UsageError(
+            f"wrong filter: {text[:_MAX_SHOWN]!r}",
+            "write FIELD, or FIELD and a value with one of = != < <= > >= ~ between them: status=draft",
+        )
+    return predicate
+
+
+def _condition(text: str) -> Predicate | None:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        return None
+    field, sign = field_name(match["field"]), match["sign"]
+    if sign is None:
+        return Comparison(field, "exists")
+    values = [*_items(match["value"])] if sign in "=:!=" else [match["value"].strip().strip('"')]
+    values = [value for value in values if value]
+    if not values:
+        return None
+    # `[tag:#work]` as in the short form.
+    if field == "tag":
+        values = [value.removeprefix("#") for value in values]
+    found = tuple(Comparison(field, _SIGNS[sign], Written(value)) for value in values)
+    predicate: Predicate = found[0] if len(found) == 1 else Or(found)
+    return Not(predicate) if sign == "!=" else predicate
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yield the values of a list with commas, of which some may be in quotes."""
+    at = 0
+    while at < len(text):
+        match = _ITEM.match(text, at)
+        if match is None:
+            yield text[at:].strip()
+            return
+        yield match["quoted"] if match["quoted"] is not None else match["plain"].strip()
+        at = match.end()
+
+
+#: Options that filter, beside `filter`, and the predicate for a value; None if the value is wrong.
+OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
+    "tag": tag_is,
+    "path": path_is,
+    "author": author_is,
+    "after": since,
+    "before": until,
+    "where": condition,
+}
+
+
+def from_json(value: Any) -> Predicate:
+    """Parse a filter in JSON, decoded or as text.
+
+    Raises:
+        UsageError: If the filter is invalid; the message names the part.
+    """
+    if isinstance(value, str):
+        if len(value) > MAX_JSON:
+            raise _too_long()
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"filter: not valid JSON: {error}",
+                'for example {"field": "status", "operator": "eq", "value": "draft"}',
+            ) from None
+    predicate = _JsonReader().read(value, "filter", 1)
+    if sum(len(each.field) + len(str(each.value)) for each in comparisons(predicate)) > MAX_JSON:
+        raise _too_long()
+    return predicate
+
+
+def _too_long() -> UsageError:
+    return UsageError(f"filter: longer than {MAX_JSON:,} characters")
+
+
+class _JsonReader:
+    """Reads one filter, and counts its nodes."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    def read(self, node: Any, where: str, depth: int) -> Predicate:
+        """Return the predicate of a node. `where` names it in errors."""
+        self._nodes += 1
+        if depth > MAX_DEPTH:
+            raise UsageError(f"filter: nested deeper than {MAX_DEPTH} levels")
+        if self._nodes > MAX_NODES:
+            raise UsageError(f"filter: more than {MAX_NODES} conditions")
+        if not isinstance(node, dict):
+            raise UsageError(f"{where}: must be an object, not {_shown(node)}")
+        operator = node.get("operator")
+        if operator in ("and", "or", "not"):
+            return self._combined(node, operator, where, depth)
+        return self._leaf(node, operator, where)
+
+    def _combined(self, node: dict[str, Any], operator: str, where: str, depth: int) -> Predicate:
+        _refuse_unknown(node, ("operator", "operands"), where)
+        operands = node.get("operands")
+        if not isinstance(operands, list) or not operands:
+            raise UsageError(f"{where}.operands: must be a list of conditions")
+        if len(operands) > MAX_NODES:
+            raise UsageError(f"filter: more than {MAX_NODES} conditions")
+        read = tuple(
+            self.read(item, f"{where}.operands[{at}]", depth + 1) for at, item in enumerate(operands)
+        )
+        if operator == "not":
+            return Not(read[0] if len(read) == 1 else And(read))
+        if len(read) == 1:
+            return read[0]
+        return And(read) if operator == "and" else Or(read)
+
+    def _leaf(self, node: dict[str, Any], operator: Any, where: str) -> Predicate:
+        _refuse_unknown(node, ("field", "key", "operator", "value"), where)
+        field = node.get("field", node.get("key"))
+        if not isinstance(field, str) or not field.strip():
+            raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
+        field = field_name(field)
+        if operator not in OPERATORS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(operator), (*OPERATORS, "and", "or", "not"), n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            known = ", ".join((*OPERATORS, "and", "or", "not"))
+            raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", f"{hint}operators: {known}")
+        if operator == "exists":
+            wanted = node.get("value", True)
+            if not isinstance(wanted, bool):
+                raise UsageError(f"{where}.value: must be true or false, not {_shown(wanted)}")
+            exists = Comparison(field, "exists")
+            return exists if wanted else Not(exists)
+        if "value" not in node:
+            raise UsageError(f"{where}.value is missing")
+        return self._compared(field, operator, node["value"], f"{where}.value")
+
+    def _compared(self, field: str, operator: str, value: Any, where: str) -> Predicate:
+        if operator in ("in", "nin", "all"):
+            if not isinstance(value, list) or not value:
+                raise UsageError(f"{where}: must be a list of values, not {_shown(value)}")
+            self._nodes += len(value)
+            if self._nodes > MAX_NODES:
+                raise UsageError(f"filter: more than {MAX_NODES} conditions")
+            each = tuple(
+                Comparison(field, "eq", _value(item, f"{where}[{at}]")) for at, item in enumerate(value)
+            )
+            if operator == "all":
+                return both(*each) or And(each)
+            any_of: Predicate = each[0] if len(each) == 1 else Or(each)
+            return any_of if operator == "in" else Not(any_of)
+        if operator == "ne":
+            return Not(Comparison(field, "eq", _value(value, where)))
+        operand = _value(value, where)
+        if operator in ("prefix", "suffix", "contains") and not isinstance(operand, str):
+            raise UsageError(f"{where}: must be a text for {operator}, not {_shown(value)}")
+        return Comparison(field, operator, operand)  # type: ignore[arg-type]  # checked by the caller
+
+
+def _value(value: Any, where: str) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**1000:
+        return float(value)
+    if isinstance(value, str):
+        return value
+    raise UsageError(f"{where}: must be a text, a number, true or false, not {_shown(value)}")
+
+
+def _refuse_unknown(node: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in node:
+        if key not in known:
+            raise UsageError(f"{where}: unknown key {_shown(key)}", f"keys: {', '.join(known)}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(type(value))
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

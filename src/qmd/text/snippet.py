@@ -36,7 +36,7 @@ def snippet(
     body = start
     if start == 0 and text.startswith("---"):
         # Imported on use, because few texts have front matter.
-        from qmd.text.markdown import front_matter_end
+        from qmd.text.blocks import front_matter_end
 
         body = min(front_matter_end(text), end)
     # Show front matter only if nothing else matches.

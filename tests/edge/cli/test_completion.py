@@ -48,6 +48,18 @@ def test_completion_offers_authors_in_any_case(user: User, command: str) -> None
     assert offered(user, *command.split(), "--author", "z") == []
 
 
+def test_completion_offers_tags_and_fields(user: User) -> None:
+    text = "---\nstatus: draft\ntags: [Work/plan, home]\n---\nherring\n"
+    (user.notes / "tagged.md").write_text(text, encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    for command in ("search x", "ls", "multi-get x", "why x y", "bench x"):
+        assert offered(user, *command.split(), "--tag", "wo") == ["Work/plan"]
+        assert offered(user, *command.split(), "--where", "sta") == ["status"]
+    assert offered(user, "fields", "sta") == ["status"]
+    assert offered(user, "query", "x", "--facets", "tag,sta") == ["tag,status"]
+    assert offered(user, "vsearch", "x", "--facets", "y") == ["year"]
+
+
 def test_completion_offers_places_for_contexts(reader: User) -> None:
     assert offered(reader, "context", "add", "") == ["qmd://notes/", "/"]
     assert offered(reader, "context", "add", "'qmd://notes/2") == ["qmd://notes/2026/"]
@@ -62,7 +74,7 @@ def test_completion_offers_commands_to_help(reader: User) -> None:
     assert offered(reader, "help", "search", "") == offered(reader, "help", "nothing", "") == []
 
 
-@pytest.mark.parametrize("command", ["get", "multi-get", "ls"])
+@pytest.mark.parametrize("command", ["get", "multi-get", "ls", "links", "outline"])
 def test_paths_are_offered_a_folder_at_a_time(reader: User, command: str) -> None:
     assert offered(reader, command, "") == ["notes/"]
     top = {f"notes/{path.partition('/')[0]}{'/' if '/' in path else ''}" for path in FILES}

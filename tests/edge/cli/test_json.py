@@ -17,13 +17,20 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("search", "performance", "--explain", "--full"),
         ("search", "performance", "--full-path"),
         ("search", "nothinghasthis"),
+        ("search", "rollback"),
         ("vsearch", "moving a database", "--explain"),
         ("query", "moving a database", "--explain"),
         ("query", "moving a database", "--explain", "--ranking", "contract"),
         ("query", "moving a database", "--explain", "--no-rerank"),
     ],
     "ls": [("ls",)],
-    "ls COLLECTION": [("ls", "notes"), ("ls", "notes/2026", "--full-path")],
+    "ls COLLECTION": [("ls", "notes"), ("ls", "notes/2026", "--full-path"), ("ls", "--tag", "work")],
+    "fields": [("fields",), ("fields", "-c", "notes")],
+    "fields FIELD": [("fields", "priority"), ("fields", "tag"), ("fields", "year"), ("fields", "reviewed")],
+    "tags": [("tags",)],
+    "links": [("links", "plan.md"), ("links", "deploy.md", "--backlinks"), ("links", "--unresolved")],
+    "links --orphans": [("links", "--orphans")],
+    "outline": [("outline", "deploy.md")],
     "collection list": [("collection", "list")],
     "context list": [("context", "list")],
     "context check": [("context", "check")],
@@ -36,9 +43,20 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("why", "deploy.md", "perform*", "-n", "1"),
         ("why", "deploy.md", "rollback", "--search", "vsearch"),
         ("why", "~/notes/.hidden.md", "rollback"),
+        ("why", "plan.md", "rollback", "--where", "priority>3"),
     ],
     "bench": [("bench", "~/questions.json"), ("bench", "~/questions.json", "--ways", "bm25", "-c", "notes")],
 }
+PLAN = """---
+priority: 2
+reviewed: true
+due: 2026-03-01
+tags: [work/planning]
+---
+# Plan
+
+See [[deploy]], [[nowhere]] and <https://example.org>.
+"""
 CASES = [(heading, args) for heading, commands in COMMANDS.items() for args in commands]
 
 
@@ -54,6 +72,8 @@ def owner(make_user: MakeUser) -> User:
     user.ok("embed", "-q")
     user.ok("context", "add", "qmd://notes/2026", "Dated")
     (user.notes / ".hidden.md").write_text("hidden\n", encoding="utf-8")
+    (user.notes / "plan.md").write_text(PLAN, encoding="utf-8")
+    user.ok("update", "-q")
     questions = {
         "version": 1,
         "queries": [{"id": "q1", "query": "rollback", "expected_files": ["deploy.md"]}],

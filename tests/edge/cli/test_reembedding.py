@@ -326,6 +326,11 @@ def test_an_index_from_before_there_were_sets_answers_as_before(owner: User) -> 
         db.execute("ALTER TABLE collections DROP COLUMN root")
         db.execute("ALTER TABLE content_vectors DROP COLUMN tokens")
         db.execute("DROP INDEX contents_bytes")
+        for table in ("field_names", "field_values", "document_fields", "links"):
+            db.execute(f"DROP TABLE {table}")
+        # What a later version dropped.
+        db.execute("ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT ''")
+        db.execute("CREATE INDEX documents_author ON documents(collection_id, author_key, date, content_id)")
         db.execute("PRAGMA user_version=3")
     assert owner.ok(*ask) == before
     assert status(owner)["vectors"][0]["current"] is True

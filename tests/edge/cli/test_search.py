@@ -190,7 +190,9 @@ def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) 
     assert found().startswith("./deploy.md:5\nTitle: ")
     assert found("--files").split(",")[1] == "./deploy.md"
     assert found("--csv").splitlines()[1].startswith(",0.")
-    assert "**file:** ./deploy.md\n**context:**" in found("--md")
+    assert "**file:** ./deploy.md\n**section:** Deploying the service > Rollback\n**context:**" in found(
+        "--md"
+    )
     assert '<file name="./deploy.md"' in found("--xml")
     for reference in ("./deploy.md:5:1", "./2026/../deploy.md:5:1", "../notes/deploy.md:5:1"):
         read = reader.run("get", reference, cwd=reader.notes)

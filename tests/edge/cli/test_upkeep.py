@@ -187,7 +187,7 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         ("PRAGMA foreign_keys=OFF; DELETE FROM contents", "rows refer to rows that no longer exist"),
         ("UPDATE documents SET title = title || ' more' WHERE path = 'deploy.md'", "what the texts say"),
         ("UPDATE documents SET path = 'other.md' WHERE path = 'deploy.md'", "what the texts say"),
-        ("UPDATE documents SET author_key = 'nobody' WHERE path = 'deploy.md'", "authors are not what"),
+        ("DELETE FROM document_fields WHERE value_id % 2 = 0", "the fields of"),
         (
             "UPDATE content_vectors SET vector = CAST(substr(vector, 1, 100) || zeroblob(4) || "
             "substr(vector, 105) AS BLOB)",

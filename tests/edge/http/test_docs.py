@@ -46,7 +46,7 @@ def test_the_page_is_what_the_openapi_document_says() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_every_example_works_one_after_another(documented: Server) -> None:
-    assert len(EXAMPLES) == 19
+    assert len(EXAMPLES) == 23
     for example in EXAMPLES:
         command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
         done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ pytestmark = pytest.mark.slow
 #: Stands in every text, title, name and context that a key limited to `notes` may not see.
 HIDDEN = "zanzibar"
 LIBRARY = {
-    "notes/kestrel.md": "# Kestrel\n\nThe kestrel hovers over the field.\n",
+    "notes/kestrel.md": "---\nstatus: draft\n---\n# Kestrel\n\nThe kestrel hovers over [[plan]].\n",
     "notes/plan.md": "# Plan\n\nThe plan for the kestrel budget.\n",
-    f"{HIDDEN}/{HIDDEN}.md": f"# {HIDDEN} kestrel\n\nThe kestrel of {HIDDEN}.\n",
+    f"{HIDDEN}/{HIDDEN}.md": f"---\n{HIDDEN}: 1\nstatus: {HIDDEN}\ntags: [{HIDDEN}]\n---\n"
+    f"# {HIDDEN} kestrel\n\nThe kestrel of {HIDDEN}. See [[plan]] and [[notes/kestrel]].\n",
     f"{HIDDEN}/kestrel.md": f"# Another {HIDDEN} kestrel\n\nA {HIDDEN} kestrel budget.\n",
 }
 
@@ -67,6 +69,15 @@ READS: list[tuple[str, str, Any]] = [
     ("POST", "/get", {"file": "kestrel.md"}),
     ("POST", "/get", {"file": f"{HIDDEN}.md"[3:]}),
     ("POST", "/multi_get", {"pattern": "*/*.md"}),
+    ("POST", "/search", {"query": "kestrel [status]", "facets": ["status", "tag", "collection"]}),
+    ("POST", "/search", {"query": "kestrel [status:zanziba]"}),
+    ("POST", "/search", {"query": "kestrel [zanziba]"}),
+    ("GET", "/fields", None),
+    ("GET", "/fields/status", None),
+    ("GET", "/fields/zanziba", None),
+    ("GET", "/documents/notes/plan.md/links", None),
+    ("GET", "/documents/zanziba.md/links", None),
+    ("GET", "/documents/kestrel.md/outline", None),
     ("GET", "/status", None),
     ("GET", "/collections", None),
     ("GET", "/collections/notes", None),
@@ -81,6 +92,12 @@ INTO_THE_DARK: list[tuple[str, str, Any]] = [
     ("POST", "/query", {"query": "kestrel", "collections": [HIDDEN]}),
     ("POST", "/get", {"file": f"{HIDDEN}/{HIDDEN}.md"}),
     ("POST", "/multi_get", {"pattern": f"{HIDDEN}/*.md"}),
+    ("POST", "/search", {"query": f"link:{HIDDEN}/{HIDDEN}.md"}),
+    ("POST", "/search", {"query": f"kestrel [{HIDDEN}>=2]"}),
+    ("GET", f"/fields?collection={HIDDEN}", None),
+    ("GET", f"/fields/{HIDDEN}", None),
+    ("GET", f"/documents/{HIDDEN}/{HIDDEN}.md/links", None),
+    ("GET", f"/documents/{HIDDEN}/{HIDDEN}.md/outline", None),
     ("GET", f"/collections/{HIDDEN}", None),
     ("DELETE", f"/collections/{HIDDEN}", None),
     ("PUT", f"/collections/{HIDDEN}", {"new_name": "other"}),
@@ -128,8 +145,9 @@ def test_every_endpoint_and_tool_is_in_these_tests(guarded: Guarded) -> None:
     known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
 
     def template(path: str) -> str:
+        path = re.sub("^/documents/.*/", "/documents/{path}/", path.partition("?")[0])
         first, _, rest = path.lstrip("/").partition("/")
-        named = {"collections": "name", "contexts": "path"}.get(first)
+        named = {"collections": "name", "contexts": "path", "fields": "name"}.get(first)
         return f"/{first}/{{{named}}}" if rest and named and rest != "add" else path
 
     tried = {(method, template(path)) for method, path, _ in EVERYTHING}

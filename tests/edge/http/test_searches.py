@@ -26,6 +26,7 @@ def test_search_returns_hits_and_a_text(client: Client) -> None:
         "context": "Notes of 2025",
         "snippet": "1: # Plan\n2: \n3: The kestrel budget.\n4: \n5: ## Travel\n6: \n7: Trains only.",
         "line": 3,
+        "section": "Plan",
     }
     assert 0 < plan["score"] <= 1
     assert round(plan["score"], 2) == plan["score"]
@@ -147,13 +148,13 @@ def test_null_counts_as_not_given(client: Client) -> None:
             "/search",
             {"query": "a", "minScore": 0},
             "minScore: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before",
+            "query, limit, min_score, collection, author, after, before, filter, facets",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
             "explain: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before",
+            "query, limit, min_score, collection, author, after, before, filter, facets",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (

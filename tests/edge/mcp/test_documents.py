@@ -45,7 +45,11 @@ def shown(agent: Agent, **arguments: Any) -> str:
 
 
 def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> None:
-    assert agent.call("get", file="notes/meeting.md") == {"content": [embedded(MEETING)]}
+    none = {"links": [], "linksLeftOut": 0, "backlinks": [], "backlinksLeftOut": 0}
+    assert agent.call("get", file="notes/meeting.md") == {
+        "content": [embedded(MEETING)],
+        "structuredContent": {"document": resource(MEETING)} | none,
+    }
 
 
 def test_the_fields_of_a_resource_come_in_order(agent: Agent) -> None:

@@ -31,7 +31,7 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
             "type": "text",
             "text": 'Found 2 results for "travel":\n\n'
             f"{found[0]['docid']} {percents[0]}% {found[0]['file']} - {found[0]['title']}\n"
-            f"{found[1]['docid']} {percents[1]}% {found[1]['file']} - {found[1]['title']}",
+            f"{found[1]['docid']} {percents[1]}% {found[1]['file']} - {found[1]['title']} (Plan > Travel)",
         }
     ]
     by_file = {each["file"]: each for each in found}
@@ -42,6 +42,7 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
         "score": by_file["notes/2025/plan.md"]["score"],
         "context": "Notes of 2025",
         "line": 5,
+        "section": "Plan > Travel",
         "snippet": by_file["notes/2025/plan.md"]["snippet"],
     }
     assert by_file["notes/2025/ meeting.md"]["docid"] == last
@@ -207,6 +208,8 @@ def test_status_returns_a_text_and_structured_content(agent: Agent, reader: User
             {"name": name, "path": str(root / name), "pattern": "**/*.md", "documents": count}
             for name, count in (("notes", 6), ("work", 1), ("crowd", 30))
         ],
+        "fields": [],
+        "tags": [],
     }
 
 

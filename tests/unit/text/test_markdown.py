@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.markdown import MAX_TITLE, blocks, front_matter_end, properties
+from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.markdown import properties
+from qmd.text.outline import MAX_TITLE
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
 OTHERS = ("```", "~~~~", "```py", "<!--", "-->", "- item", "> quote", "    code", "\t")

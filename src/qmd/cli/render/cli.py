@@ -70,6 +70,7 @@ def _hit(hit: Hit, view: View) -> str:
     lines = [
         _location(hit, view, line=hit.line, show_line=True),
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
+        *_section(hit, view),
         *_context(hit.context, view),
         f"Score: {view.styled(f'{hit.percent}%', colour)}",
     ]
@@ -79,6 +80,13 @@ def _hit(hit: Hit, view: View) -> str:
         for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
             lines += labelled("  ", line, view, DIM)
     return "\n".join([*lines, "", passage(*view.passage(hit), view), ""])
+
+
+def _section(hit: Hit, view: View) -> list[str]:
+    """Return the headings above the passage, without the title of the document if they begin with it."""
+    below = hit.section.removeprefix(hit.title)
+    section = below.removeprefix(" > ") if not below or below.startswith(" > ") else hit.section
+    return labelled("Section: ", one_line(section, terminal=view.terminal), view, DIM) if section else []
 
 
 def _context(context: str | None, view: View) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from qmd.cli.terminal import columns, one_line
+from qmd.cli.render.rows import plain, program_text
+from qmd.cli.terminal import columns, one_line, width_of
 
 if TYPE_CHECKING:
-    from qmd.types import Stage
+    from qmd.cli.render.view import View
+    from qmd.types import SearchResponse, Stage, ValueCount
 
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
 _HEADINGS = ("list", "rank", "score", "weight", "gives")
@@ -68,6 +70,25 @@ def _blend(blend: Mapping[str, float], explain: Mapping[str, Any]) -> str:
     return f"{blend['fused']:.2f} x fused + {blend['rerank']:.2f} x rerank = {total:.3f}"
 
 
+def facets(response: SearchResponse, view: View) -> str:
+    """Return the most frequent values of each facet, under a heading that says what was counted."""
+    from qmd.cli.render.passage import labelled
+
+    stage = response.stage("facets")
+    heading = f"Facets ({stage.reason}):" if stage is not None and stage.reason else "Facets:"
+    widest = max(map(width_of, map(one_line, response.facets)))
+    lines = labelled("", heading, view)
+    for name, counts in response.facets.items():
+        label = f"  {one_line(name)}:{' ' * (widest - width_of(one_line(name)))} "
+        lines += labelled(label, values(counts) or "none", view)
+    return "\n".join(lines) + "\n"
+
+
+def values(counts: Iterable[ValueCount]) -> str:
+    """Return values with their numbers of documents: `work 12, home 3`."""
+    return ", ".join(f"{one_line(program_text(plain(count.value)))} {count.documents:,}" for count in counts)
+
+
 def stages(found: Sequence[Stage]) -> str:
     """Return a table of the stages: status, time and reason."""
     rows = [
@@ -83,9 +104,11 @@ def stages(found: Sequence[Stage]) -> str:
 
 
 def unexpected(found: Sequence[Stage]) -> list[str]:
-    """Return one line for each stage that failed to run unexpectedly."""
+    """Return a line for each stage that failed to run unexpectedly, or why no document passes a filter."""
     return [
-        f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
+        stage.reason
+        if stage.stage == "filter" and stage.reason
+        else f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
         for stage in found
         if stage.status != "ran" and not stage.expected
     ]

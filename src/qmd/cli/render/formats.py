@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.terminal import clean
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit
+    from qmd.types import Hit, ValueCount
 
 #: Descriptions for the help, by the name that `--format` takes. To add a format, add a row here and in
 #: `programs.WRITERS`.
@@ -25,7 +25,13 @@ FORMATS = {
 }
 
 
-def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
+def render_hits(
+    name: str,
+    hits: Sequence[Hit],
+    view: View,
+    facets: Mapping[str, Sequence[ValueCount]] | None = None,
+) -> str:
+    """Return hits in a format. JSON has `facets` beside them, if any are given."""
     if name == "cli":
         from qmd.cli.render import cli
 
@@ -33,7 +39,11 @@ def render_hits(name: str, hits: Sequence[Hit], view: View) -> str:
     from qmd.cli.render import programs
 
     entries = [programs.hit_entry(hit, view) for hit in hits]
-    return clean(programs.WRITERS[name].hits(entries), terminal=view.terminal)
+    if name == "json" and facets is not None:
+        text = programs.json_hits_and_facets(entries, facets)
+    else:
+        text = programs.WRITERS[name].hits(entries)
+    return clean(text, terminal=view.terminal)
 
 
 def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:

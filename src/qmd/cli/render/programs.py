@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from qmd.cli.render.rows import program_text
+from qmd.cli.render.rows import plain, program_text
 from qmd.cli.render.view import View, skipped_because
 from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit
+    from qmd.types import Hit, ValueCount
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -40,6 +40,7 @@ class Entry(NamedTuple):
     score: float = 0.0
     total_lines: int | None = None
     explain: Mapping[str, Any] | None = None
+    section: str | None = None
 
     @property
     def skipped(self) -> bool:
@@ -57,6 +58,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         hit.line,
         hit.score,
         explain=hit.explain if view.explain else None,
+        section=hit.section or None,
     )
 
 
@@ -77,20 +79,31 @@ def dumps(value: Any) -> str:
 
 
 def _json_hits(entries: Sequence[Entry]) -> str:
-    return dumps(
-        [
-            _without_none(
-                docid=entry.docid,
-                score=round(entry.score, 2),
-                file=entry.file,
-                line=entry.line,
-                title=entry.title,
-                context=entry.context,
-                **{entry.content: entry.text},
-                explain=_rounded(entry.explain),
-            )
-            for entry in entries
-        ]
+    return dumps([*map(_json_hit, entries)])
+
+
+def json_hits_and_facets(entries: Sequence[Entry], facets: Mapping[str, Sequence[ValueCount]]) -> str:
+    """Return hits as JSON, with the facets beside them."""
+    counts = {name: [count_entry(each) for each in counts] for name, counts in facets.items()}
+    return dumps({"results": [*map(_json_hit, entries)], "facets": counts})
+
+
+def count_entry(count: ValueCount) -> dict[str, Any]:
+    """Return the value of a field and its number of documents as an object."""
+    return {"value": plain(count.value), "documents": count.documents}
+
+
+def _json_hit(entry: Entry) -> dict[str, Any]:
+    return _without_none(
+        docid=entry.docid,
+        score=round(entry.score, 2),
+        file=entry.file,
+        line=entry.line,
+        title=entry.title,
+        section=entry.section,
+        context=entry.context,
+        **{entry.content: entry.text},
+        explain=_rounded(entry.explain),
     )
 
 
@@ -189,7 +202,8 @@ def _files_listing(listing: Listing) -> str:
 def _markdown(entries: Sequence[Entry]) -> str:
     sections = []
     for entry in entries:
-        values = {"file": entry.file, "docid": entry.docid, "context": entry.context}
+        values = {"file": entry.file, "docid": entry.docid, "section": entry.section}
+        values |= {"context": entry.context}
         fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
         text = f"*{entry.text}*" if entry.skipped else entry.text.rstrip("\n")
         title = f"# {one_line(entry.title, terminal=False)}"
@@ -219,7 +233,7 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
         attributes = {"docid": entry.docid, "name": entry.file, "title": entry.title}
         attributes |= {"context": entry.context}
         if root == "results":
-            attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line)}
+            attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line), "section": entry.section}
         if entry.skipped:
             attributes["skipped"] = "true"
         elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")
@@ -246,7 +260,12 @@ def _values(name: str, value: Any, key: str | None = None) -> str:
         case Mapping():
             return "".join(_values(name, each, str(part)) for part, each in value.items())
         case list() | tuple():
-            return "".join(_values(name, each) for each in value)
+            return "".join(
+                f"<{name}>{''.join(_values(part, one) for part, one in each.items())}</{name}>"
+                if isinstance(each, Mapping)
+                else _values(name, each)
+                for each in value
+            )
     return _element(name, {"name": key}, program_text(value))
 
 

@@ -77,3 +77,8 @@ def program_text(value: Any) -> str:
 
             return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def plain(value: str | float | bool) -> str | float | bool:
+    """Return a value of a field as it is written: `2`, not `2.0`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -41,6 +41,7 @@ def examine(
     """Run all checks and yield their findings; `on_step` is called before each slow step."""
     yield from program.versions()
     yield from program.variables(environ)
+    yield from program.plugins()
     written = yield from configuration.read(locations.config)
     config = None
     if written is not None:

@@ -1,4 +1,4 @@
-"""Checks of the program and of its environment variables."""
+"""Checks of the program, of its environment variables, and of the packages that add to it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import partial
 
 from qmd._version import __version__
 from qmd.config.settings import environment_settings
 from qmd.engine.doctor.finding import Finding, attempt, ok, warning
+from qmd.plugins import TABLES, Table, entries, load, package_of
+from qmd.sources.formats import registry as formats  # noqa: F401 - enters its table
 from qmd.store.sqlite.opening import probe
 
 #: Every environment variable that the program reads.
@@ -41,3 +44,22 @@ def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
         close = get_close_matches(name, VARIABLES, n=1)
         hint = f"did you mean {close[0]}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}"
         yield warning("environment", f"{name} is set, but qmd does not know it", hint)
+
+
+def plugins() -> Iterator[Finding]:
+    """Load what other packages add, and warn of names that are taken."""
+    for table in TABLES.values():
+        yield from _plugins(table)
+
+
+def _plugins(table: Table) -> Iterator[Finding]:
+    used: dict[str, str] = dict.fromkeys(table.builtin, "qmd itself")
+    for entry in (yield from attempt("plugins", lambda: entries(table.group))) or ():
+        package = package_of(entry)
+        if entry.name in used:
+            message = f"{table.group}: '{entry.name}' of '{package}' is not used: {used[entry.name]} has it"
+            yield warning("plugins", message, "uninstall the package, or ask its authors for another name")
+            continue
+        used[entry.name] = f"'{package}'"
+        if (yield from attempt("plugins", partial(load, entry, table.kind))) is not None:
+            yield ok("plugins", f"{table.group}: '{entry.name}' of '{package}'")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import require_unicode
+from qmd.engine.deadline import Deadline
 from qmd.engine.documents.references import References
 from qmd.engine.requests import unknown_collection
-from qmd.engine.retrieval.deadline import Deadline
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
 from qmd.text.authorship import author_key
+from qmd.text.outline import find_section, sections
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import Author, Document
+from qmd.types import Author, Document, Section
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -72,11 +74,48 @@ class Library(References):
         # A file whose name ends in `:12` wins over line 12 of another file.
         document = self.find(reference)
         if document is None:
+            document, fragment = self._with_section(reference)
+            if document is not None:
+                section = self._section(document, fragment)
+                return self._page(
+                    document, section.first_line, None, section.last_line - section.first_line + 1
+                )
             path, start, count = split_location(reference)
             document = self.resolve(path)
             _check_lines(start, count)
             return self._page(document, start or from_line, max_lines, count)
         return self._page(document, from_line, max_lines)
+
+    def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
+        document = self.resolve(reference)
+        return document, self._sections(document)
+
+    def _with_section(self, reference: str) -> tuple[Document | None, str]:
+        """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
+        path, _, fragment = reference.partition("#")
+        if not path.strip() or not fragment.strip():
+            return None, ""
+        return self.find(path), unquote(fragment) if is_uri(reference) else fragment
+
+    def _section(self, document: Document, fragment: str) -> Section:
+        known = self._sections(document)
+        found = find_section(known, fragment)
+        if found is None:
+            from difflib import get_close_matches
+
+            close = get_close_matches(fragment, [section.heading for section in known], n=1)
+            suggestion = f"did you mean '{close[0]}'? " if close else ""
+            raise UsageError(
+                f"{document.file} has no section '{fragment[:60]}'",
+                f"{suggestion}see 'qmd outline {document.file}'",
+            )
+        return found
+
+    def _sections(self, document: Document) -> tuple[Section, ...]:
+        text = self._documents.texts([document.id]).get(document.id)
+        if text is None:
+            raise self.not_found(document.file)
+        return sections(text)
 
     def multi_get(
         self,
@@ -85,6 +124,7 @@ class Library(References):
         max_bytes: int | None,
         cancelled: Cancelled | None,
         max_total: int | None,
+        passing: Container[int] | None = None,
     ) -> Pages:
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
@@ -102,6 +142,8 @@ class Library(References):
             if (document.id, start, count) in seen:
                 continue
             seen.add((document.id, start, count))
+            if passing is not None and document.id not in passing:
+                continue
             if max_bytes is not None and document.size > max_bytes:
                 items.append(Skipped(document, document.size))
                 continue
@@ -119,23 +161,26 @@ class Library(References):
             else:
                 items.append(page)
         if not items and not left_out:
+            missing = f"No documents match: {pattern}"
+            missing += "" if passing is None else " (with these filters)"
             raise DocumentNotFoundError(
-                "; ".join(errors) if errors else f"No documents match: {pattern}",
+                "; ".join(errors) if errors else missing,
                 hint="see 'qmd ls' for what is indexed",
             )
         return Pages(tuple(items), tuple(errors), tuple(left_out))
 
     def listing(self, target: str | None) -> list[Document]:
         require_unicode(target or "")
-        path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
-        if not path:
+        collection, folder = split_target(target)
+        if not collection:
             return self.visible()
-        collection, _, folder = path.partition("/")
         if collection not in self._config.collections:
             raise unknown_collection(self._config, collection)
         documents = list(self._documents.listing(collection, folder))
         if folder and not documents:
-            raise DocumentNotFoundError(f"no documents in {path}", hint=f"see 'qmd ls {collection}'")
+            raise DocumentNotFoundError(
+                f"no documents in {collection}/{folder}", hint=f"see 'qmd ls {collection}'"
+            )
         return documents
 
     def authors(self, collections: Sequence[str]) -> list[Author]:
@@ -167,6 +212,13 @@ class Library(References):
         end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
         return Page(document, context, part, start, total, total - end, count is not None)
+
+
+def split_target(target: str | None) -> tuple[str, str]:
+    """Split the target of a listing, `notes/work`, into collection and folder; "" stands for all."""
+    path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
+    collection, _, folder = path.partition("/")
+    return collection, folder
 
 
 def _check_lines(from_line: int | None, max_lines: int | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from qmd.config.validate import nfc, require_unicode
-from qmd.engine.retrieval.deadline import Deadline
+from qmd.engine.deadline import Deadline
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store

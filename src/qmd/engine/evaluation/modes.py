@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from qmd.config.validate import nfc
+from qmd.engine.deadline import Stopwatch
 from qmd.engine.evaluation.fixtures import Fixture, Question
 from qmd.engine.requests import SearchRequest
-from qmd.engine.retrieval.deadline import Stopwatch
 from qmd.errors import QmdError, QueryError, UsageError
 from qmd.ranking import metrics
 from qmd.text.query import parse_document

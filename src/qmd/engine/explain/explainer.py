@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from qmd.engine.embedding.active_vectors import select
@@ -21,6 +21,8 @@ from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
 from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import ChunkMatch, Scope, Store
+from qmd.text.extraction import extract
+from qmd.text.predicates import Fields
 from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 
@@ -61,6 +63,7 @@ class Why:
         shown: The number of results that the search shows.
         lowest_score: The score of the last result shown.
         stages: The stages of the search that did not run.
+        fields: The values of the document's fields by name.
     """
 
     kind: Kind
@@ -76,6 +79,7 @@ class Why:
     shown: int = 0
     lowest_score: float | None = None
     stages: tuple[Stage, ...] = ()
+    fields: Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +120,40 @@ class Explainer:
     def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
         search = _search(kind, replace(request.checked(), explain=True, full=False))
-        scope = scope_of(self.config, search.request)
+        scope = scope_of(self.store, self.config, search.request)
         query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
         document = self.lookup.find(reference)
         if isinstance(document, str):
             absence = self.lookup.absence(document)
             return Why(kind, query, document, None, "not_indexed", absence.reason, absence.hint)
-        notes = tuple(self.lookup.differences(document))
-        terms = tuple(match_terms(self.store, document, _words(search)))
-        why = Why(kind, query, document.file, document, "not_searched", "", notes=notes, terms=terms)
+        fields = self.store.fields.of([document.id]).get(document.id, {})
+        why = Why(
+            kind,
+            query,
+            document.file,
+            document,
+            "not_searched",
+            "",
+            notes=(*self.lookup.differences(document), *self._omitted(document, fields)),
+            terms=tuple(match_terms(self.store, document, _words(search))),
+            fields=fields,
+        )
         collection = document.collection
         if collection in scope.collections:
-            reason = filtered_out(scope, document)
+            reason = filtered_out(self.store, scope, document)
             return replace(why, reason=reason) if reason else self._ranked(why, document, search)
         reason = f"its collection '{collection}' is searched only if you name it"
         if request.collections:
             named = ", ".join(f"'{name}'" for name in scope.collections)
             reason = f"it is in '{collection}', and only {named} is searched"
         return replace(why, reason=reason, hint=f"add -c {collection}")
+
+    def _omitted(self, document: Document, fields: Fields) -> list[str]:
+        """Return what was left out when the fields and links of a Markdown document were extracted."""
+        if "markdown" not in fields.get("format", ()):
+            return []  # the text of another format does not contain its fields
+        text = self.store.documents.texts([document.id]).get(document.id, "")
+        return [f"left out: {phrase}" for phrase in extract(text, document.path).omitted]
 
     def _ranked(self, why: Why, document: Document, search: _Search) -> Why:
         passages = self._passages(document, search.dense)
@@ -204,7 +224,7 @@ def _search(kind: Kind, request: SearchRequest) -> _Search:
     """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
     parsed = without_filters(read_query_document(request) if kind == "query" else request)
     # The query stays as typed. Its filters also apply to the searches that it combines.
-    request = replace(request, author=parsed.author, after=parsed.after, before=parsed.before)
+    request = replace(request, where=parsed.where)
     lexical: tuple[str, ...] = (parsed.query,) if parsed.query else ()
     dense = lexical
     if parsed.searches:

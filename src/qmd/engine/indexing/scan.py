@@ -6,9 +6,10 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from qmd.errors import QmdError, SourceError
+from qmd.sources.formats import registry
 from qmd.sources.read import read_source
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import DocumentChange, Store
@@ -20,6 +21,9 @@ from qmd.types import Collection, SourceFile
 BATCH_FILES = 400
 #: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
+
+#: The length of the identity of a folder; the formats of its files follow in the store.
+_ROOT = 4
 
 #: Called with (collection, files scanned, files in total).
 OnProgress = Callable[[str, int, int], None]
@@ -71,13 +75,15 @@ def scan(
 
     # The walk reads no file, and gives the total for the progress.
     root = _root_identity(collection, owner)
+    last = json.loads(store.collections.last_root(collection.name) or "[]")
     files = list(walk(collection, note))
+    formats, outdated = _formats(files, dict(*last[_ROOT:]))
     present = {file.path for file in files if file.fingerprint.size}
     lost = sum(path not in present and not _is_unlisted(path, unlisted) for path in indexed)
     if lost and not allow_empty:
         if not present:
             _refuse_removal(collection, "contains no documents any more")
-        if lost * 2 > len(indexed) and _root_changed(store.collections.last_root(collection.name), root):
+        if lost * 2 > len(indexed) and _root_changed(last, root):
             reason = f"is another folder than before, without {lost:,} of {len(indexed):,} documents"
             _refuse_removal(collection, reason)
     authors = authorship.authors_of(file.path for file in files)
@@ -89,7 +95,8 @@ def scan(
     characters = 0
     for number, file in enumerate(files, 1):
         unseen.pop(file.path, None)
-        if indexed.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in reassigned:
+        same = indexed.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in reassigned
+        if same and not (outdated and registry.suffix(file.path) in outdated):
             report.unchanged += 1
             continue
         item = _read(file, collection, authors, report)
@@ -113,7 +120,7 @@ def scan(
     _apply(store, changed, [*emptied, *deleted], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    store.collections.finish_scan(collection.name, root)
+    store.collections.finish_scan(collection.name, json.dumps([*root, formats]))
     if with_nul:
         report.notices.append(
             f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
@@ -121,17 +128,35 @@ def scan(
     return report
 
 
-def _root_identity(collection: Collection, owner: str) -> str:
+def _formats(files: Sequence[SourceFile], last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+    """Return the formats by suffix, and the suffixes whose files had another format or version before.
+
+    Suffixes with the first version of Markdown are left out. If a package is broken, its format counts as
+    unchanged.
+    """
+    first = registry.FIRST_IDENTITY
+    found, outdated = {}, set()
+    for suffix in {registry.suffix(file.path) for file in files}:
+        before = last.get(suffix, first)
+        now = registry.identity(f"x.{suffix}") or before
+        if now != before:
+            outdated.add(suffix)
+        if now != first:
+            found[suffix] = now
+    return found, outdated
+
+
+def _root_identity(collection: Collection, owner: str) -> list[Any]:
     """Return the identity of a collection's folder, for `_root_changed`."""
     real = os.path.realpath(collection.path)
-    return json.dumps([owner, collection.path, device_of(real), real])
+    return [owner, collection.path, device_of(real), real]
 
 
-def _root_changed(before: str | None, now: str) -> bool:
+def _root_changed(last: Sequence[Any], now: Sequence[Any]) -> bool:
     """Return whether the folder differs from the last scan's although the user did not configure another."""
-    if before is None:
+    if not last:
         return False
-    (old_owner, old_path, *old), (owner, path, *new) = json.loads(before), json.loads(now)
+    (old_owner, old_path, *old), (owner, path, *new) = last[:_ROOT], now
     return bool(old != new and (path == old_path or owner != old_owner))
 
 

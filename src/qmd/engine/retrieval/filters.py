@@ -1,68 +1,104 @@
-"""Decide which documents a search covers: by collection, author and date."""
+"""Decide which documents a search covers, by collection and by the fields of documents."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qmd.engine.requests import SearchRequest, collections_of
-from qmd.store.base import Scope
-from qmd.text import dates, filters
-from qmd.text.authorship import author_key
-from qmd.text.filters import Filters
-from qmd.types import Config, Document, TypedSearch
+from qmd.store.base import Scope, Store
+from qmd.text import filters
+from qmd.text.predicates import both, comparisons, matches, replaced
+from qmd.types import Config, Document, Ranked, Stage, TypedSearch
 
-#: Reason of a search without results if its query consists of filters only.
+if TYPE_CHECKING:
+    from qmd.text.predicates import Comparison, Predicate
+
+#: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
+#: The stage of a search whose query consists of filters only.
+_LISTED = Stage("filter", "ran", "no words: the documents that pass the filters, newest first")
+_MAX_VALUES = 5
 
 
 def without_filters(request: SearchRequest) -> SearchRequest:
-    """Move the filters typed in a query to the fields of the request, and complete their dates.
+    """Move the filters typed in a query to the filter of the request.
 
-    Fields take precedence over typed filters. Of typed searches, only lexical ones can contain filters, which
-    then apply to all of them; a search that contains nothing else is left out. The result may have no query.
+    Of typed searches, only lexical ones can contain filters, which then apply to all of them; a search that
+    contains nothing else is left out. The result may have no query.
     """
-    typed = Filters()
+    where = request.where
     searches: list[TypedSearch] = []
     for search in request.searches:
         if search.type == "lex":
-            text, more = filters.split(search.query)
-            typed = Filters(
-                more.author or typed.author, more.after or typed.after, more.before or typed.before
-            )
-            search = replace(search, query=text)
+            text, typed = filters.split(search.query)
+            where, search = both(where, typed), replace(search, query=text)
         if search.query:
             searches.append(search)
     query = request.query
     if not request.searches:
         query, typed = filters.split(query)
-    return replace(
-        request,
-        query=query,
-        searches=tuple(searches),
-        author=request.author or typed.author,
-        after=dates.read(request.after or "") or typed.after,
-        before=dates.read(request.before or "") or typed.before,
-    )
+        where = both(where, typed)
+    return replace(request, query=query, searches=tuple(searches), where=where)
 
 
-def scope_of(config: Config, request: SearchRequest) -> Scope:
-    """Return the scope of a search `without_filters`. Raises `CollectionNotFoundError`."""
-    collections = collections_of(config, request.collections)
-    return Scope(collections, request.author, request.after, request.before, config.population)
+def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
+    """Return the scope of a search `without_filters`.
+
+    Raises `CollectionNotFoundError`, and `NotFoundError` if a filter on links names no document.
+    """
+    scope = Scope(collections_of(config, request.collections), request.where, config.population)
+    return with_links(store, config, scope)
 
 
-def filtered_out(scope: Scope, document: Document) -> str | None:
+def with_links(store: Store, config: Config, scope: Scope) -> Scope:
+    """Return a scope in which conditions on links are replaced by the documents that satisfy them."""
+    if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
+        return scope
+    from qmd.engine.documents.library import Library
+    from qmd.engine.documents.links import Links
+
+    links, library = Links(store), Library(store, config)
+
+    def resolve(comparison: Comparison) -> Predicate:
+        return comparison if comparison.field != "link" else links.condition(library, comparison)
+
+    return replace(scope, where=replaced(scope.where, resolve))
+
+
+def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     """Return which filter leaves a document out, in words; None if none does."""
-    if scope.author is not None and author_key(document.author) != author_key(scope.author):
-        author = f"its author is '{document.author}'" if document.author else "it names no author"
-        return f"{author}, and only documents of '{scope.author}' are searched"
-    if scope.after is not None and document.date < scope.after:
-        return f"its date, {_short(document.date)}, is before {_short(scope.after)}"
-    if scope.before is not None and document.date >= scope.before:
-        return f"its date, {_short(document.date)}, is not before {_short(scope.before)}"
+    if scope.where is None:
+        return None
+    from qmd.text.predicates import describe, parts, shown_value
+
+    fields = {"id": (document.id,), **store.fields.of([document.id]).get(document.id, {})}
+    for part in parts(scope.where):
+        if matches(part, fields):
+            continue
+        found = []
+        for name in dict.fromkeys(each.field for each in comparisons(part)):
+            values = fields.get(name, ())
+            shown = ", ".join(map(shown_value, values[:_MAX_VALUES]))
+            found.append(f"its {name} is {shown}" if values else f"it has no {name}")
+        return f"it does not pass the filter {describe(part)}" + (f": {', '.join(found)}" if found else "")
     return None
 
 
-def _short(date: str) -> str:
-    """Format a date, without its time if that is midnight."""
-    return date.removesuffix("T00:00:00").replace("T", " ")
+def list_newest(store: Store, scope: Scope, limit: int) -> tuple[list[Ranked], Stage]:
+    """Return the documents that pass a filter, newest first, for a query without words."""
+    ids = store.fields.newest(scope, limit)
+    return [Ranked(document, 1.0, {"filter": "listed by date"}) for document in ids], _LISTED
+
+
+def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:
+    """Return a stage that says why no document passes a filter; none if some do.
+
+    Raises `FieldNotFoundError` if the filter names a field that no document has.
+    """
+    if scope.where is None or store.fields.count(scope):
+        return ()
+    from qmd.engine.documents.fields import check_fields, explain_empty
+
+    check_fields(store, scope)
+    return (Stage("filter", "skipped", explain_empty(store, scope)),)

@@ -8,6 +8,7 @@ from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
 from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
+from qmd.text.outline import section_path
 from qmd.text.snippet import snippet
 from qmd.types import Config, Hit, Ranked
 
@@ -39,6 +40,7 @@ def make_hits(
                 line=passage.line,
                 snippet=passage,
                 hash=document.hash,
+                section=section_path(text, passage.line),
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
             )

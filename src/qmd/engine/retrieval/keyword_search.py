@@ -2,27 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from qmd.engine.deadline import Stopwatch
 from qmd.engine.requests import ALL, SearchRequest
-from qmd.engine.retrieval.deadline import Stopwatch
-from qmd.engine.retrieval.filters import NO_TERMS, scope_of, without_filters
+from qmd.engine.retrieval.filters import (
+    NO_TERMS,
+    explain_no_hits,
+    list_newest,
+    scope_of,
+    without_filters,
+)
 from qmd.engine.retrieval.hits import make_hits
-from qmd.store.base import LexicalMatches, Store
+from qmd.store.base import LexicalMatches, Scope, Store
 from qmd.text.highlight import Highlighter
+from qmd.text.predicates import field_name
 from qmd.text.query import parse
-from qmd.types import Config, Ranked, SearchResponse, Stage
+from qmd.types import Config, Ranked, SearchResponse, Stage, ValueCount
+
+#: The most values of a facet.
+FACET_VALUES = 20
 
 
 def search(store: Store, config: Config, request: SearchRequest) -> SearchResponse:
     """Return the best documents by BM25, with scores of 0..1."""
     stopwatch = Stopwatch()
     unfiltered = without_filters(request)
-    query = parse(unfiltered.query)
-    matches = store.lexical.search(query, scope_of(config, unfiltered), request.limit or ALL)
+    query, scope = parse(unfiltered.query), scope_of(store, config, unfiltered)
+    if scope.where is not None and not unfiltered.query:
+        return list_documents(store, config, scope, request)
+    matches = store.lexical.search(query, scope, request.limit or ALL)
     highlighter = Highlighter(query.terms, matches.idf)
     hits = make_hits(store, config, highlighter, _rank(matches), request)
     reason = None if query.terms else NO_TERMS
     stage = Stage("lexical", "ran" if query.terms else "skipped", reason, stopwatch.milliseconds())
-    return SearchResponse(request.query, hits, (stage,))
+    stages = (stage,) if hits else (stage, *explain_no_hits(store, scope))
+    facets: dict[str, tuple[ValueCount, ...]] = {}
+    if request.facets:
+        every = store.lexical.search(query, scope, ALL, longer=False).matches
+        facets = count_facets(store, request, [match.document for match in every])
+    return SearchResponse(request.query, hits, stages, facets=facets)
+
+
+def list_documents(store: Store, config: Config, scope: Scope, request: SearchRequest) -> SearchResponse:
+    """Return the response to a query of filters only: the documents that pass, newest first."""
+    ranked, stage = list_newest(store, scope, request.limit or ALL)
+    hits = make_hits(store, config, Highlighter(()), ranked, request)
+    facets: dict[str, tuple[ValueCount, ...]] = {}
+    if request.facets:
+        facets = count_facets(store, request, store.fields.newest(scope, ALL))
+    stages = (stage,) if hits else (stage, *explain_no_hits(store, scope))
+    return SearchResponse(request.query, hits, stages, facets=facets)
+
+
+def count_facets(
+    store: Store, request: SearchRequest, documents: Sequence[int]
+) -> dict[str, tuple[ValueCount, ...]]:
+    """Return the most frequent values of the fields that a request asks for, among some documents."""
+    return {
+        name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES)) for name in request.facets
+    }
 
 
 def _rank(matches: LexicalMatches) -> list[Ranked]:

@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.retrieval.deadline import Deadline, Stopwatch
 from qmd.errors import QmdError, TimedOutError
 from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList

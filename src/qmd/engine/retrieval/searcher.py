@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors, select
 from qmd.engine.models import egress
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
-from qmd.engine.retrieval.deadline import Deadline, Stopwatch
 from qmd.engine.retrieval.expansion import expand
-from qmd.engine.retrieval.filters import NO_TERMS, scope_of, without_filters
+from qmd.engine.retrieval.filters import NO_TERMS, explain_no_hits, scope_of, without_filters
 from qmd.engine.retrieval.hits import make_hits
+from qmd.engine.retrieval.keyword_search import count_facets, list_documents
 from qmd.engine.retrieval.reranking import Candidates, gather_evidence, rerank
 from qmd.engine.retrieval.retrievers import (
     DenseResult,
@@ -31,7 +32,7 @@ from qmd.ranking.fusion import best_of, convex, reciprocal_rank
 from qmd.store.base import Scope, Store
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse, parse_document, refuse_exclusions
-from qmd.types import Config, Ranked, Ranking, SearchResponse, Stage
+from qmd.types import Config, Hit, Ranked, Ranking, SearchResponse, Stage
 
 #: Documents of each list before fusion.
 LIST_LENGTH = 100
@@ -59,9 +60,9 @@ class Searcher:
         fails, and `TimedOutError` if it is not ready in time.
         """
         typed, request = request.query, without_filters(request)
-        scope = scope_of(config, request)
+        scope = scope_of(self._store, config, request)
         if not request.query:
-            return _without_terms("vector", typed)
+            return self._without_words(config, scope, replace(request, query=typed), "vector")
         deadline = Deadline(request.timeout, cancelled)
         while True:
             search = self._search(config, scope, deadline)
@@ -76,7 +77,7 @@ class Searcher:
             ranked.append(Ranked(document, score, explain, result.chunks[document][1]))
         search.note_gaps(vectors)
         hits = make_hits(self._store, config, Highlighter(parse(request.query).terms), ranked, request)
-        return SearchResponse(typed, hits, tuple(search.stages))
+        return self._response(search, typed, hits, request, [item.document for item in ranked])
 
     def hybrid(
         self, config: Config, request: SearchRequest, cancelled: Cancelled | None = None
@@ -87,9 +88,9 @@ class Searcher:
         """
         request = read_query_document(request)
         typed, request = request.query, without_filters(request)
-        scope = scope_of(config, request)
+        scope = scope_of(self._store, config, request)
         if not request.query and not request.searches:
-            return _without_terms("lexical", typed)
+            return self._without_words(config, scope, replace(request, query=typed), "lexical")
         deadline = Deadline(request.timeout, cancelled)
         while True:
             search = self._search(config, scope, deadline)
@@ -105,7 +106,35 @@ class Searcher:
             for item in _rank(search, request, ranking, candidates)
         ]
         hits = make_hits(self._store, config, candidates.highlighter, ranked, request)
-        return SearchResponse(typed or _main_query(request), hits, tuple(search.stages), ranking)
+        documents = [item.document for item in ranked]
+        return self._response(search, typed or _main_query(request), hits, request, documents, ranking)
+
+    def _response(
+        self,
+        search: _Search,
+        query: str,
+        hits: tuple[Hit, ...],
+        request: SearchRequest,
+        documents: Sequence[int],
+        ranking: Ranking | None = None,
+    ) -> SearchResponse:
+        """Return the response, with facets of the candidates, and the reason if a filter passes nothing."""
+        stages = [*search.stages]
+        if not hits:
+            stages += explain_no_hits(self._store, search.scope)
+        facets = count_facets(self._store, request, documents) if request.facets else {}
+        if facets:
+            reason = f"counted among the {len(documents)} candidates, not all documents"
+            stages.append(Stage("facets", "ran", reason))
+        return SearchResponse(query, hits, tuple(stages), ranking, facets)
+
+    def _without_words(
+        self, config: Config, scope: Scope, request: SearchRequest, stage: str
+    ) -> SearchResponse:
+        """Return the response to a query without words: a list of what passes its filters, if it has any."""
+        if scope.where is not None:
+            return list_documents(self._store, config, scope, request)
+        return SearchResponse(request.query, (), (Stage(stage, "skipped", NO_TERMS),))
 
     def _search(self, config: Config, scope: Scope, deadline: Deadline) -> _Search:
         return _Search(self._store, self._models, config, scope, deadline, self._threads)
@@ -117,6 +146,8 @@ class _Search(Retrieval):
     def by_meaning(self, vectors: ActiveVectors, request: SearchRequest) -> DenseResult:
         """Return the lists of the query and its variants. Raises the error if the query itself fails."""
         length = request.limit or ALL
+        if request.facets:
+            length = max(LIST_LENGTH, length)
         task = self._start_dense(vectors, [SubQuery("original", request.query, "vec", 2.0)], length)
         variants = self._variants(request, None)
         result = self.gather("vector", task)
@@ -267,11 +298,6 @@ def _nothing_to_search(config: Config) -> NotFoundError:
             "every collection is excluded from searches", "name one with -c, or 'qmd collection include NAME'"
         )
     return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
-
-
-def _without_terms(stage: str, query: str) -> SearchResponse:
-    """Return the response to a query of filters only."""
-    return SearchResponse(query, (), (Stage(stage, "skipped", NO_TERMS),))
 
 
 def _main_query(request: SearchRequest) -> str:

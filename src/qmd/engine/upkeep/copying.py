@@ -17,7 +17,9 @@ from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
-from qmd.types import Config, Document, Fingerprint, SourceText
+from qmd.text.extraction import MARKDOWN, OF_FILE, extract
+from qmd.text.predicates import Value
+from qmd.types import Config, Document, Fingerprint, Link, SourceText
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.
 _DOCUMENTS, _TEXTS, _ANSWERS = 200, 256, 1_000
@@ -104,9 +106,16 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
     done = len(expected) - sum(present.get(path) != fingerprint for path, fingerprint in expected.items())
     documents = 0
     for batch in _batches(missing, _DOCUMENTS):
-        texts = source.documents.texts([document.id for document in batch])
+        ids = [document.id for document in batch]
+        texts, fields, links = source.documents.texts(ids), source.fields.of(ids), source.fields.links(ids)
         changed = [
-            _changed(document, texts[document.id], expected[document.path])
+            _changed(
+                document,
+                texts[document.id],
+                expected[document.path],
+                fields.get(document.id, {}),
+                links.get(document.id, ()),
+            )
             for document in batch
             # `_verified` reports documents that were removed during the copy.
             if document.id in texts and document.path in expected
@@ -121,8 +130,19 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
     return documents, len(gone)
 
 
-def _changed(document: Document, text: str, fingerprint: Fingerprint) -> DocumentChange:
-    source = SourceText(text, document.hash, document.title)
+def _changed(
+    document: Document,
+    text: str,
+    fingerprint: Fingerprint,
+    fields: Mapping[str, tuple[Value, ...]],
+    links: Sequence[Link],
+) -> DocumentChange:
+    if fields.get("format", (MARKDOWN,)) == (MARKDOWN,):
+        found = extract(text, document.path)
+        fields, links = found.fields, found.links
+    else:  # the text does not contain the fields
+        fields = {name: values for name, values in fields.items() if name not in OF_FILE}
+    source = SourceText(text, document.hash, document.title, fields=fields, links=tuple(links))
     return DocumentChange(document.path, fingerprint, source, document.author, document.date)
 
 

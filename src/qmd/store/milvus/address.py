@@ -9,7 +9,6 @@ from urllib.parse import unquote, urlsplit
 
 from qmd.errors import ConfigError
 
-SCHEMES = ("milvus", "milvus+tls")
 _PORT = 19530
 _SHAPES = "milvus://host:19530/database for a server, or milvus:///absolute/file.db for a local database"
 _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD"
@@ -44,10 +43,6 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
         raise ConfigError(f"the store's address cannot be read: {error}", f"write {_SHAPES}") from error
     if secret is not None:
         raise ConfigError("the address of a store may not contain a user or a password", _CREDENTIALS)
-    if not parts.scheme:
-        raise ConfigError(f"'{url}' is not the address of a store", f"write {_SHAPES}")
-    if parts.scheme not in SCHEMES:
-        raise ConfigError(f"'{parts.scheme}' is not a known kind of store", f"write {_SHAPES}")
     if parts.query or parts.fragment:
         raise ConfigError("the address of a store must end with the database", f"write {_SHAPES}")
     path = unquote(parts.path)

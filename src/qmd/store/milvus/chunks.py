@@ -86,6 +86,6 @@ def chunk_of(document: Row, chunk: Row) -> Row:
         "collection": int(document["collection"]),
         "live": True,
         "content": int(document["content"]),
-        "author_folded": document["author_folded"],
+        "author_folded": "",
         "date": document["date"],
     }

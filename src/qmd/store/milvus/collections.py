@@ -31,8 +31,8 @@ class Collections(StoredCollections):
         self._documents = documents
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        if self._state.get("format", "strong") == FORMER:
-            self._documents.upgrade_terms()
+        if self._state.get("format", "strong") in FORMER:
+            self._documents.upgrade()
             self._state.put({"format": FORMAT})
         super().sync(config, drop=drop)
 

@@ -10,21 +10,22 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from qmd.errors import StoreError
 from qmd.store import base
-from qmd.store.base import Applied, DocumentChange, Scope
+from qmd.store.base import Applied, DocumentChange
 from qmd.store.milvus.chunks import Chunks
-from qmd.store.milvus.client import HEAVY, Client, Reading, Row, literal, quoted
+from qmd.store.milvus.client import Client, Reading, Row, literal, quoted
+from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts, stamp
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
-from qmd.text.authorship import author_key
+from qmd.text.extraction import extract, searched_title
 from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint
 
@@ -36,7 +37,7 @@ _RECOUNT_LIMIT = 50_000
 _BY_COLLECTION = "totals by collection"
 #: `refresh_statistics` counts a larger index again if its number of documents has changed by this share.
 _STALE_SHARE = 0.01
-#: Documents whose terms are upgraded together.
+#: Documents that are upgraded together.
 _BATCH = 200
 
 
@@ -51,10 +52,13 @@ class Totals:
 class Documents(base.Documents):
     """Rows of `DOCUMENTS` and `TEXTS`."""
 
-    def __init__(self, client: Client, state: State, chunks: Chunks, garbage: Garbage) -> None:
+    def __init__(
+        self, client: Client, state: State, chunks: Chunks, field_rows: FieldRows, garbage: Garbage
+    ) -> None:
         self._client = client
         self._state = state
         self._chunks = chunks
+        self._field_rows = field_rows
         self._garbage = garbage
         #: Terms that are known to be in the vocabulary.
         self._vocabulary: set[str] = set()
@@ -66,7 +70,10 @@ class Documents(base.Documents):
 
     def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
         identity = self._state.collection_id(collection)
-        weighted = [weigh(item.source.title, item.source.text, item.path) for item in changed]
+        weighted = [
+            weigh(searched_title(item.source.title, item.source.fields), item.source.text, item.path)
+            for item in changed
+        ]
         paths = [*(item.path for item in changed), *removed]
         before = self._live_rows(identity, paths)
         rows: dict[int, Row] = {}
@@ -85,6 +92,10 @@ class Documents(base.Documents):
             self._state.mark_orphans()
         self._put_texts(changed)
         self._put_terms(weighted)
+        documents = [rows[document_id(identity, item.path)] for item in changed]
+        self._field_rows.put(
+            (row, item.source.fields, item.source.links) for row, item in zip(documents, changed, strict=True)
+        )
         moved = [
             row
             for row in rows.values()
@@ -94,6 +105,7 @@ class Documents(base.Documents):
         self._client.put(DOCUMENTS, rows.values(), whole=True)
         self._chunks.hide_replaced({int(row["id"]): int(row["content"]) for row in moved}, gone)
         self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
+        self._field_rows.delete({stamp(row) for row in before.values()} - {stamp(row) for row in documents})
         return Applied(added, updated, len(gone))
 
     def prune(self) -> int:
@@ -169,7 +181,7 @@ class Documents(base.Documents):
             StoreError: If two paths have the same id.
         """
         paths_by_id = {document_id(collection, path): path for path in paths}
-        fields = ("id", "path", "title", "content", "author_folded", "date")
+        fields = ("title", "date", *ADDRESS)
         rows = self._client.among(
             DOCUMENTS, "id", paths_by_id, fields, where="live == true", reading="strong"
         )
@@ -182,34 +194,40 @@ class Documents(base.Documents):
                 )
         return existing
 
-    def upgrade_terms(self) -> None:
-        """Store the terms of all documents of an index in the former format again."""
-        rows = [*self._client.all(DOCUMENTS, "live == true", ["id", "title", "path", "content"])]
+    def upgrade(self) -> None:
+        """Add the fields of all documents of an index in a former format, and their new terms."""
+        rows = [*self._client.all(DOCUMENTS, "live == true", ["collection", "title", *ADDRESS])]
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
             texts = self.contents(int(row["content"]) for row in batch)
-            fields = {
-                int(row["id"]): (row["title"], texts.get(int(row["content"]), ""), row["path"])
-                for row in batch
-            }
-            weighted = {
-                identity: weigh(*parts)
-                for identity, parts in fields.items()
-                if has_other_terms_than_before("\n".join(parts))
-            }
-            self._state.mark_stale_statistics()
-            self._put_terms([*weighted.values()])
-            outdated = self._client.among(
-                DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
-            )
-            self._client.put(
-                DOCUMENTS,
-                (
-                    {**row, "length": weighted[int(row["id"])].length, **weighted[int(row["id"])].fields()}
-                    for row in outdated
-                ),
-            )
+            weighted: dict[int, Weighted] = {}
+            fields = []
+            for row in batch:
+                text = texts.get(int(row["content"]), "")
+                extracted = extract(text, row["path"])
+                fields.append((row, extracted.fields, extracted.links))
+                parts = (row["title"], text, row["path"])
+                if "alias" in extracted.fields or has_other_terms_than_before("\n".join(parts)):
+                    title = searched_title(row["title"], extracted.fields)
+                    weighted[int(row["id"])] = weigh(title, text, row["path"])
+            self._field_rows.put(fields)
+            self._reweigh(weighted)
         self.refresh_statistics()
+
+    def _reweigh(self, weighted: Mapping[int, Weighted]) -> None:
+        """Replace the terms of documents."""
+        self._state.mark_stale_statistics()
+        self._put_terms([*weighted.values()])
+        outdated = self._client.among(
+            DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
+        )
+        self._client.put(
+            DOCUMENTS,
+            (
+                {**row, "length": weighted[int(row["id"])].length, **weighted[int(row["id"])].fields()}
+                for row in outdated
+            ),
+        )
 
     def _put_texts(self, changed: Sequence[DocumentChange]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
@@ -257,7 +275,7 @@ class Documents(base.Documents):
         return _sum(self._count("fresh").values())
 
     def _totals_within(self, population: Sequence[str]) -> Totals:
-        where = self._state.filter_of(Scope(tuple(population)))
+        where = self._state.within(population)
         if where is None:
             return Totals()
         text = None if self._state.with_prefix(STALE_STATISTICS) else self._state.get(_BY_COLLECTION)
@@ -279,10 +297,7 @@ class Documents(base.Documents):
         return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
-        pieces: dict[int, dict[int, str]] = {}
-        for row in self._client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
-            pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
-        return {content: "".join(parts[at] for at in sorted(parts)) for content, parts in pieces.items()}
+        return read_texts(self._client, contents)
 
     def _select(self, where: str) -> list[Document]:
         rows = self._client.all(DOCUMENTS, f"{where} and live == true", _DOCUMENT, reading="fresh")
@@ -311,7 +326,7 @@ def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str,
         "mtime_ns": fingerprint.mtime_ns,
         "inode": fingerprint.inode,
         "author": _truncate(item.author),
-        "author_folded": _truncate(author_key(item.author)),
+        "author_folded": "",
         "date": item.date,
         "length": weighted.length,
         **weighted.fields(),
@@ -333,7 +348,7 @@ def _tombstone(identity: int, collection: int) -> dict[str, Any]:
 
 def _chunk_fields(row: Row | None) -> tuple[Any, ...] | None:
     """Return the fields of a document that its chunks repeat."""
-    return None if row is None else (row["content"], row["author_folded"], row["date"])
+    return None if row is None else (row["content"], row["date"])
 
 
 def _sum(totals: Iterable[Totals]) -> Totals:

@@ -8,11 +8,12 @@ or chunks of documents that are gone or have another text now. The mark is set b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from qmd.store.milvus.client import HEAVY, Client, literal, quoted
-from qmd.store.milvus.schema import CHUNK, DOCUMENTS, TEXTS, vector_table
+from qmd.store.milvus.client import HEAVY, Client, Row, literal, quoted
+from qmd.store.milvus.field_rows import ADDRESS, stamp
+from qmd.store.milvus.schema import CHUNK, DOCUMENTS, FIELDS, TEXTS, vector_table
 from qmd.store.milvus.state import ORPHANS, State
 
 #: A writer stores a text and then its document within this many seconds.
@@ -21,14 +22,16 @@ _GRACE = 180
 
 @dataclass(slots=True)
 class Orphans:
-    """Unused rows: ids of removed documents, bytes of texts by id, ids of chunks by embedder."""
+    """Unused rows: removed documents, bytes of texts by id, stamps of fields, ids of chunks by embedder."""
 
     documents: list[int] = field(default_factory=list)
     texts: dict[int, int] = field(default_factory=dict)
+    fields: list[int] = field(default_factory=list)
     chunks: dict[str, list[int]] = field(default_factory=dict)
-    #: Whether there are unused texts that another writer may be about to use. They are left for later.
+    #: Whether there are unused texts or fields that another writer may be about to use.
+    #: They are left for later.
     has_recent: bool = False
-    #: The filter for texts that no other writer is about to use.
+    #: The filter for texts and fields that no other writer is about to use.
     settled: str = ""
 
 
@@ -56,6 +59,7 @@ class Garbage:
             self._client.delete_among(vector_table(embedder), "id", chunks)
         # A text that another writer has written again since the search does not match this filter.
         self._client.delete_among(TEXTS, "content", orphans.texts, where=orphans.settled)
+        self._client.delete_among(FIELDS, "stamp", orphans.fields, where=orphans.settled)
 
     def drop_collection(self, collection: int) -> int:
         """Drop a collection and return the number of its documents. Texts and vectors stay until `prune`."""
@@ -64,6 +68,7 @@ class Garbage:
         where = f"collection == {collection}"
         dropped = self._client.count(DOCUMENTS, f"{where} and live == true", reading="strong")
         self._client.delete(DOCUMENTS, where)
+        self._client.delete(FIELDS, where)
         for embedder in self._state.embedders("strong"):
             self._hide_chunks(embedder, f"{where} and live == true")
         self._state.delete_collection(collection)
@@ -82,24 +87,32 @@ class Garbage:
         where = "live == true"
         if collections is not None:
             where += f" and collection in {literal(sorted(collections))}"
-        contents = {
-            int(row["id"]): int(row["content"])
-            for row in self._client.all(DOCUMENTS, where, ["id", "content"])
-        }
+        documents = [*self._client.all(DOCUMENTS, where, ADDRESS)]
+        contents = {int(row["id"]): int(row["content"]) for row in documents}
         orphans.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
-        used = set(contents.values())
         before = int(time.time()) - _GRACE
         orphans.settled = f"(at < {before} or writer == {quoted(self._state.writer)})"
-        for row in self._client.all(TEXTS, "part == 0", ["content", "bytes", "writer", "at"]):
-            if int(row["content"]) in used:
-                continue
-            if row["writer"] == self._state.writer or int(row["at"]) < before:
-                orphans.texts[int(row["content"])] = int(row["bytes"])
-            else:
-                orphans.has_recent = True
+        used = set(contents.values())
+        for row in self._unused(TEXTS, "content", used, before, orphans):
+            orphans.texts[int(row["content"])] = int(row["bytes"])
+        used = {stamp(row) for row in documents}
+        orphans.fields = [int(row["stamp"]) for row in self._unused(FIELDS, "stamp", used, before, orphans)]
         for embedder in self._state.embedders("strong"):
             orphans.chunks[embedder] = self._orphan_chunks(embedder, contents, where)
         return orphans
+
+    def _unused(
+        self, name: str, key: str, used: Collection[int], before: int, orphans: Orphans
+    ) -> Iterator[Row]:
+        """Yield rows whose key is not in use, without those that another writer is about to use."""
+        fields = [key, "writer", "at", *(["bytes"] if name == TEXTS else [])]
+        for row in self._client.all(name, "part == 0", fields):
+            if int(row[key]) in used:
+                continue
+            if row["writer"] == self._state.writer or int(row["at"]) < before:
+                yield row
+            else:
+                orphans.has_recent = True
 
     def _orphan_chunks(self, embedder: str, contents: dict[int, int], where: str) -> list[int]:
         """Return the ids of chunks that are hidden or whose document has another text."""

@@ -20,10 +20,13 @@ from qmd.store import base
 from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.store.milvus.documents import Documents, Totals
+from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
 from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
+from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.weights import frequency
+from qmd.text.extraction import searched_title
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.tokens import terms as terms_of
 
@@ -95,20 +98,22 @@ class _QueryTerm:
 class Lexical(base.Lexical):
     """Full-text search."""
 
-    def __init__(self, client: Client, state: State, documents: Documents) -> None:
+    def __init__(
+        self, client: Client, state: State, rows: FieldRows, filters: Filters, documents: Documents
+    ) -> None:
         self._client = client
         self._state = state
+        self._rows = rows
+        self._filters = filters
         self._documents = documents
 
     def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
         totals = self._documents.totals(scope.population)
-        scope_filter = self._state.filter_of(scope)
-        if not query.terms or not totals.documents or scope_filter is None:
+        found = self._filters.of(scope) if query.terms and totals.documents else None
+        if found is None:
             return LexicalMatches((), 0.0, {})
-        population = None
-        if scope.population is not None:
-            population = self._state.filter_of(Scope(scope.population))
-        search = _Search(self._client, self._documents, totals, scope_filter, population)
+        population = self._state.within(scope.population) if scope.population is not None else None
+        search = _Search(self._client, self._rows, totals, found.documents, population)
         return search.run(query, limit, longer)
 
 
@@ -117,7 +122,7 @@ class _Search:
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
 
     _client: Client
-    _documents: Documents
+    _rows: FieldRows
     _totals: Totals
     _scope_filter: str
     _population: str | None
@@ -257,7 +262,7 @@ class _Search:
     def _count_in_texts(self, entry: _QueryTerm) -> int:
         """Count the documents whose text has a phrase. High counts are estimated from a sample."""
         where = f"({entry.condition()}) and {self._counted}"
-        fields = ["id", "title", "path", "content"]
+        fields = [*ADDRESS, "title"]
         rows = {
             int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)
         }
@@ -284,7 +289,7 @@ class _Search:
         for entry in negative:
             if not entry.needs_text:
                 where += f" and not ({entry.condition()})"
-        fields = ["id", "length", "weights", "title", "path", "content"]
+        fields = [*ADDRESS, "length", "weights", "title"]
         (rows,) = self._client.search(DOCUMENTS, "weights", [vector], where, pool, fields)
         return {int(row["id"]): row for score, row in rows if score > 0}
 
@@ -343,10 +348,12 @@ class _Search:
     def _load_tokens(self, rows: Mapping[int, Row]) -> None:
         """Read the texts of documents and keep their tokens."""
         unread = {document: row for document, row in rows.items() if document not in self._fields}
-        texts = self._documents.contents({int(row["content"]) for row in unread.values()})
+        texts = read_texts(self._client, {int(row["content"]) for row in unread.values()})
+        stored = self._rows.fields(unread.values())
         for document, row in unread.items():
+            title = searched_title(str(row["title"]), stored[document])
             body = texts.get(int(row["content"]), "")
-            self._fields[document] = (terms_of(row["title"]), terms_of(body), terms_of(row["path"]))
+            self._fields[document] = (terms_of(title), terms_of(body), terms_of(row["path"]))
 
 
 def _any_of(dimensions: Sequence[int]) -> str:

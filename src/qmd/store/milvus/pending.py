@@ -19,7 +19,7 @@ from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import DOCUMENTS, vector_table
-from qmd.store.milvus.state import State
+from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.types import Chunk
 
@@ -40,10 +40,15 @@ class PendingTexts(base.PendingTexts):
     """Texts without vectors, leased to workers."""
 
     def __init__(
-        self, client: Client, state: State, documents: Documents, leases: Leases, token_stats: TokenStats
+        self,
+        client: Client,
+        filters: Filters,
+        documents: Documents,
+        leases: Leases,
+        token_stats: TokenStats,
     ) -> None:
         self._client = client
-        self._state = state
+        self._filters = filters
         self._documents = documents
         self._leases = leases
         self._token_stats = token_stats
@@ -52,12 +57,12 @@ class PendingTexts(base.PendingTexts):
         self._queue: tuple[str, Scope, list[int]] | None = None
 
     def count(self, embedder: str, scope: Scope) -> int:
-        where = self._state.filter_of(scope)
-        if where is None:
+        found = self._filters.of(scope)
+        if found is None:
             return 0
-        documents = self._client.count(DOCUMENTS, where)
+        documents = self._client.count(DOCUMENTS, found.documents)
         # Usually nothing is pending, and comparing two counts is enough to know it.
-        if documents == self._client.count(vector_table(embedder), f"{where} and seq == 0"):
+        if documents == self._client.count(vector_table(embedder), f"{found.chunks} and seq == 0"):
             return 0
         return len(self.unembedded(embedder, scope))
 
@@ -105,11 +110,15 @@ class PendingTexts(base.PendingTexts):
 
     def _read(self, embedder: str, contents: Sequence[int], scope: Scope) -> list[Pending]:
         """Return texts to embed by their ids, without texts that no document of the scope has any more."""
-        where = self._state.filter_of(scope)
-        if where is None or not contents:
+        found = self._filters.of(scope) if contents else None
+        if found is None:
             return []
         fields = ["id", "content", "title", "hash"]
-        rows = list(self._client.among(DOCUMENTS, "content", contents, fields, where=where, reading="strong"))
+        rows = list(
+            self._client.among(
+                DOCUMENTS, "content", contents, fields, where=found.documents, reading="strong"
+            )
+        )
         # If several documents have a text, all workers must use the title of the same document.
         documents = {int(row["content"]): row for row in sorted(rows, key=lambda row: -int(row["id"]))}
         texts = self._documents.contents(contents)
@@ -128,12 +137,12 @@ class PendingTexts(base.PendingTexts):
 
     def unembedded(self, embedder: str, scope: Scope) -> dict[int, int]:
         """Return the bytes of each text of a scope that lacks vectors, by id."""
-        where = self._state.filter_of(scope)
-        if where is None:
+        found = self._filters.of(scope)
+        if found is None:
             return {}
-        documents = self._client.all(DOCUMENTS, where, ["content", "bytes"])
+        documents = self._client.all(DOCUMENTS, found.documents, ["content", "bytes"])
         sizes = {int(row["content"]): int(row["bytes"]) for row in documents}
-        for row in self._client.all(vector_table(embedder), f"{where} and seq == 0", ["content"]):
+        for row in self._client.all(vector_table(embedder), f"{found.chunks} and seq == 0", ["content"]):
             sizes.pop(int(row["content"]), None)
         return sizes
 

@@ -12,21 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 #: The version of the layout, stored in `STATE`.
-FORMAT = "2"
-#: The former layout. It differs in the terms of documents with symbols or long words.
-FORMER = "1"
+FORMAT = "3"
+#: Former layouts. 1 lacks terms of documents with symbols or long words. Both lack `FIELDS`, and the terms
+#: of aliases.
+FORMER = ("1", "2")
 #: The most that Milvus stores in one text (bytes) and one array (elements).
 MAX_TEXT = 65_535
 MAX_ARRAY = 4_096
 #: The terms of a document are distributed over this many arrays, so that those of a long text fit.
 TERM_FIELDS = 4
 
-STATE, LEASES, ANSWERS, TEXTS, TERMS, DOCUMENTS = (
+STATE, LEASES, ANSWERS, TEXTS, TERMS, FIELDS, DOCUMENTS = (
     "qmd_state",
     "qmd_leases",
     "qmd_answers",
     "qmd_texts",
     "qmd_terms",
+    "qmd_fields",
     "qmd_documents",
 )
 
@@ -61,13 +63,14 @@ _CHUNKS = Table(
         {
             "int": "id document collection content seq start end first_line last_line shard",
             "bool": "live",
+            # `author_folded` is not used any more, but existing indexes have it.
             "text": "author_folded date",
             "ints": "tokens",
             "vector": "vector",
         }
     ),
     "id",
-    ("collection", "live", "document", "content", "seq", "author_folded", "date"),
+    ("collection", "live", "document", "content", "seq", "date"),
     "collection",
 )
 _TABLES = {
@@ -87,6 +90,20 @@ _TABLES = {
         "id",
         ("content", "part"),
     ),
+    #: Fields and links of documents in pieces, as JSON. `names` are numbers of the names that links lead to.
+    FIELDS: Table(
+        _fields(
+            {
+                "int": "id document collection stamp part at",
+                "text": "fields links writer",
+                "ints": "names",
+                "vector": "filler",
+            }
+        ),
+        "id",
+        ("collection", "stamp"),
+        "collection",
+    ),
     #: Documents with their weights for ranking. `live` is false for removed documents.
     DOCUMENTS: Table(
         _fields(
@@ -99,7 +116,7 @@ _TABLES = {
             }
         ),
         "id",
-        ("collection", "live", "content", "author_folded", "date"),
+        ("collection", "live", "content", "date"),
         "collection",
     ),
 }

@@ -9,11 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from qmd.errors import CollectionNotFoundError
-from qmd.store.base import Scope, VectorSet
+from qmd.store.base import VectorSet
 from qmd.store.milvus.client import Client, Reading, literal, quoted
 from qmd.store.milvus.schema import MAX_TEXT, STATE
 from qmd.store.records import now
-from qmd.text.authorship import author_key
 
 _COLLECTION = "collection:"
 _EMBEDDER = "embedder:"
@@ -95,16 +94,7 @@ class State:
     def delete_embedder(self, fingerprint: str) -> None:
         self.delete(_EMBEDDER + fingerprint)
 
-    def filter_of(self, scope: Scope) -> str | None:
-        """Return a scope as a filter expression on documents and chunks, or None if nothing can match."""
-        collections = self.collection_ids(scope.collections)
-        if not collections:
-            return None
-        conditions = ["live == true", f"collection in {literal(collections)}"]
-        if scope.author is not None:
-            conditions.append(f"author_folded == {quoted(author_key(scope.author))}")
-        if scope.after is not None:
-            conditions.append(f"date >= {quoted(scope.after)}")
-        if scope.before is not None:
-            conditions.append(f"date < {quoted(scope.before)}")
-        return " and ".join(conditions)
+    def within(self, collections: Iterable[str]) -> str | None:
+        """Return collections as a filter expression on documents and chunks, or None if there are none."""
+        ids = self.collection_ids(collections)
+        return f"live == true and collection in {literal(ids)}" if ids else None

@@ -11,11 +11,14 @@ from qmd.store.milvus.chunks import Chunks
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.collections import Answers, Collections
 from qmd.store.milvus.documents import Documents
+from qmd.store.milvus.field_rows import FieldRows
+from qmd.store.milvus.fields import Fields
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.lexical import Lexical
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import FORMAT, FORMER
+from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.upkeep import Upkeep
@@ -40,12 +43,17 @@ class MilvusStore:
         chunks = Chunks(client, state)
         leases = Leases(client, state.writer)
         token_stats = TokenStats(client, state, leases)
-        self.documents = Documents(client, state, chunks, garbage)
+        rows = FieldRows(client, state)
+        filters = Filters(client, state, rows)
+        self.fields = Fields(client, state, rows, filters)
+        self.documents = Documents(client, state, chunks, rows, garbage)
         self.collections = Collections(client, state, garbage, self.documents)
-        self.lexical = Lexical(client, state, self.documents)
-        self.pending = PendingTexts(client, state, self.documents, leases, token_stats)
-        self.vector_sets = VectorSets(client, state, self.pending, token_stats)
-        self.vectors = Vectors(client, state, self.documents, chunks, leases, token_stats, self.vector_sets)
+        self.lexical = Lexical(client, state, rows, filters, self.documents)
+        self.pending = PendingTexts(client, filters, self.documents, leases, token_stats)
+        self.vector_sets = VectorSets(client, state, filters, self.pending, token_stats)
+        self.vectors = Vectors(
+            client, state, filters, self.documents, chunks, leases, token_stats, self.vector_sets
+        )
         self.answers = Answers(client)
         self.upkeep = Upkeep(client, state, garbage, self.documents, self.vector_sets)
         try:
@@ -68,7 +76,7 @@ class MilvusStore:
 
     def _refuse_newer(self) -> None:
         layout = self._state.get("format")
-        if layout not in (None, FORMER, FORMAT):
+        if layout not in (None, *FORMER, FORMAT):
             raise ForeignIndexError(
                 f"the index at {self.location} was written by a newer qmd (format {layout})",
                 "upgrade qmd-python, or name another store",

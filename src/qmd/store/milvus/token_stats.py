@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.errors import BusyError
-from qmd.store.base import Embedded, Scope
+from qmd.store.base import Embedded
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
@@ -58,7 +58,7 @@ class TokenStats:
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
         if population is not None:
-            return self._frequencies_within(embedder, tokens, Scope(tuple(population)))
+            return self._frequencies_within(embedder, tokens, population)
         counts: Counter[int] = Counter()
         rows = self._client.among(token_table(embedder), "token", {_ALL_CHUNKS, *tokens}, ["token", "chunks"])
         for row in rows:
@@ -66,10 +66,10 @@ class TokenStats:
         return counts[_ALL_CHUNKS], [counts[token] for token in tokens]
 
     def _frequencies_within(
-        self, embedder: str, tokens: Sequence[int], scope: Scope
+        self, embedder: str, tokens: Sequence[int], population: Sequence[str]
     ) -> tuple[int, list[int]]:
-        """Count the chunks of a scope. The chunks of a text count once for each of its documents."""
-        where = self._state.filter_of(scope)
+        """Count the chunks of a population. The chunks of a text count once for each of its documents."""
+        where = self._state.within(population)
         if where is None:
             return 0, [0] * len(tokens)
         name = vector_table(embedder)

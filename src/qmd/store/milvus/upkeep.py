@@ -55,7 +55,7 @@ class Upkeep(base.Upkeep):
                 vectors += count
                 vector_bytes += 4 * fields["dimension"] * count
         result.append(Waste("vectors", vectors, vector_bytes))
-        result.append(Waste("slots", slots + len(orphans.documents), slot_bytes))
+        result.append(Waste("slots", slots + len(orphans.documents) + len(orphans.fields), slot_bytes))
         return [waste for waste in result if waste.count]
 
     def clear(self, keep: Retention, on_step: OnStep) -> None:

@@ -9,6 +9,7 @@ from qmd.store.base import Scope, VectorSet
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import DOCUMENTS, token_table, vector_table
+from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.records import other_dimension
@@ -17,9 +18,17 @@ from qmd.store.records import other_dimension
 class VectorSets(base.VectorSets):
     """Vector sets, described by values of `State`."""
 
-    def __init__(self, client: Client, state: State, pending: PendingTexts, token_stats: TokenStats) -> None:
+    def __init__(
+        self,
+        client: Client,
+        state: State,
+        filters: Filters,
+        pending: PendingTexts,
+        token_stats: TokenStats,
+    ) -> None:
         self._client = client
         self._state = state
+        self._filters = filters
         self._pending = pending
         self._token_stats = token_stats
 
@@ -38,14 +47,15 @@ class VectorSets(base.VectorSets):
         return {embedder: chunks for embedder, chunks in counts.items() if chunks}
 
     def drop(self, scope: Scope, embedder: str) -> int:
-        where = self._state.filter_of(scope)
-        if where is None:
+        found = self._filters.of(scope)
+        if found is None:
             return 0
-        contents = {int(row["content"]) for row in self._client.all(DOCUMENTS, where, ["content"])}
-        rows = self._client.among(
+        rows = self._client.all(DOCUMENTS, found.documents, ["content"])
+        contents = {int(row["content"]) for row in rows}
+        chunks = self._client.among(
             vector_table(embedder), "content", contents, ["content", "seq"], reading="strong"
         )
-        dropped = len({(int(row["content"]), int(row["seq"])) for row in rows})
+        dropped = len({(int(row["content"]), int(row["seq"])) for row in chunks})
         self._client.delete_among(vector_table(embedder), "content", contents)
         if not self._client.count(vector_table(embedder), "", reading="strong"):
             self._drop_embedder(embedder)

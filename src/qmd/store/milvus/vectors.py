@@ -16,6 +16,7 @@ from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.ids import content_id
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, vector_table
+from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.vector_sets import VectorSets
@@ -36,6 +37,7 @@ class Vectors(base.Vectors):
         self,
         client: Client,
         state: State,
+        filters: Filters,
         documents: Documents,
         chunks: Chunks,
         leases: Leases,
@@ -44,6 +46,7 @@ class Vectors(base.Vectors):
     ) -> None:
         self._client = client
         self._state = state
+        self._filters = filters
         self._documents = documents
         self._chunks = chunks
         self._leases = leases
@@ -51,7 +54,7 @@ class Vectors(base.Vectors):
         self._vector_sets = vector_sets
 
     def exist(self, embedder: str, scope: Scope) -> bool:
-        where = self._state.filter_of(Scope(scope.collections))
+        where = self._state.within(scope.collections)
         return where is not None and bool(self._client.query(vector_table(embedder), where, ["id"], limit=1))
 
     def add(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
@@ -59,7 +62,7 @@ class Vectors(base.Vectors):
         self._vector_sets.claim_dimension(into, batch[0].vectors.shape[1] if batch else 0)
         contents = [item.content for item in batch]
         documents: dict[int, list[Row]] = {}
-        fields = ["id", "collection", "content", "author_folded", "date"]
+        fields = ["id", "collection", "content", "date"]
         for row in self._client.among(
             DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
         ):
@@ -133,9 +136,10 @@ class Vectors(base.Vectors):
 
     def search(self, embedder: str, vector: Floats, scope: Scope, limit: int) -> list[ChunkMatch]:
         self._vector_sets.check_dimension(embedder, len(vector))
-        where = self._state.filter_of(scope)
-        if where is None:
+        found = self._filters.of(scope)
+        if found is None:
             return []
+        where = found.chunks
         count = min(MAX_ROWS, max(_DEPTH, _DEPTH_FACTOR * limit))
         while True:
             fields = ["document", "content", *CHUNK_FIELDS]

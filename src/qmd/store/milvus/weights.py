@@ -46,6 +46,7 @@ class Weighted:
 
 
 def weigh(title: str, body: str, path: str) -> Weighted:
+    """Count the terms of a document. `title` includes the aliases."""
     frequencies: Counter[str] = Counter()
     length = 0
     for text, weight in zip((title, body, path), bm25.FIELD_WEIGHTS, strict=True):

@@ -11,9 +11,9 @@ from qmd.store import base
 from qmd.store.base import Applied, DocumentChange
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.field_rows import FieldWriter, forget, forget_all
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
-from qmd.text.authorship import author_key
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
@@ -40,8 +40,13 @@ class Documents(base.Documents):
         return {path: Fingerprint(*fingerprint) for path, *fingerprint in rows}
 
     def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
+        from qmd.text.extraction import searched_title
+
         # Tokenize before the transaction, so that other writers do not wait for it.
-        forms = [(index_form(item.source.title), index_form(item.source.text)) for item in changed]
+        forms = [
+            (index_form(searched_title(item.source.title, item.source.fields)), index_form(item.source.text))
+            for item in changed
+        ]
         with self._database.transaction() as db:
             identity = collection_id(self._database, collection)
             writer = _Writer(db, identity)
@@ -120,6 +125,7 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
         "DELETE FROM documents_fts WHERE rowid IN (SELECT id FROM documents WHERE id BETWEEN ? AND ?)",
         (low, high),
     )
+    forget_all(db, low, high)
     db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
     db.execute("DELETE FROM documents WHERE id BETWEEN ? AND ?", (low, high))
     return int(db.changes())
@@ -138,27 +144,32 @@ class _Writer:
         self._collection = collection
         self._linked: set[int] = set()
         self._unlinked: set[int] = set()
+        self._fields = FieldWriter(db)
         self.added = self.updated = self.removed = 0
         ((first, last),) = ranges([collection])
         row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()
         self._next = (row[0] if row and row[0] is not None else first) + 1
 
     def put(self, item: DocumentChange, title_form: str, body_form: str) -> None:
+        from qmd.text.extraction import stored_fields
+
         source, fingerprint = item.source, item.fingerprint
+        fields = stored_fields(source.fields, item.path, item.author)
         content = self._content(source.hash, source.text)
         row = self._db.execute(
             "SELECT id, title, content_id FROM documents WHERE collection_id = ? AND path = ?",
             (self._collection, item.path),
         ).fetchone()
         stamp = (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode)
-        origin = (item.author, author_key(item.author), item.date)
         if row is not None:
             identity, title, previous = row
             self._db.execute(
                 "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ?, "
-                "author = ?, author_key = ?, date = ? WHERE id = ?",
-                (source.title, content, *stamp, *origin, identity),
+                "author = ?, date = ? WHERE id = ?",
+                (source.title, content, *stamp, item.author, item.date, identity),
             )
+            forget(self._db, identity)
+            self._fields.put(identity, fields, source.links)
             if (title, previous) == (source.title, content):
                 return
             self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
@@ -170,9 +181,19 @@ class _Writer:
             identity = self._next
             self._next += 1
             self._db.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (identity, self._collection, item.path, source.title, content, *stamp, *origin),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    identity,
+                    self._collection,
+                    item.path,
+                    source.title,
+                    content,
+                    *stamp,
+                    item.author,
+                    item.date,
+                ),
             )
+            self._fields.put(identity, fields, source.links)
             self.added += 1
             self._linked.add(content)
         self._db.execute(
@@ -189,6 +210,7 @@ class _Writer:
             return
         self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
         self._db.execute("DELETE FROM documents WHERE id = ?", (row[0],))
+        forget(self._db, row[0])
         self._unlinked.add(row[1])
         self.removed += 1
 

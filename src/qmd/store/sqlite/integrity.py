@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -20,8 +20,10 @@ from qmd.store.sqlite import postings
 from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.text.authorship import author_key
 from qmd.text.chunking import numbered
+from qmd.text.extraction import MARKDOWN, extract, stored_fields
+from qmd.text.predicates import Fields as FieldValues
+from qmd.text.predicates import key_of
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -115,10 +117,30 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
     )
     if changed:
         yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
-    authors = db.execute("SELECT DISTINCT author, author_key FROM documents")
-    changed = sum(author_key(author) != key for author, key in authors)
+    changed = sum(
+        {(name, *key_of(value)) for name, values in fields.items() for value in values} != stored
+        for fields, stored in _fields(db)
+    )
     if changed:
-        yield Fault(f"{changed:,} authors are not what was indexed", REMAKE)
+        yield Fault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
+
+
+def _fields(db: apsw.Connection) -> Iterator[tuple[FieldValues, set[tuple[str, str, str | float]]]]:
+    """Yield the fields of each Markdown document, from its text and as they are stored."""
+    rows = db.execute(
+        "SELECT d.id, d.path, d.author, t.text FROM documents d JOIN contents t ON t.id = d.content_id"
+    )
+    for identity, path, author, text in rows:
+        stored: list[tuple[Any, ...]] = db.execute(
+            "SELECT n.name, v.type, v.key FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+            "JOIN field_names n ON n.id = v.field_id WHERE df.document_id = ?",
+            (identity,),
+        ).fetchall()
+        # The text that another format extracted does not contain the fields.
+        if any(name == "format" and key != MARKDOWN for name, _, key in stored):
+            continue
+        found = stored_fields(extract(text, path).fields, path, author)
+        yield found, {(str(name), str(kind), key) for name, kind, key in stored}
 
 
 def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:

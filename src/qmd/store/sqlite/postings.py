@@ -30,6 +30,13 @@ _PROGRESS = 2_000
 #: Document ids are reduced modulo this, so that sums over a billion postings fit in 63 bits.
 _MODULUS = 1021
 _COLUMNS = ("title", "body", "path")
+#: The title with the aliases, as `text.extraction.searched_title` returns it.
+SEARCHED_TITLE = (
+    "d.title || coalesce((SELECT char(10) || group_concat(v.value, char(10) ORDER BY v.value) "
+    "FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+    "WHERE df.document_id = d.id AND v.type IN ('text', 'date') "
+    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), '')"
+)
 
 
 def differ(db: apsw.Connection, on_step: OnStep) -> bool:
@@ -55,7 +62,8 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
     (total,) = db.execute("SELECT count(*) FROM documents").fetchone() or (0,)
     positions = [[0, 0] for _ in _COLUMNS]
     rows = db.execute(
-        "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
+        f"SELECT d.id, {SEARCHED_TITLE}, t.text, d.path FROM documents d JOIN contents t "
+        "ON t.id = d.content_id"
     )
     for number, (identity, *texts) in enumerate(rows):
         if number % _PROGRESS == 0:

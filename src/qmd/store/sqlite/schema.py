@@ -218,6 +218,72 @@ ALTER TABLE content_vectors ADD COLUMN tokens BLOB;
 _SIZES = "CREATE INDEX contents_bytes ON contents(bytes)"
 
 
+_FIELDS = """CREATE TABLE field_names (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+
+-- The id begins with those of the field and the type, see field_rows. key is the value as it is compared:
+-- folded text, a date, or a number. value is it as written.
+CREATE TABLE field_values (
+  id INTEGER PRIMARY KEY,
+  field_id INTEGER NOT NULL REFERENCES field_names(id),
+  type TEXT NOT NULL,
+  key NOT NULL,
+  value NOT NULL
+);
+CREATE UNIQUE INDEX field_values_key ON field_values(field_id, type, key, value);
+
+-- first is 1 for one value of each field of a document, so that documents are counted once.
+CREATE TABLE document_fields (
+  document_id INTEGER NOT NULL,
+  value_id INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  PRIMARY KEY (document_id, value_id)
+) WITHOUT ROWID;
+CREATE INDEX document_fields_value ON document_fields(value_id, document_id, first);
+
+-- name is what the target shares with the name of the document that it leads to; empty for a URL. Links are
+-- resolved when they are asked for, so nothing is outdated when files come and go.
+CREATE TABLE links (
+  document_id INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  target TEXT NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (document_id, number)
+) WITHOUT ROWID;
+CREATE INDEX links_name ON links(name, document_id);
+"""
+
+
+def _fields(db: apsw.Connection) -> None:
+    """Add the fields and links of all documents, from the stored texts, and their aliases to the index."""
+    from qmd.store.sqlite.field_rows import FieldWriter
+    from qmd.text.extraction import extract, searched_title, stored_fields
+    from qmd.text.tokens import index_form
+
+    db.execute(_FIELDS)
+    writer = FieldWriter(db)
+    rows = db.execute(
+        "SELECT d.id, d.path, d.title, d.author, t.text FROM documents d "
+        "JOIN contents t ON t.id = d.content_id"
+    )
+    for identity, path, title, author, text in rows:
+        extracted = extract(text, path)
+        fields = stored_fields(extracted.fields, path, author)
+        writer.put(identity, fields, extracted.links)
+        if "alias" in fields:
+            db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+            db.execute(
+                "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+                (identity, *map(index_form, (searched_title(title, fields), text, path))),
+            )
+    db.execute("DROP INDEX documents_author")
+    db.execute("ALTER TABLE documents DROP COLUMN author_key")
+
+
 def _sql(script: str) -> Callable[[apsw.Connection], object]:
     return lambda db: db.execute(script)
 
@@ -232,5 +298,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     _symbols,
     _sql(_CHUNK_TOKENS),
     _sql(_SIZES),
+    _fields,
 )
 VERSION = len(MIGRATIONS)

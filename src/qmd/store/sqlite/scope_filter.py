@@ -1,18 +1,18 @@
-"""Scopes as SQL conditions. The documents of a collection have one range of ids; filters compare columns."""
+"""Scopes as SQL conditions. The documents of a collection have one range of ids."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
 from qmd.errors import CollectionNotFoundError
 from qmd.store.base import Scope
+from qmd.store.sqlite.conditions import Bound, Condition, compile_predicate
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.text.authorship import author_key
 
 #: The most documents that a filter lists by id.
 MAX_LISTED = 2_000
@@ -24,12 +24,12 @@ class DocumentFilter:
 
     Attributes:
         collections: Ids of the collections.
-        filters: Conditions on columns, each with its value.
+        where: The condition on the fields of a document; None if there is none.
         ids: Sorted ids of all matching documents, if they are few; see `with_ids`.
     """
 
     collections: tuple[int, ...]
-    filters: tuple[tuple[str, str], ...] = ()
+    where: Condition | None = None
     ids: tuple[int, ...] | None = None
 
     @property
@@ -59,14 +59,11 @@ def collection_id(database: Database, name: str) -> int:
 
 def filter_of(database: Database, scope: Scope) -> DocumentFilter:
     """Return the filter for the documents of a scope."""
-    filters: list[tuple[str, str]] = []
-    if scope.author is not None:
-        filters.append(("author_key = ?", author_key(scope.author)))
-    if scope.after is not None:
-        filters.append(("date >= ?", scope.after))
-    if scope.before is not None:
-        filters.append(("date < ?", scope.before))
-    return DocumentFilter(tuple(sorted(collection_ids(database, scope.collections))), tuple(filters))
+    collections = tuple(sorted(collection_ids(database, scope.collections)))
+    if scope.where is None:
+        return DocumentFilter(collections)
+    with database.errors():
+        return DocumentFilter(collections, compile_predicate(database.connection(), scope.where))
 
 
 def ranges(collections: Sequence[int]) -> list[tuple[int, int]]:
@@ -81,14 +78,14 @@ def ranges(collections: Sequence[int]) -> list[tuple[int, int]]:
     return merged
 
 
-def condition(documents: DocumentFilter, table: str = "documents") -> tuple[str, tuple[int | str, ...]]:
-    """Return `AND …` on the documents of `table`, and its values. It uses no index for the filters."""
+def condition(documents: DocumentFilter, table: str = "documents") -> tuple[str, tuple[Bound, ...]]:
+    """Return `AND …` on the documents of `table`, and its values. It uses no index for the filter."""
     clause, ids = _in_ranges(documents, f"{table}.id")
-    filters = "".join(f" AND +{table}.{comparison}" for comparison, _ in documents.filters)
-    return clause + filters, (*ids, *(value for _, value in documents.filters))
+    where = documents.where
+    return (clause, ids) if where is None else (f"{clause} AND {where.on(table)}", (*ids, *where.values))
 
 
-def row_condition(documents: DocumentFilter) -> tuple[str, tuple[int | str, ...]]:
+def row_condition(documents: DocumentFilter) -> tuple[str, tuple[Bound, ...]]:
     """Return `AND …` on the rows of full-text search. FTS5 itself applies a single range at no cost."""
     if documents.ids:
         return (
@@ -96,41 +93,56 @@ def row_condition(documents: DocumentFilter) -> tuple[str, tuple[int | str, ...]
             (documents.ids[0], documents.ids[-1], json.dumps(documents.ids)),
         )
     clause, ids = _in_ranges(documents, "rowid")
-    if not documents.filters:
+    where = documents.where
+    if where is None:
         return clause, ids
-    # A scalar subquery instead of EXISTS, so that the planner always starts from FTS5.
-    passes = " AND ".join(f"f.{comparison}" for comparison, _ in documents.filters)
+    # A scalar subquery, so that the planner always starts from FTS5.
     return (
-        f"{clause} AND (SELECT {passes} FROM documents f WHERE f.id = documents_fts.rowid)",
-        (*ids, *(value for _, value in documents.filters)),
+        f"{clause} AND (SELECT {where.on('f')} FROM documents f WHERE f.id = documents_fts.rowid)",
+        (*ids, *where.values),
     )
 
 
 def with_ids(db: apsw.Connection, documents: DocumentFilter) -> DocumentFilter:
-    """Return the same filter, with the ids of its documents if there are at most `MAX_LISTED`."""
-    if not documents.filters or not documents.collections:
+    """Return the same filter, with the ids of its documents if they are at most `MAX_LISTED`.
+
+    They are listed only if an index finds them, because a list does not pay for reading all documents.
+    """
+    where = documents.where
+    if where is None or not documents.collections or not (where.dated or where.rare is not None):
         return documents
-    rows = [row[0] for row in db.execute(*select(documents, "d.id", limit=MAX_LISTED + 1))]
+    rows = {row[0] for row in db.execute(*select(documents, "d.id", limit=MAX_LISTED + 1))}
     if len(rows) > MAX_LISTED:
         return documents
-    return DocumentFilter(documents.collections, documents.filters, tuple(sorted(rows)))
+    return replace(documents, ids=tuple(sorted(rows)))
 
 
 def select(
     documents: DocumentFilter, columns: str, joined: str = "", limit: int = -1
-) -> tuple[str, tuple[str, ...]]:
-    """Return a query for the documents `d` of a filter with conditions, through their index."""
-    index = "documents_author" if documents.filters[0][0].startswith("author_key") else "documents_date"
-    collections = ", ".join(map(str, documents.collections))
-    filters = "".join(f" AND d.{comparison}" for comparison, _ in documents.filters)
+) -> tuple[str, tuple[Bound, ...]]:
+    """Return a query for the documents `d` of a filter with a condition, through an index if one helps."""
+    where = documents.where
+    assert where is not None
+    clause, ids = _in_ranges(documents, "d.id")
+    if where.rare is not None:
+        source = (
+            "(SELECT DISTINCT document_id FROM document_fields "
+            f"WHERE value_id IN ({', '.join(map(str, where.rare))})) found "
+            "CROSS JOIN documents d ON d.id = found.document_id"
+        )
+    elif where.dated:
+        source = "documents d INDEXED BY documents_date"
+        clause = f"AND d.collection_id IN ({', '.join(map(str, documents.collections))})"
+        ids = ()
+    else:
+        source = "documents d"
     return (
-        f"SELECT {columns} FROM documents d INDEXED BY {index} {joined} "
-        f"WHERE d.collection_id IN ({collections}){filters} LIMIT {limit}",
-        tuple(value for _, value in documents.filters),
+        f"SELECT {columns} FROM {source} {joined} WHERE 1 {clause} AND {where.on('d')} LIMIT {limit}",
+        (*ids, *where.values),
     )
 
 
-def _in_ranges(documents: DocumentFilter, column: str) -> tuple[str, tuple[int, ...]]:
+def _in_ranges(documents: DocumentFilter, column: str) -> tuple[str, tuple[Bound, ...]]:
     pairs = ranges(documents.collections)
     if not pairs:
         return "AND 0", ()

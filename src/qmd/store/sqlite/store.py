@@ -9,6 +9,7 @@ from qmd.store.base import OnPages
 from qmd.store.sqlite.collections import Answers, Collections
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import Documents
+from qmd.store.sqlite.fields import Fields
 from qmd.store.sqlite.lexical import Lexical
 from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.upkeep import Upkeep
@@ -32,6 +33,7 @@ class SqliteStore:
         self.vectors = Vectors(self._database)
         self.pending = PendingTexts(self._database)
         self.vector_sets = VectorSets(self._database, self.pending)
+        self.fields = Fields(self._database)
         self.answers = Answers(self._database)
         self.upkeep = Upkeep(self._database)
 

@@ -175,7 +175,7 @@ class Vectors(base.Vectors):
         """Return the ids of chunks that pass the filters on columns, or None if there are no filters."""
         import numpy as np
 
-        if not documents.filters:
+        if documents.where is None:
             return None
         if documents.is_empty:
             return np.zeros(0, np.int64)
@@ -225,7 +225,9 @@ class Vectors(base.Vectors):
         at = 0
         for slots, scales, codes in blocks:
             products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
-            np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
+            # The scales of a damaged block can be no numbers.
+            with np.errstate(invalid="ignore", over="ignore"):
+                np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
             at += len(slots)
         if filtered is not None:
             passed = np.isin(ids, filtered)
@@ -326,8 +328,11 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
 
 def _cosines(rows: Sequence[tuple[bytes, ...]], vector: Floats) -> Floats:
     """Return the product of each row's vector, its first column, with a vector of the same dimension."""
-    # `@` would add in an order that depends on the position of a row.
-    cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
+    import numpy as np
+
+    # `@` would add in an order that depends on the position of a row. Damaged vectors can be no numbers.
+    with np.errstate(invalid="ignore", over="ignore"):
+        cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
     return cosines
 
 

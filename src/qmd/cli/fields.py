@@ -1,0 +1,311 @@
+"""`fields`, `tags`, `links` and `outline`: what documents say of themselves and of each other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli import candidates
+from qmd.cli.command import command, fail
+from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
+from qmd.cli.render.rows import Column, Listing, plain, program_text
+from qmd.cli.render.view import View, address
+from qmd.cli.session import Session
+from qmd.cli.show import show_listing, view_for
+from qmd.cli.terminal import (
+    BOLD,
+    DIM,
+    char_width,
+    clean_name,
+    columns,
+    is_terminal,
+    one_line,
+    output_width,
+    painted,
+    say,
+    width_of,
+)
+from qmd.text.wording import plural
+
+if TYPE_CHECKING:
+    from qmd.engine.documents.fields import FieldValues
+    from qmd.types import Document, ResolvedLink, ValueCount
+
+_LIMIT = 100
+#: The most values of a field that the list of fields shows to people, and the widest one.
+_SHOWN, _WIDEST = 5, 30
+#: Columns of numbers.
+_RIGHT = frozenset({2, 3})
+_COLLECTIONS = "Only documents in this collection (may be repeated)."
+
+
+@command()
+@click.argument("field", required=False, shell_complete=candidates.fields)
+@collection_option(_COLLECTIONS)
+@limit_option(f"Show at most N values of FIELD.  [default: {_LIMIT}]")
+@all_formats
+def fields(session: Session, /, field: str | None, collections: tuple[str, ...], limit: int | None) -> None:
+    """List the fields of documents with their most frequent values, or the values of one field.
+
+    Every key of the front matter is a field, and so are tag, author, ext and format. Filters can name them:
+    'qmd search --where status=draft'.
+
+    Examples:
+      qmd fields
+      qmd fields status -c notes
+      qmd fields author --json
+    """
+    if field is not None:
+        _list_values(session, field, collections, limit or _LIMIT)
+        return
+    if limit is not None:
+        fail("-n limits the values of one field: name the field")
+    found = session.index.fields(collections)
+    if chosen_format() == "cli" and found:
+        say(*_field_lines(found))
+        return
+    from qmd.cli.render.programs import count_entry
+
+    rows = [
+        {
+            "name": each.summary.name,
+            "types": list(each.summary.types),
+            "documents": each.summary.documents,
+            "values": each.summary.values,
+            "top": [count_entry(count) for count in each.values],
+        }
+        for each in found
+    ]
+    names = ("name", "types", "documents", "values", "top")
+    listed = [Column(name, right=name in ("documents", "values")) for name in names]
+    show_listing(Listing("fields", "field", listed, rows, "No fields: no document has front matter or tags."))
+
+
+def _field_lines(found: Sequence[FieldValues]) -> Iterator[str]:
+    """Yield a table of fields. The last column has as many values as a line has space for."""
+    headings = ("Field", "Type", "Documents", "Values")
+    rows = [
+        (
+            _cut(one_line(each.summary.name), _WIDEST),
+            ", ".join(each.summary.types),
+            f"{each.summary.documents:,}",
+            f"{each.summary.values:,}",
+        )
+        for each in found
+    ]
+    # The empty column keeps the spaces at the end of the others.
+    first, *lines = [line[:-1] for line in columns([(*row, "|") for row in (headings, *rows)], _RIGHT)]
+    yield painted(f"{first}Most frequent", BOLD)
+    space = max(output_width() - width_of(first), _WIDEST)
+    for line, each in zip(lines, found, strict=True):
+        yield line + painted(_most_frequent(each.values[:_SHOWN], space), DIM)
+
+
+def _most_frequent(counts: Iterable[ValueCount], space: int) -> str:
+    """Return the first values with their numbers of documents, as many as fit; the first one always."""
+    text = ""
+    for count in counts:
+        value = _cut(one_line(program_text(plain(count.value))), _WIDEST - 8)
+        longer = f"{text}{', ' if text else ''}{value} {count.documents:,}"
+        if text and width_of(longer) > space:
+            break
+        text = longer
+    return text
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the beginning of a text that fits a width in columns."""
+    if width_of(text) <= width:
+        return text
+    taken = 0
+    for at, char in enumerate(text):
+        taken += char_width(char)
+        if taken > width - 3:
+            return text[:at] + "..."
+    return text
+
+
+def _list_values(session: Session, field: str, collections: tuple[str, ...], limit: int) -> None:
+    from qmd.cli.render.programs import count_entry
+
+    found = session.index.field_values(field, collections, limit=limit)
+    rows = [count_entry(count) for count in found.values]
+    shown = (Column("value", shown=program_text), Column("documents", right=True))
+    show_listing(Listing("values", "value", shown, rows))
+    if len(rows) == limit < found.summary.values:
+        session.note(f"{len(rows):,} of {plural(found.summary.values, 'value')}: -n shows more")
+
+
+@command()
+@collection_option(_COLLECTIONS)
+@all_formats
+def tags(session: Session, collections: tuple[str, ...]) -> None:
+    """Show the tags of documents as a tree, with the number of documents that have each or one below it.
+
+    Tags come from the front matter (tags, tag) and from #tag in the text. Filter by them: 'qmd search --tag
+    work'.
+
+    Examples:
+      qmd tags
+      qmd tags -c notes --json
+    """
+    found = session.index.tags(collections)
+    if chosen_format() == "cli" and found:
+        cells = []
+        for tag in found:
+            above, _, name = str(tag.value).rpartition("/")
+            indent = "  " * (above.count("/") + 1 if above else 0)
+            cells.append((indent + one_line(name), f"{tag.documents:,}"))
+        say(*columns(cells, right=frozenset({1})))
+        return
+    rows = [{"tag": tag.value, "documents": tag.documents} for tag in found]
+    listed = (Column("tag"), Column("documents", right=True))
+    show_listing(Listing("tags", "tag", listed, rows, "No tags."))
+
+
+@command()
+@click.argument("document", required=False, metavar="[DOC]", shell_complete=candidates.paths)
+@flag("--backlinks", help="List the links of other documents to DOC.")
+@flag("--unresolved", help="List only links that lead to no document, of DOC or of all documents.")
+@flag("--orphans", help="List the documents that no other document links to.")
+@collection_option("With --unresolved and --orphans: only documents in this collection (may be repeated).")
+@all_formats
+def links(
+    session: Session,
+    document: str | None,
+    backlinks: bool,
+    unresolved: bool,
+    orphans: bool,
+    collections: tuple[str, ...],
+) -> None:
+    """List the links of a document with their lines and the documents that they lead to.
+
+    DOC is anything that get accepts. Links are wikilinks, embedded files and Markdown links. They are
+    resolved as Obsidian does, each time you ask.
+
+    Examples:
+      qmd links notes/plan.md
+      qmd links notes/plan.md --backlinks
+      qmd links --unresolved -c notes
+      qmd links --orphans --json
+    """
+    from qmd.engine.documents.links import leads_to_document
+
+    _check_links(document, backlinks, unresolved, orphans, collections)
+    index = session.index
+    if orphans:
+        _list_orphans(index.orphans(collections))
+    elif document is None:
+        _list_links(index.unresolved_links(collections), "No unresolved links.", "file")
+    elif backlinks:
+        _list_links(index.backlinks(document), "No links to this document.", "file")
+    else:
+        found = index.links(document)
+        if unresolved:
+            found = [link for link in found if link.to is None and leads_to_document(link)]
+        _list_links(found, "No unresolved links." if unresolved else "No links.", "to")
+
+
+def _check_links(
+    document: str | None, backlinks: bool, unresolved: bool, orphans: bool, collections: tuple[str, ...]
+) -> None:
+    """Exit with a usage error for options of `links` that do not go together."""
+    if backlinks + unresolved + orphans > 1:
+        fail("--backlinks, --unresolved and --orphans exclude each other")
+    if document is None and backlinks:
+        fail("--backlinks needs a document")
+    if document is None and not unresolved and not orphans:
+        fail("name a document, or give --unresolved or --orphans for all documents")
+    if document is not None and orphans:
+        fail("--orphans concerns all documents: leave DOC out")
+    if document is not None and collections:
+        fail("-c goes with --unresolved and --orphans: leave it or DOC out")
+
+
+def _list_orphans(files: Sequence[str]) -> None:
+    if chosen_format() == "cli" and files:
+        terminal = is_terminal(sys.stdout)
+        say(*(clean_name(file, terminal=terminal) for file in files))
+        return
+    rows = [{"file": address(file)} for file in files]
+    nothing = "No orphans: other documents link to every document."
+    show_listing(Listing("orphans", "document", (Column("file"),), rows, nothing))
+
+
+def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:
+    """Show links. `name` is the column that the format `files` prints."""
+    if chosen_format() == "cli" and found:
+        say(*_link_lines(found, with_targets=name == "to"))
+        return
+    rows = [
+        asdict(link) | {"file": address(link.file), "to": None if link.to is None else address(link.to)}
+        for link in found
+    ]
+    if chosen_format() == "files":
+        rows = list({row[name]: row for row in rows if row[name] is not None}.values())
+    listed = [Column(each, right=each == "line") for each in ("file", "line", "kind", "target", "to")]
+    show_listing(Listing("links", "link", listed, rows, nothing, (name,)))
+
+
+def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterator[str]:
+    """Yield the path of each document with links, then its links: line, target and where that leads."""
+    from qmd.cli.render.passage import labelled
+    from qmd.engine.documents.links import leads_to_document
+
+    terminal = is_terminal(sys.stdout)
+    view = View(terminal=terminal, width=output_width())
+    for at, (file, group) in enumerate(groupby(found, key=lambda link: link.file)):
+        if at:
+            yield ""
+        yield painted(clean_name(file, terminal=terminal), BOLD)
+        for link in group:
+            text = one_line(link.target, terminal=terminal)
+            if with_targets and link.to is not None:
+                text += f" -> {clean_name(link.to, terminal=terminal)}"
+            elif with_targets and leads_to_document(link):
+                text += " (unresolved)"
+            label = f"{link.line:6,}  "
+            # A URL that is cut cannot be clicked.
+            yield from [label + text] if link.kind == "url" else labelled(label, text, view)
+
+
+@command()
+@click.argument("document", metavar="DOC", shell_complete=candidates.paths)
+@all_formats
+def outline(session: Session, document: str) -> None:
+    """Show the headings of a document as a tree, with their lines.
+
+    DOC is anything that get accepts. Print a section with 'qmd get DOC#HEADING'.
+
+    Examples:
+      qmd outline notes/ops.md
+      qmd outline ops.md --json
+    """
+    found, sections = session.index.outline(document)
+    if chosen_format() == "cli" and sections:
+        _show_outline(session, found, [(each.level, each.heading, each.first_line) for each in sections])
+        return
+    listed = [
+        Column("heading"),
+        *(Column(name, right=True) for name in ("level", "first_line", "last_line")),
+    ]
+    rows = [asdict(section) for section in sections]
+    show_listing(Listing("sections", "section", listed, rows, f"No headings in {clean_name(found.file)}."))
+
+
+def _show_outline(session: Session, document: Document, headings: Sequence[tuple[int, str, int]]) -> None:
+    from qmd.cli.render.cli import linked
+    from qmd.cli.render.passage import labelled
+
+    view = view_for(session, {"full_path": False})
+    say(view.styled(clean_name(document.file, terminal=view.terminal), BOLD))
+    top = min(level for level, _, _ in headings)
+    for level, heading, line in headings:
+        label = f"{line:6,}  {'  ' * (level - top)}"
+        text = one_line(heading, terminal=view.terminal)
+        say(*(linked(part, document, line, view) for part in labelled(label, text, view)))

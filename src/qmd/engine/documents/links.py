@@ -1,0 +1,124 @@
+"""The links between documents. They are resolved when they are asked for, so they are never outdated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from qmd.engine.documents.library import Library
+from qmd.errors import UsageError
+from qmd.store.base import Store
+from qmd.text.link_targets import LinkTargets, target_name
+from qmd.text.predicates import Among, Comparison, describe
+from qmd.types import Document, Link, ResolvedLink
+
+#: Documents whose links are read at a time.
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Collection:
+    """The documents of a collection, and what their links lead to."""
+
+    name: str
+    documents: dict[str, int]
+    targets: LinkTargets
+
+    def resolve(self, link: Link, source: str) -> ResolvedLink:
+        path = None
+        if link.kind != "url":
+            wikilink = link.kind == "wikilink" or (link.kind == "embed" and "/" not in link.target)
+            path = self.targets.resolve(link.target, source, wikilink=wikilink)
+        to = None if path is None else f"{self.name}/{path}"
+        return ResolvedLink(f"{self.name}/{source}", link.line, link.kind, link.target, to)
+
+
+class Links:
+    """Finds the links from and to documents, inside their collections."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._collections: dict[str, _Collection] = {}
+
+    def outgoing(self, document: Document) -> list[ResolvedLink]:
+        """Return the links of a document, in order."""
+        links = self._store.fields.links([document.id]).get(document.id)
+        if not links:
+            return []
+        collection = self._collection(document.collection)
+        return [collection.resolve(link, document.path) for link in links]
+
+    def backlinks(self, document: Document) -> list[ResolvedLink]:
+        """Return the links of other documents to a document, in order of path and line."""
+        aliases = map(str, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
+        # Only links with one of its names can lead to a document.
+        file_name = document.path.rpartition("/")[2]
+        names = {target_name(name) for name in (file_name, *aliases)} | {file_name.casefold()}
+        sources = self._store.fields.linking(document.collection, sorted(names))
+        if not sources:
+            return []
+        found = self._resolved(self._collection(document.collection), sources)
+        return [link for link in found if link.to == document.file and link.file != document.file]
+
+    def linking(self, document: Document) -> list[int]:
+        """Return the ids of the documents that link to a document."""
+        ids = self._collection(document.collection).documents
+        prefix = len(document.collection) + 1
+        return sorted({ids[link.file[prefix:]] for link in self.backlinks(document)})
+
+    def condition(self, library: Library, comparison: Comparison) -> Among:
+        """Return the condition that a document links to the one that the comparison names.
+
+        Raises `NotFoundError` if it names no document, and `UsageError` for another comparison.
+        """
+        if comparison.operator != "eq":
+            raise UsageError(f"wrong filter: {describe(comparison)}", "write link:notes/a.md")
+        document = library.resolve(str(comparison.value))
+        return Among(tuple(self.linking(document)), describe(comparison))
+
+    def unresolved(self, collections: Sequence[str]) -> list[ResolvedLink]:
+        """Return the links that lead to no document, without URLs, images and other files."""
+        return [link for link in self._all(collections) if link.to is None and leads_to_document(link)]
+
+    def orphans(self, collections: Sequence[str]) -> list[str]:
+        """Return the display paths of documents that no other document links to."""
+        linked = {link.to for link in self._all(collections) if link.to != link.file}
+        return [
+            f"{name}/{path}"
+            for name in collections
+            for path in self._collection(name).documents
+            if f"{name}/{path}" not in linked
+        ]
+
+    def _all(self, collections: Sequence[str]) -> Iterator[ResolvedLink]:
+        for name in collections:
+            collection = self._collection(name)
+            yield from self._resolved(collection, [*collection.documents.values()])
+
+    def _resolved(self, collection: _Collection, sources: Sequence[int]) -> Iterator[ResolvedLink]:
+        paths = {identity: path for path, identity in collection.documents.items()}
+        wanted = sorted(set(sources) & paths.keys(), key=paths.__getitem__)
+        for at in range(0, len(wanted), _BATCH):
+            batch = wanted[at : at + _BATCH]
+            links = self._store.fields.links(batch)
+            for identity in batch:
+                for link in links.get(identity, ()):
+                    yield collection.resolve(link, paths[identity])
+
+    def _collection(self, name: str) -> _Collection:
+        if name not in self._collections:
+            rows = self._store.fields.targets(name)
+            self._collections[name] = _Collection(
+                name,
+                {path: identity for identity, path, _ in rows},
+                LinkTargets.of((path, aliases) for _, path, aliases in rows),
+            )
+        return self._collections[name]
+
+
+def leads_to_document(link: ResolvedLink) -> bool:
+    """Tell whether a link can lead to a document: it is no URL, and names no file of another kind."""
+    name = link.target.partition("#")[0].rpartition("/")[2]
+    _, dot, suffix = name.rpartition(".")
+    is_document = not dot or suffix.lower() in ("md", "markdown") or " " in suffix
+    return link.kind != "url" and bool(name) and is_document

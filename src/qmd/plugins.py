@@ -1,0 +1,98 @@
+"""Tables of the parts that other packages can add: formats, stores, models and commands.
+
+A table names the built-in parts. Packages register theirs as entry points in the group of the table, and are
+asked only for names that the table lacks, so that they cost no time otherwise. If a package has a part with
+the name of a built-in one, the built-in part is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from qmd.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+#: The tables by group, as far as their modules are imported.
+TABLES: dict[str, Table] = {}
+
+
+class Table:
+    """Parts by name.
+
+    Args:
+        group: The group of entry points.
+        builtin: The built-in parts by name, as `module` or `module:attribute`.
+        kind: The class or runtime-checkable protocol of the parts.
+    """
+
+    def __init__(self, group: str, builtin: Mapping[str, str], kind: Any) -> None:
+        self.group = group
+        self.builtin = builtin
+        self.kind = kind
+        TABLES[group] = self
+
+    def load(self, name: str) -> Any | None:
+        """Return the part with this name; None if there is none.
+
+        Raises:
+            PluginError: If the package that has the part cannot be loaded.
+        """
+        target = self.builtin.get(name)
+        if target is not None:
+            module, _, attribute = target.partition(":")
+            part = import_module(module)
+            return getattr(part, attribute) if attribute else part
+        entry = next((entry for entry in entries(self.group) if entry.name == name), None)
+        return None if entry is None else load(entry, self.kind)
+
+    def names(self) -> list[str]:
+        """Return the names of all parts."""
+        return list(dict.fromkeys([*self.builtin, *(entry.name for entry in entries(self.group))]))
+
+
+@cache
+def entries(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of the installed packages, by name and package; the first of a name is used."""
+    from importlib.metadata import entry_points
+
+    try:
+        return tuple(sorted(entry_points(group=group), key=lambda entry: (entry.name, package_of(entry))))
+    except Exception as error:
+        raise PluginError(f"cannot list the installed packages: {error}", "run 'pip check'") from error
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name and version of the package that has an entry point."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+def load(entry: EntryPoint, kind: Any) -> Any:
+    """Return the part of an entry point. Raises `PluginError` if that fails or it is of the wrong kind."""
+    part = _load(entry, kind)
+    if isinstance(part, PluginError):
+        raise part.with_traceback(None)
+    return part
+
+
+@cache
+def _load(entry: EntryPoint, kind: Any) -> Any:
+    """Return the part or the error, so that a module that cannot be imported is tried once."""
+    try:
+        part = entry.load()
+        if isinstance(part, kind):
+            return part
+        failure: BaseException | None = None
+        reason = f"{entry.value} lacks what docs/plugins.md asks for"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of another package
+        failure, reason = error, f"{type(error).__name__}: {error}"
+    problem = PluginError(
+        f"the package '{package_of(entry)}' is broken ({entry.group}: {entry.name}): {reason}",
+        "upgrade or uninstall it",
+    )
+    problem.__cause__ = failure
+    return problem

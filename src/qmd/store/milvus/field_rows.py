@@ -1,0 +1,148 @@
+"""Fields and links of documents: rows of `FIELDS`, as JSON in pieces.
+
+A row belongs to one version of a document, its stamp, and is never changed. So rows can be written before
+the document becomes visible, and rows of former versions are never shown. If a document has no row, because
+an earlier version of qmd wrote it, its fields are read from its text.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from qmd.store.milvus.client import HEAVY, Client, Row, literal
+from qmd.store.milvus.ids import number
+from qmd.store.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS
+from qmd.store.milvus.state import State
+from qmd.text.extraction import extract, stored_fields
+from qmd.text.link_targets import target_name
+from qmd.text.predicates import Value
+from qmd.types import Link
+
+DocumentFields = Mapping[str, tuple[Value, ...]]
+
+#: The fields of a document's row that select its version.
+STAMPED = ("content", "author", "size", "mtime_ns", "inode")
+#: The fields of a document's row by which its fields and links are read.
+ADDRESS = ("id", "path", *STAMPED)
+#: Documents whose fields are kept in memory.
+_CACHED = 100_000
+#: Rows of one page. Most rows are small.
+_PAGE = 2_000
+
+
+def stamp(row: Row) -> int:
+    """Return the number of a document's version."""
+    content, author, *file = (row[field] for field in STAMPED)
+    return number("fields", int(row["id"]), int(content), str(author), *map(int, file))
+
+
+def read_texts(client: Client, contents: Iterable[int]) -> dict[int, str]:
+    """Return texts by their ids."""
+    pieces: dict[int, dict[int, str]] = {}
+    for row in client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
+        pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
+    return {content: "".join(parts[at] for at in sorted(parts)) for content, parts in pieces.items()}
+
+
+class FieldRows:
+    """Rows of `FIELDS`. Fields that were read are cached."""
+
+    def __init__(self, client: Client, state: State) -> None:
+        self._client = client
+        self._state = state
+        self._cache: dict[int, DocumentFields] = {}
+
+    def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link]]]) -> None:
+        """Write the fields of the content, and the links, of documents."""
+        self._client.put(FIELDS, (row for item in documents for row in self._rows(*item)))
+
+    def delete(self, stamps: Collection[int]) -> None:
+        """Delete the rows of former versions."""
+        self._client.delete_among(FIELDS, "stamp", stamps)
+
+    def fields(self, documents: Iterable[Row]) -> dict[int, DocumentFields]:
+        """Return the fields of documents by id, without those of the file itself."""
+        stamps = {stamp(row): row for row in documents}
+        found = {key: self._cache[key] for key in stamps if key in self._cache}
+        read = {
+            key: {name: tuple(values) for name, values in fields.items()}
+            for key, fields in self._read("fields", {key: stamps[key] for key in stamps.keys() - found})
+        }
+        if len(self._cache) + len(read) > _CACHED:
+            self._cache.clear()
+        self._cache |= read
+        return {int(stamps[key]["id"]): fields for key, fields in (found | read).items()}
+
+    def links(self, documents: Iterable[Row]) -> dict[int, list[Link]]:
+        """Return the links of documents by id, in order. Their texts are not stored."""
+        stamps = {stamp(row): row for row in documents}
+        return {
+            int(stamps[key]["id"]): [Link(target, "", line, kind) for line, kind, target in links]
+            for key, links in self._read("links", stamps)
+        }
+
+    def linking(self, collection: int, names: Iterable[str]) -> dict[int, int]:
+        """Return documents with a link whose target has one of these names, by stamp."""
+        hashes = sorted({_name_id(name) for name in names})
+        if not hashes:
+            return {}
+        where = f"collection == {collection} and array_contains_any(names, {literal(hashes)})"
+        rows = self._client.all(FIELDS, where, ["document", "stamp"], reading="fresh")
+        return {int(row["stamp"]): int(row["document"]) for row in rows}
+
+    def _read(
+        self, column: Literal["fields", "links"], documents: Mapping[int, Row]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the values of a column by stamp."""
+        pieces: dict[int, dict[int, str]] = {}
+        for row in self._client.among(FIELDS, "stamp", documents, ["stamp", "part", column], page=_PAGE):
+            pieces.setdefault(int(row["stamp"]), {})[int(row["part"])] = str(row[column])
+        for key, parts in pieces.items():
+            yield key, json.loads("".join(parts[part] for part in sorted(parts)))
+        missing = {key: documents[key] for key in documents.keys() - pieces}
+        texts = read_texts(self._client, {int(row["content"]) for row in missing.values()})
+        for key, row in missing.items():
+            extracted = extract(texts.get(int(row["content"]), ""), str(row["path"]))
+            packed = _pack(row, extracted.fields, extracted.links)
+            yield key, packed[column]
+
+    def _rows(self, document: Row, fields: DocumentFields, links: Sequence[Link]) -> Iterator[Row]:
+        """Yield the rows of a document. Most documents have one."""
+        key, packed = stamp(document), _pack(document, fields, links)
+        columns = {name: json.dumps(packed[name], separators=(",", ":")) for name in ("fields", "links")}
+        names = sorted({_name_id(target_name(link.target)) for link in links if link.kind != "url"})
+        sizes = [len(text) / MAX_TEXT for text in columns.values()]
+        parts = -int(-max(*sizes, len(names) / MAX_ARRAY) // 1)
+        for part in range(parts):
+            yield {
+                "id": number("fields", key, part),
+                "document": document["id"],
+                "collection": document["collection"],
+                "stamp": key,
+                "part": part,
+                **{name: text[part * MAX_TEXT : (part + 1) * MAX_TEXT] for name, text in columns.items()},
+                "names": names[part * MAX_ARRAY : (part + 1) * MAX_ARRAY],
+                "writer": self._state.writer,
+                "at": int(time.time()),
+            }
+
+
+def _pack(document: Row, fields: DocumentFields, links: Sequence[Link]) -> dict[str, Any]:
+    stored = stored_fields(fields, str(document["path"]), str(document["author"]))
+    return {
+        "fields": {name: _distinct(values) for name, values in stored.items()},
+        "links": [(link.line, link.kind, link.target) for link in links],
+    }
+
+
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    """Return values without repetitions. Numbers become floats."""
+    typed = (value if isinstance(value, (str, bool)) else float(value) for value in values)
+    return [value for _, value in dict.fromkeys((type(value), value) for value in typed)]
+
+
+def _name_id(name: str) -> int:
+    return number("name", name)

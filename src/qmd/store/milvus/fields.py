@@ -1,0 +1,110 @@
+"""Fields and links of documents, counted and listed in this process from their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from qmd.store import base
+from qmd.store.base import Scope
+from qmd.store.milvus.client import Client, Row
+from qmd.store.milvus.field_rows import ADDRESS, FieldRows, stamp
+from qmd.store.milvus.schema import DOCUMENTS
+from qmd.store.milvus.scope_filter import COLUMNS, FILE_FIELDS, Filters
+from qmd.store.milvus.state import State
+from qmd.text.predicates import Value, ValueType, key_of
+from qmd.types import FieldSummary, Link, ValueCount
+
+_TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
+
+
+class Fields(base.Fields):
+    """Fields and links, read. Every method sees only the documents of its scope or its ids."""
+
+    def __init__(self, client: Client, state: State, rows: FieldRows, filters: Filters) -> None:
+        self._client = client
+        self._state = state
+        self._rows = rows
+        self._filters = filters
+
+    def count(self, scope: Scope) -> int:
+        documents = self._filters.of(scope)
+        return self._client.count(DOCUMENTS, documents.documents) if documents is not None else 0
+
+    def newest(self, scope: Scope, limit: int) -> list[int]:
+        rows = sorted(self._select(scope, ["id", "date"]), key=lambda row: int(row["id"]))
+        # Sorting is stable: documents of one date stay in order of id.
+        rows.sort(key=lambda row: str(row["date"]), reverse=True)
+        return [int(row["id"]) for row in rows[:limit]]
+
+    def summaries(self, scope: Scope) -> list[FieldSummary]:
+        documents: Counter[str] = Counter()
+        types: dict[str, set[ValueType]] = {}
+        values: dict[str, set[tuple[ValueType, Value]]] = {}
+        for fields in self._rows.fields(self._select(scope, ADDRESS)).values():
+            documents.update(fields.keys())
+            for name, listed in fields.items():
+                typed = {(key_of(value)[0], value) for value in listed}
+                types.setdefault(name, set()).update(kind for kind, _ in typed)
+                values.setdefault(name, set()).update(typed)
+        summaries = [
+            FieldSummary(name, tuple(sorted(types[name], key=_TYPES.index)), count, len(values[name]))
+            for name, count in documents.items()
+        ]
+        return sorted(summaries, key=lambda each: (-each.documents, each.name))
+
+    def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
+        if field in FILE_FIELDS:
+            return []
+        fields = self._rows.fields(self._select(scope, ADDRESS))
+        return _counted((each.get(field, ()) for each in fields.values()), limit)
+
+    def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
+        if field == "year":
+            listed = ((str(row["date"])[:4],) for row in self._live(documents, ["date"]))
+            return _counted(listed, limit)
+        return _counted((each.get(field, ()) for each in self.of(documents).values()), limit)
+
+    def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
+        fields = self._filters.fields(self._live(documents, COLUMNS))
+        return {document: dict(each) for document, each in fields.items()}
+
+    def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
+        links = self._rows.links(self._live(documents, ADDRESS))
+        return {document: listed for document, listed in links.items() if listed}
+
+    def linking(self, collection: str, names: Sequence[str]) -> list[int]:
+        found: dict[int, int] = {}
+        for identity in self._state.collection_ids([collection]):
+            found |= self._rows.linking(identity, names)
+        rows = self._live(found.values(), ADDRESS)
+        return sorted(int(row["id"]) for row in rows if stamp(row) in found)
+
+    def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
+        rows = sorted(self._select(Scope((collection,)), ADDRESS), key=lambda row: str(row["path"]))
+        aliases = {
+            document: tuple(str(alias) for alias in fields.get("alias", ()))
+            for document, fields in self._rows.fields(rows).items()
+        }
+        return [(int(row["id"]), str(row["path"]), aliases[int(row["id"])]) for row in rows]
+
+    def _select(self, scope: Scope, columns: Sequence[str]) -> Iterator[Row]:
+        documents = self._filters.of(scope)
+        if documents is not None:
+            yield from self._client.all(DOCUMENTS, documents.documents, columns, reading="fresh")
+
+    def _live(self, documents: Iterable[int], columns: Sequence[str]) -> Iterator[Row]:
+        return self._client.among(DOCUMENTS, "id", documents, columns, where="live == true")
+
+
+def _counted(documents: Iterable[Sequence[Value]], limit: int) -> list[ValueCount]:
+    """Count the documents with each value, most frequent first. Values that compare as equal are one."""
+    counts: Counter[tuple[ValueType, str | float]] = Counter()
+    written: dict[tuple[ValueType, str | float], Value] = {}
+    for values in documents:
+        by_key = {key_of(value): value for value in sorted(values, key=str, reverse=True)}
+        counts.update(by_key.keys())
+        for key, value in by_key.items():
+            written[key] = min(written.get(key, value), value, key=str)
+    ordered = sorted(counts, key=lambda key: (-counts[key], isinstance(key[1], str), key[1], key[0]))
+    return [ValueCount(written[key], counts[key]) for key in ordered[:limit]]

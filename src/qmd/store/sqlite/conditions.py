@@ -1,0 +1,187 @@
+"""Predicates as SQL conditions on the rows of `documents`.
+
+Each distinct value of a field is stored once, and documents refer to it by number. A condition first finds
+the numbers of the values that satisfy it, so that a document is checked by looking up numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+from weakref import WeakSet
+
+import apsw
+
+from qmd.text.predicates import (
+    Among,
+    And,
+    Comparison,
+    Not,
+    Or,
+    Predicate,
+    holds,
+    is_pattern,
+    pack,
+    spans,
+    text_matches,
+    unpack,
+)
+
+#: Fields that are columns of `documents`, as expressions on the table `d`. All others are rows.
+COLUMNS = {
+    "collection": "(SELECT name FROM collections WHERE id = {d}.collection_id)",
+    "path": "{d}.path",
+    "file": "qmd_file_name({d}.path)",
+    "title": "{d}.title",
+    "date": "{d}.date",
+    "modified": "strftime('%Y-%m-%dT%H:%M:%S', {d}.mtime_ns / 1000000000, 'unixepoch')",
+    "size": "{d}.size",
+}
+#: Columns whose values are dates or numbers, so that SQL compares them as `spans` does.
+_ORDERED = {"date": "date", "modified": "date", "size": "number"}
+#: A value of a parameter.
+Bound: TypeAlias = str | int | float
+#: More value numbers of one condition are passed as JSON.
+_INLINE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A predicate as SQL on a row of `documents`, whose name replaces `{d}`.
+
+    Attributes:
+        sql: The condition.
+        values: The values of its parameters, in order.
+        rare: Value numbers of which each document has at least one, if there are such; an index finds the
+            documents by them.
+        dated: Whether the condition limits the date, by which an index finds the documents.
+    """
+
+    sql: str
+    values: tuple[Bound, ...] = ()
+    rare: tuple[int, ...] | None = None
+    dated: bool = False
+
+    def on(self, table: str) -> str:
+        """Return the condition on the rows of a table."""
+        return self.sql.replace("{d}", table)
+
+
+def register(db: apsw.Connection) -> None:
+    """Register the functions that conditions use, once for each connection."""
+    if db in _REGISTERED:
+        return
+    _REGISTERED.add(db)
+    db.create_scalar_function("qmd_holds", cast("Any", _holds), 2, deterministic=True)
+    db.create_scalar_function("qmd_file_name", cast("Any", _file_name), 1, deterministic=True)
+
+
+_REGISTERED: WeakSet[apsw.Connection] = WeakSet()
+
+
+def _holds(packed: Any, value: Any) -> bool:
+    return holds(_unpacked(packed), value)
+
+
+@lru_cache(maxsize=256)
+def _unpacked(packed: str) -> Comparison:
+    return cast("Comparison", unpack(json.loads(packed)))
+
+
+def _file_name(path: Any) -> str:
+    return str(path).rpartition("/")[2]
+
+
+def compile_predicate(db: apsw.Connection, predicate: Predicate) -> Condition:
+    """Return the condition for a predicate. It holds for the current state of the index."""
+    register(db)
+    match predicate:
+        case Not(operand):
+            inner = compile_predicate(db, operand)
+            return Condition(f"NOT {inner.sql}", inner.values)
+        case And(operands):
+            return _joined([compile_predicate(db, operand) for operand in operands], " AND ")
+        case Or(operands):
+            return _joined([compile_predicate(db, operand) for operand in operands], " OR ")
+        case Among(documents):
+            return Condition("{d}.id IN (SELECT value FROM json_each(?))", (json.dumps(documents),))
+        case Comparison(field) if field in COLUMNS:
+            return _column(predicate)
+        case Comparison():
+            return _rows(value_numbers(db, predicate))
+
+
+def _joined(conditions: Sequence[Condition], word: str) -> Condition:
+    values = tuple(value for condition in conditions for value in condition.values)
+    found = [condition.rare for condition in conditions if condition.rare is not None]
+    rare: tuple[int, ...] | None = None
+    dated = word == " AND " and any(condition.dated for condition in conditions)
+    if found and word == " AND ":
+        rare = min(found, key=len)
+    elif len(found) == len(conditions):
+        rare = tuple({number for numbers in found for number in numbers})
+    return Condition(f"({word.join(condition.sql for condition in conditions)})", values, rare, dated)
+
+
+def _rows(numbers: Sequence[int]) -> Condition:
+    if not numbers:
+        return Condition("0", (), ())
+    listed, values = ", ".join(map(str, numbers)), tuple[Bound, ...]()
+    if len(numbers) > _INLINE:
+        listed, values = "SELECT value FROM json_each(?)", (json.dumps(numbers),)
+    return Condition(
+        "EXISTS (SELECT 1 FROM document_fields df WHERE df.document_id = {d}.id "
+        f"AND df.value_id IN ({listed}))",
+        values,
+        tuple(numbers),
+    )
+
+
+def _column(comparison: Comparison) -> Condition:
+    column = COLUMNS[comparison.field]
+    if comparison.operator == "exists":
+        return Condition(f"{column} <> ''")
+    kind = _ORDERED.get(comparison.field)
+    if kind is None or is_pattern(comparison):
+        packed = json.dumps(pack(comparison))
+        return Condition(f"qmd_holds(?, {column})", (packed,))
+    found = [(span.low, span.high, span) for span in spans(comparison) if span.type == kind]
+    clauses, values = [], []
+    for low, high, span in found:
+        bounds = []
+        if low is not None:
+            bounds.append(f"{column} {'>' if span.low_open else '>='} ?")
+            values.append(low)
+        if high is not None:
+            bounds.append(f"{column} {'<' if span.high_open else '<='} ?")
+            values.append(high)
+        clauses.append(" AND ".join(bounds))
+    sql = f"({' OR '.join(clauses)})" if clauses else "0"
+    return Condition(sql, tuple(values), dated=comparison.field == "date")
+
+
+def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
+    """Return the numbers of the stored values that satisfy a comparison, of documents anywhere."""
+    select = "SELECT id FROM field_values WHERE field_id = (SELECT id FROM field_names WHERE name = ?)"
+    if comparison.operator == "exists":
+        return [row[0] for row in db.execute(select, (comparison.field,))]
+    if is_pattern(comparison):
+        rows = db.execute(
+            select.replace("SELECT id FROM field_values", "SELECT id, key FROM field_values", 1)
+            + " AND type IN ('text', 'date')",
+            (comparison.field,),
+        )
+        return [number for number, key in rows if text_matches(comparison, str(key))]
+    found: list[int] = []
+    for span in spans(comparison):
+        sql, values = f"{select} AND type = ?", list[Bound]([comparison.field, span.type])
+        low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
+        for bound, sign in ((span.low, low), (span.high, high)):
+            if bound is not None:
+                sql += f" AND key {sign} ?"
+                values.append(bound)
+        found.extend(row[0] for row in db.execute(sql, tuple(values)))
+    return sorted(set(found))

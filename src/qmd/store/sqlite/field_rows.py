@@ -1,0 +1,97 @@
+"""Rows of fields and links: writing those of a document, and dropping them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from qmd.text.link_targets import target_name
+from qmd.text.predicates import Fields as FieldValues
+from qmd.text.predicates import Value, ValueType, key_of
+from qmd.types import Link
+
+#: An id of a value is the id of its field, shifted by FIELD_SHIFT, plus the number of its type, shifted by
+#: TYPE_SHIFT, plus a number. The values of a field are then a range.
+TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
+TYPE_SHIFT = 40
+FIELD_SHIFT = 44
+
+
+class FieldWriter:
+    """Writes fields and links inside a transaction. Caches the numbers of fields and values."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._names: dict[str, int] = {}
+        self._values: dict[tuple[str, type, Value], int] = {}
+
+    def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
+        """Add the fields and links of a document that has none."""
+        rows: list[tuple[int, int, bool]] = []
+        for name, values in fields.items():
+            # Of several spellings of one value, the first, so that the document counts once.
+            spellings = {key_of(value): value for value in reversed(values)}
+            numbers = [self._value(name, spellings[key]) for key in dict.fromkeys(map(key_of, values))]
+            rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
+        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
+        found = [
+            (document, at, link.line, link.kind, link.target, _name_of(link)) for at, link in enumerate(links)
+        ]
+        if found:
+            self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", found)
+
+    def _value(self, name: str, value: Value) -> int:
+        cached = (name, type(value), value)
+        number = self._values.get(cached)
+        if number is None:
+            kind, key = key_of(value)
+            number = self._values[cached] = self._number(
+                self._name(name), kind, key, value if isinstance(value, str) else key
+            )
+        return number
+
+    def _number(self, field: int, kind: ValueType, key: str | float, value: str | float) -> int:
+        row = self._db.execute(
+            "SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?",
+            (field, kind, key, value),
+        ).fetchone()
+        if row is not None:
+            return int(row[0])
+        first = (field << FIELD_SHIFT) + (TYPES.index(kind) << TYPE_SHIFT)
+        self._db.execute(
+            "INSERT INTO field_values SELECT coalesce(max(id), ?1 - 1) + 1, ?2, ?3, ?4, ?5 "
+            "FROM field_values WHERE id BETWEEN ?1 AND ?6",
+            (first, field, kind, key, value, first + (1 << TYPE_SHIFT) - 1),
+        )
+        return int(self._db.last_insert_rowid())
+
+    def _name(self, name: str) -> int:
+        if name not in self._names:
+            self._db.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
+            row = self._db.execute("SELECT id FROM field_names WHERE name = ?", (name,)).fetchone()
+            assert row is not None
+            self._names[name] = int(row[0])
+        return self._names[name]
+
+
+def _name_of(link: Link) -> str:
+    return "" if link.kind == "url" else target_name(link.target)
+
+
+def forget(db: apsw.Connection, document: int) -> None:
+    """Delete the fields and links of a document."""
+    db.execute("DELETE FROM document_fields WHERE document_id = ?", (document,))
+    db.execute("DELETE FROM links WHERE document_id = ?", (document,))
+
+
+def forget_all(db: apsw.Connection, low: int, high: int) -> None:
+    """Delete the fields and links of the documents in a range of ids."""
+    db.execute("DELETE FROM document_fields WHERE document_id BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM links WHERE document_id BETWEEN ? AND ?", (low, high))
+
+
+def drop_unused_values(db: apsw.Connection) -> None:
+    """Drop the values and fields that no document has."""
+    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM document_fields)")
+    db.execute("DELETE FROM field_names WHERE id NOT IN (SELECT field_id FROM field_values)")

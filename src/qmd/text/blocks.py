@@ -1,0 +1,131 @@
+"""The blocks of Markdown that indexing needs: front matter, headings, code fences and rules.
+
+Lines must end in line feeds. Every function takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+_MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `===` or `---`, in characters
+# All quantifiers are possessive, so that matching takes linear time.
+_BLOCK = r"""
+[ ]{0,3}+(?:
+    (?P<marks>\#{1,6}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)
+  | (?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)
+  | (?P<under>=++|-++)[ \t]*+(?=\n|\Z)
+  | (?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){2,}+(?=\n|\Z))
+  | (?P<comment><!--)
+)"""
+_AT_LINE_START = re.compile(_BLOCK, re.X)
+_NEXT_LINE = re.compile(r"\n" + _BLOCK, re.X)  # the leading literal lets `re` skip from line to line
+_FENCE_END = {
+    "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
+    "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
+}
+_NOT_A_PARAGRAPH = re.compile(
+    r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
+)
+_FRONT_MATTER = re.compile(r"---[ \t]*+\n")
+_FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)")
+_FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
+_BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading, code fence or rule: characters [start, end), from the start of a line.
+
+    `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.
+    """
+
+    kind: Literal["heading", "fence", "rule"]
+    start: int
+    end: int
+    level: int = 0
+    content: str = ""
+
+
+def front_matter_end(text: str) -> int:
+    """Return the character offset after the front matter; 0 if there is none."""
+    return front_matter(text)[1]
+
+
+def blocks(text: str, start: int = 0) -> Iterator[Block]:
+    """Yield the headings (ATX and setext), code fences and rules of a text from the line at `start`.
+
+    The rules are those of CommonMark for the top level. Blocks inside fences and HTML comments are ignored. A
+    fence that is not closed extends to the end of the text. Empty headings are skipped.
+    """
+    floor = start  # the end of the previous block, which no paragraph crosses
+    match = _AT_LINE_START.match(text, start) or _NEXT_LINE.search(text, start)
+    while match is not None:
+        line = match.start() + (text[match.start()] == "\n")
+        end = match.end()
+        match match.lastgroup:
+            case "atx":
+                if match["atx"]:
+                    yield Block("heading", line, end, len(match["marks"]), match["atx"])
+            case "fence":
+                end = _fence_end(text, match["fence"], end)
+                yield Block("fence", line, end)
+                if end < len(text):
+                    end -= 1  # the line feed that starts the next line
+            case "under":
+                mark = match["under"]
+                above = _paragraph_start(text, floor, line)
+                if above is not None:
+                    yield Block("heading", above, end, 1 if mark[0] == "=" else 2, text[above:line])
+                elif mark[0] == "-" and len(mark) > 2:
+                    yield Block("rule", line, end)
+            case "rule":
+                yield Block("rule", line, end)
+            case _:
+                closed = text.find("-->", end)
+                end = len(text) if closed < 0 else closed + 3
+        floor = end
+        match = _NEXT_LINE.search(text, end)
+
+
+def front_matter(text: str) -> tuple[int, int]:
+    """Return the start of the closing line and of the body; (0, 0) if there is no front matter.
+
+    Front matter starts with `---` on the first line and ends with `---` or `...`. A text between two rules is
+    no front matter if it has blank lines and does not start with a `key:`.
+    """
+    opening = _FRONT_MATTER.match(text)
+    start = opening.end() if opening else 0
+    closing = _FRONT_MATTER_END.search(text, start - 1) if opening else None
+    if closing is None:
+        return 0, 0
+    end = closing.start() + 1
+    if not _FIRST_KEY.match(text, start, end) and _BLANK_LINE.search(text[start:end]):
+        return 0, 0
+    return end, closing.end()
+
+
+def _fence_end(text: str, marker: str, position: int) -> int:
+    """Return the end of the fence that `marker` opens, after the line feed of its closing line."""
+    for match in _FENCE_END[marker[0]].finditer(text, position):
+        if len(match[1]) >= len(marker):
+            return min(match.end() + 1, len(text))
+    return len(text)
+
+
+def _paragraph_start(text: str, floor: int, underline: int) -> int | None:
+    """Return the start of the paragraph directly above `underline`; None if there is none."""
+    start = underline
+    while start > floor:
+        line = max(text.rfind("\n", floor, start - 1) + 1, floor)
+        above = text[line : start - 1]
+        if not above or above.isspace():
+            break
+        if underline - line > _MAX_SETEXT or _NOT_A_PARAGRAPH.match(above):
+            return None
+        start = line
+    if start == underline or text.startswith(("    ", "\t"), start):
+        return None
+    return start

@@ -1,0 +1,86 @@
+"""Extract fields, links and sections from a Markdown document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from qmd.text import front_matter, links
+from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.markdown import properties
+from qmd.text.predicates import Value, key_of
+from qmd.types import Extracted
+
+#: The field `format` of Markdown documents.
+MARKDOWN = "markdown"
+#: Fields that a store has of every document, whatever its content.
+OF_FILE = frozenset({"collection", "path", "file", "title", "date", "modified", "size"})
+
+_LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
+
+
+def extract(text: str, path: str) -> Extracted:
+    """Return the content of a Markdown document. Never raises an exception.
+
+    Args:
+        text: The text, with line feeds as line ends.
+        path: The path of the file, for its name and suffix.
+    """
+    start = front_matter_end(text)
+    parsed = front_matter.FrontMatter()
+    if start:
+        parsed = front_matter.read(_LAST_LINE.sub("\n", text[:start]).partition("\n")[2])
+    body = [*blocks(text, start)]
+    inline = links.find(text, start, [(block.start, block.end) for block in body if block.kind == "fence"])
+    found = properties(text, path, body)
+    fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
+    # These are read one by one, so that an error in another entry does not matter.
+    if found.author:
+        fields.setdefault("author", (found.author,))
+    if found.date:
+        fields["date"] = (found.date,)
+    tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
+    if tags:
+        fields["tag"] = tuple(tags)
+    return Extracted(
+        text,
+        found.title,
+        {name: _unique(values) for name, values in fields.items()},
+        inline.links,
+        omitted=(*parsed.omitted, *inline.omitted),
+    )
+
+
+def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return the first of values that are equal when they are compared, so that each document counts once."""
+    if len(values) == 1:
+        return values
+    first: dict[object, Value] = {}
+    for value in values:
+        first.setdefault(key_of(value), value)
+    return tuple(first.values())
+
+
+def stored_fields(
+    fields: Mapping[str, tuple[Value, ...]], path: str, author: str
+) -> dict[str, tuple[Value, ...]]:
+    """Return the fields that a store keeps of a document, beside those of the file itself.
+
+    Args:
+        fields: The fields of its content.
+        path: Its path, for the suffix.
+        author: Its author, if a folder says so and the content does not.
+    """
+    stored = {name: values for name, values in fields.items() if name not in ("title", "date", "modified")}
+    if author:
+        stored.setdefault("author", (author,))
+    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    if stem and dot and suffix:
+        stored["ext"] = (suffix,)
+    stored.setdefault("format", (MARKDOWN,))
+    return stored
+
+
+def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]]) -> str:
+    """Return the title with the aliases, a line each, as they are searched."""
+    return "\n".join((title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))))

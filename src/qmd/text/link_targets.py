@@ -1,0 +1,105 @@
+"""Resolve the targets of links to the documents of a collection, as Obsidian does."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from qmd.text.predicates import fold
+
+_SUFFIXES = (".md", ".markdown")
+
+
+def split_fragment(target: str) -> tuple[str, str]:
+    """Split `path#heading` into path and heading; either may be empty."""
+    path, _, fragment = target.partition("#")
+    return path.strip(), fragment.strip()
+
+
+def target_name(target: str) -> str:
+    """Return the key by which a target and the name of a document are compared: `a` for `notes/A.md#h`."""
+    return _without_suffix(fold(split_fragment(target)[0])).rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class LinkTargets:
+    """The documents of a collection by path, name and alias, for `resolve`."""
+
+    _paths: dict[str, list[str]] = field(default_factory=dict)
+    _names: dict[str, list[str]] = field(default_factory=dict)
+    _aliases: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, documents: Iterable[tuple[str, Sequence[str]]]) -> LinkTargets:
+        """Return the targets for (path, aliases) of documents."""
+        targets = cls()
+        for path, aliases in documents:
+            folded = fold(path)
+            for key in {folded, _without_suffix(folded)}:
+                targets._paths.setdefault(key, []).append(path)
+            for key in {folded.rpartition("/")[2], target_name(path)}:
+                targets._names.setdefault(key, []).append(path)
+            for alias in aliases:
+                targets._aliases.setdefault(fold(alias), []).append(path)
+        return targets
+
+    def resolve(self, target: str, source: str, *, wikilink: bool) -> str | None:
+        """Return the path of the document that a link leads to; None if there is none.
+
+        The rules in their order: a path relative to the source, or to the root (for a wikilink the root comes
+        first); the only name that matches; the nearest of several; an alias.
+
+        Args:
+            target: The target as written, without URL encoding.
+            source: The path of the document with the link.
+            wikilink: Whether it is a wikilink or an embedded file of this form.
+        """
+        written, fragment = split_fragment(target)
+        if not written:
+            return source if fragment else None
+        folder = posixpath.dirname(source)
+        relative = _normalized(posixpath.join(folder, written)) if not written.startswith("/") else None
+        rooted = _normalized(written.lstrip("/"))
+        for path in (rooted, relative) if wikilink else (relative, rooted):
+            found = self._paths.get(fold(path)) if path else None
+            if found:
+                return _nearest(found, source)
+        if rooted is None or written.startswith(("./", "../")):
+            return None
+        key = fold(rooted)
+        named = self._names.get(key.rpartition("/")[2], [])
+        if "/" in key:
+            ends = (f"/{key}", f"/{_without_suffix(key)}")
+            named = [path for path in named if f"/{_without_suffix(fold(path))}".endswith(ends)]
+        return _nearest(named or self._aliases.get(key, []), source)
+
+
+def _without_suffix(path: str) -> str:
+    for suffix in _SUFFIXES:
+        if path.endswith(suffix):
+            return path[: -len(suffix)]
+    return path
+
+
+def _normalized(path: str) -> str | None:
+    """Return a path without `.` and `..`; None if it leaves the root."""
+    path = posixpath.normpath(path)
+    return None if path.startswith(("../", "/")) or path in ("..", ".") else path
+
+
+def _nearest(paths: Sequence[str], source: str) -> str | None:
+    """Return the path with the most folders in common with the source, then the shortest, then the first."""
+    if len(paths) < 2:
+        return paths[0] if paths else None
+    folders = source.split("/")[:-1]
+
+    def distance(path: str) -> tuple[int, int, str]:
+        common = 0
+        for mine, theirs in zip(folders, path.split("/")[:-1], strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        return -common, path.count("/"), path
+
+    return min(paths, key=distance)

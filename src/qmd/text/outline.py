@@ -1,0 +1,138 @@
+"""The outline of a Markdown document: its headings, and the sections below them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.predicates import fold
+from qmd.text.tokens import compiled
+from qmd.types import Section
+
+MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
+# Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
+_CONTROLS = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+_MARKS = re.compile(r"[\\`*_~\[{]")
+_IMAGE = r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)"
+_LINK = (
+    r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
+    r"|\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
+)
+_HEADING_ID = r"[ \t]*\{[#.:][^{}]*\}\Z"
+_INLINE = (
+    r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)"
+    r"|\\([!-/:-@\[-`{-~])"
+    r"|(\*\*\*?|~~)(?=\S)(.+?)(?<=\S)\4"
+    r"|(?<!\w)(\*|_{1,3})(?=\S)(.+?)(?<=\S)\6(?!\w)"
+)
+_SLUG = r"[^\w]+"
+
+
+def sections(text: str) -> tuple[Section, ...]:
+    """Return the sections of a text from its headings, in order."""
+    headings: list[tuple[int, int, str]] = []
+    line, at = 1, 0
+    for block in blocks(text, front_matter_end(text)):
+        if block.kind != "heading":
+            continue
+        line += text.count("\n", at, block.start)
+        at = block.start
+        headings.append((line, block.level, heading_text(block.content)))
+    total = line + text.count("\n", at) + (not text.endswith("\n"))
+    last = max(total - 1, line) if headings else 0
+    found: list[Section] = []
+    # From the last to the first: a section ends before the next heading of its level or above.
+    ends: dict[int, int] = {}
+    for first, level, heading in reversed(headings):
+        end = min((start - 1 for other, start in ends.items() if other <= level), default=last)
+        found.append(Section(heading, level, first, end))
+        ends = {other: start for other, start in ends.items() if other < level} | {level: first}
+    return tuple(reversed(found))
+
+
+def section_path(text: str, line: int) -> str:
+    """Return the headings above a line, from the highest level down: `Operations > Backups`; "" if none."""
+    above: list[tuple[int, str]] = []
+    current, at = 1, 0
+    for block in blocks(text, front_matter_end(text)):
+        current += text.count("\n", at, block.start)
+        at = block.start
+        if current > line:
+            break
+        if block.kind == "heading":
+            above = [entry for entry in above if entry[0] < block.level]
+            above.append((block.level, heading_text(block.content)))
+    return " > ".join(heading for _, heading in above)
+
+
+def find_section(sections: Sequence[Section], address: str) -> Section | None:
+    """Return the first section at an address: a heading, or headings from above, as `a/b` or `a#b`.
+
+    Headings are compared without regard to case, also in the form that web pages use for anchors.
+    """
+    whole = _first(sections, [address.strip("#").strip()])
+    if whole is not None:
+        return whole
+    for separator in "#/":
+        headings = [heading.strip() for heading in address.split(separator) if heading.strip()]
+        if len(headings) > 1 and (found := _first(sections, headings)) is not None:
+            return found
+    return None
+
+
+def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | None:
+    above: list[Section] = []
+    for section in sections:
+        above = [other for other in above if other.level < section.level]
+        *parents, last = headings
+        if _is_called(section, last):
+            chain = iter(above)
+            if all(any(_is_called(other, parent) for other in chain) for parent in parents):
+                return section
+        above.append(section)
+    return None
+
+
+def _is_called(section: Section, heading: str) -> bool:
+    name = fold(section.heading)
+    return fold(heading) in (name, compiled(_SLUG).sub("-", name).strip("-"))
+
+
+def heading_text(content: str) -> str:
+    title = content[: 4 * MAX_TITLE].strip()
+    bare = title.rstrip("#")
+    if bare != title and (not bare or bare[-1] in " \t"):
+        title = bare.rstrip()
+    if _MARKS.search(title):
+        title = _without_marks(title[: 2 * MAX_TITLE])
+    return one_line(title)
+
+
+def _without_marks(title: str) -> str:
+    title = compiled(_HEADING_ID).sub("", title)
+    if "[" in title:
+        without_images = compiled(_LINK).sub(_link_text, compiled(_IMAGE).sub("", title))
+        title = (
+            without_images
+            if without_images.strip()
+            else compiled(_LINK).sub(_link_text, compiled(_IMAGE).sub(r"\1", title))
+        )
+    return compiled(_INLINE).sub(_inner_text, title)
+
+
+def _link_text(match: re.Match[str]) -> str:
+    return match[match.lastindex or 0]
+
+
+def _inner_text(match: re.Match[str]) -> str:
+    code, escaped = match[2], match[3]
+    if code is not None:
+        return code.strip()
+    return escaped or compiled(_INLINE).sub(_inner_text, match[5] or match[7])
+
+
+def one_line(text: str) -> str:
+    if not text.isprintable():
+        text = compiled(_CONTROLS).sub("", text[: 4 * MAX_TITLE])
+    return " ".join(text[: 4 * MAX_TITLE].split())[:MAX_TITLE].rstrip()

@@ -1,0 +1,360 @@
+"""Predicates: conditions on the fields of a document.
+
+A predicate is a tree of `Comparison`, `And`, `Or` and `Not`. The spellings of a filter are parsed by
+`qmd.text.filters`. Stores compile a predicate; `matches` is the definition of its meaning.
+
+A field has any number of values. A comparison holds if it holds for one of them. Texts are compared without
+regard to case and Unicode composition, dates by prefix (`2024-06` is the whole month). A value of another
+type than the operand never matches.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from qmd.text import dates
+
+Value: TypeAlias = str | float | bool
+Fields: TypeAlias = Mapping[str, Sequence[Value]]
+ValueType = Literal["text", "number", "boolean", "date"]
+Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
+
+#: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.
+TAG = "tag"
+#: Names that stand for another field.
+_SYNONYMS = {"tags": "tag", "aliases": "alias", "authors": "author"}
+#: Sorts after every character of a date.
+_AFTER_DATE = "~"
+#: Sorts after every text with the same beginning.
+_AFTER_TEXT = "\U0010ffff"
+
+
+class Written(str):
+    """An operand as typed in a query. It is read in the type of the value that it is compared with."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on one field. `exists` ignores its operand."""
+
+    field: str
+    operator: Operator
+    value: Value = True
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Holds if all operands hold."""
+
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Holds if one operand holds."""
+
+    operands: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Holds if the operand does not hold, for example because the document lacks the field."""
+
+    operand: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Holds for the documents with these ids: what is left of a condition on links once they are resolved."""
+
+    documents: tuple[int, ...]
+    written: str
+
+
+Predicate: TypeAlias = Comparison | And | Or | Not | Among
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The values of one type from `low` to `high`, both included unless they are open; None has no end."""
+
+    type: ValueType
+    low: str | float | None = None
+    high: str | float | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def __contains__(self, key: str | float) -> bool:
+        """Tell whether a key of the span's type is in the span."""
+        low, high = self.low, self.high
+        # mypy cannot see that keys of one type are of one Python type.
+        return (low is None or (key > low if self.low_open else key >= low)) and (  # type: ignore[operator]
+            high is None or (key < high if self.high_open else key <= high)  # type: ignore[operator]
+        )
+
+
+def fold(text: str) -> str:
+    """Return a text without differences of case and Unicode composition."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def field_name(name: str) -> str:
+    """Return the name by which a field is stored. Names are compared without regard to case."""
+    folded = fold(name.strip())
+    return _SYNONYMS.get(folded, folded)
+
+
+def key_of(value: Value) -> tuple[ValueType, str | float]:
+    """Return the type of a stored value, and the key that it is compared by."""
+    if isinstance(value, bool):
+        return "boolean", float(value)
+    if isinstance(value, str):
+        return ("date", value) if dates.is_canonical(value) else ("text", fold(value))
+    return "number", float(value)
+
+
+def spans(comparison: Comparison) -> tuple[Span, ...]:
+    """Return the values that satisfy a comparison, unless it looks inside texts; see `is_pattern`."""
+    operator, value = comparison.operator, comparison.value
+    if operator == "prefix":
+        start = fold(str(value))
+        return (Span("text", start, start + _AFTER_TEXT), Span("date", start, start + _AFTER_TEXT))
+    readings = dict(_readings(value))
+    if operator != "eq" and len(readings) > 1:
+        # `[priority>=2]` does not mean texts that sort after "2".
+        readings.pop("text")
+    found: list[Span] = []
+    for kind, key in readings.items():
+        first, last = key, key
+        if isinstance(key, str) and kind == "date":
+            last = key + _AFTER_DATE
+        match operator:
+            case "eq":
+                found.append(Span(kind, first, last))
+                if comparison.field == TAG and isinstance(key, str):
+                    found.append(Span(kind, key + "/", key + "/" + _AFTER_TEXT))
+            case "lt":
+                found.append(Span(kind, None, first, high_open=True))
+            case "lte":
+                found.append(Span(kind, None, last))
+            case "gt":
+                found.append(Span(kind, last, None, low_open=True))
+            case "gte":
+                found.append(Span(kind, first, None))
+    return tuple(found)
+
+
+def _readings(value: Value) -> Iterator[tuple[ValueType, str | float]]:
+    """Yield the types that an operand can have, with the key in that type."""
+    if not isinstance(value, str):
+        yield key_of(value)
+        return
+    yield "text", fold(value)
+    date = dates.prefix(value)
+    if date is not None:
+        yield "date", date
+    if isinstance(value, Written):
+        number = _number(value)
+        if number is not None:
+            yield "number", number
+        if value.lower() in ("true", "false"):
+            yield "boolean", float(value.lower() == "true")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_pattern(comparison: Comparison) -> bool:
+    """Tell whether a comparison looks inside texts, so that `spans` cannot express it."""
+    return comparison.operator in ("suffix", "contains", "glob")
+
+
+def text_matches(comparison: Comparison, text: str) -> bool:
+    """Tell whether a folded text satisfies a comparison for which `is_pattern` holds."""
+    operand = fold(str(comparison.value))
+    match comparison.operator:
+        case "suffix":
+            return text.endswith(operand)
+        case "glob":
+            return _glob(operand).fullmatch(text) is not None
+        case _:
+            return operand in text
+
+
+def holds(comparison: Comparison, value: Value) -> bool:
+    """Tell whether one stored value satisfies a comparison."""
+    if comparison.operator == "exists":
+        return True
+    kind, key = key_of(value)
+    if is_pattern(comparison):
+        return isinstance(key, str) and text_matches(comparison, key)
+    return any(span.type == kind and key in span for span in spans(comparison))
+
+
+def matches(predicate: Predicate, fields: Fields) -> bool:
+    """Tell whether a document with these fields satisfies a predicate. `id` is the number of the document."""
+    match predicate:
+        case And(operands):
+            return all(matches(operand, fields) for operand in operands)
+        case Or(operands):
+            return any(matches(operand, fields) for operand in operands)
+        case Not(operand):
+            return not matches(operand, fields)
+        case Comparison():
+            return any(holds(predicate, value) for value in fields.get(predicate.field, ()))
+        case Among(documents):
+            return any(identity in documents for identity in fields.get("id", ()))
+
+
+def both(*predicates: Predicate | None) -> Predicate | None:
+    """Return a predicate that holds if all of these hold; None if there are none."""
+    given: list[Predicate] = []
+    for predicate in predicates:
+        if isinstance(predicate, And):
+            given.extend(predicate.operands)
+        elif predicate is not None:
+            given.append(predicate)
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else And(tuple(given))
+
+
+def parts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """Return the conditions that must all hold."""
+    return predicate.operands if isinstance(predicate, And) else (predicate,)
+
+
+def comparisons(predicate: Predicate) -> Iterator[Comparison]:
+    """Yield the comparisons of a predicate in order."""
+    match predicate:
+        case Comparison():
+            yield predicate
+        case Not(operand):
+            yield from comparisons(operand)
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from comparisons(operand)
+
+
+def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -> Predicate:
+    """Return a predicate with each comparison replaced by what `replace` returns for it."""
+    match predicate:
+        case Comparison():
+            return replace(predicate)
+        case Not(operand):
+            return Not(replaced(operand, replace))
+        case And(operands):
+            return And(tuple(replaced(operand, replace) for operand in operands))
+        case Or(operands):
+            return Or(tuple(replaced(operand, replace) for operand in operands))
+        case Among():
+            return predicate
+
+
+def pack(predicate: Predicate) -> list[Any]:
+    """Return a predicate as JSON for `unpack`. Unlike a filter in JSON, it keeps operands as written."""
+    match predicate:
+        case Comparison(field, operator, value):
+            return ["compare", field, operator, value, isinstance(value, Written)]
+        case Not(operand):
+            return ["not", pack(operand)]
+        case And(operands):
+            return ["and", *map(pack, operands)]
+        case Or(operands):
+            return ["or", *map(pack, operands)]
+        case Among(documents, written):
+            return ["among", list(documents), written]
+
+
+def unpack(packed: Any) -> Predicate:
+    """Return a packed predicate. Raises `ValueError` or `TypeError` if it is damaged."""
+    match packed:
+        case ["compare", str(field), operator, value, written]:
+            return Comparison(field, operator, Written(value) if written else value)
+        case ["not", operand]:
+            return Not(unpack(operand))
+        case ["and", *operands]:
+            return And(tuple(map(unpack, operands)))
+        case ["or", *operands]:
+            return Or(tuple(map(unpack, operands)))
+        case ["among", list(documents), str(written)]:
+            return Among(tuple(documents), written)
+    raise ValueError("not a packed predicate")
+
+
+_SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains": "~"}
+_SHORT = frozenset({"tag", "author", "ext"})
+_NEEDS_QUOTES = re.compile(r'[\s",\[\]]')
+
+
+def describe(predicate: Predicate) -> str:
+    """Return a predicate as it is typed in a query; operators without a sign are named."""
+    match predicate:
+        case And(operands):
+            return " ".join(_grouped(operand) for operand in operands)
+        case Or(operands):
+            return _any_of(operands) or " or ".join(_grouped(operand) for operand in operands)
+        case Not(operand):
+            return f"-{_grouped(operand)}"
+        case Among(_, written):
+            return written
+        case Comparison(field, "exists"):
+            return f"[{field}]"
+        case Comparison("date", "gte", value):
+            return f"after:{value}"
+        case Comparison("date", "lt", value):
+            return f"before:{value}"
+        case Comparison("path", "prefix" | "glob", value) | Comparison("link", "eq", value):
+            return f"{predicate.field}:{shown_value(value)}"
+        case Comparison("file" | "title", "contains", value):
+            return f"{predicate.field}:{shown_value(value)}"
+        case Comparison(field, "eq", value) if field in _SHORT:
+            return f"{field}:{shown_value(value)}"
+        case Comparison(field, operator, value):
+            sign = _SIGNS.get(operator, f" {operator} ")
+            return f"[{field}{sign}{shown_value(value)}]"
+
+
+def _grouped(predicate: Predicate) -> str:
+    text = describe(predicate)
+    grouped = isinstance(predicate, And) or (isinstance(predicate, Or) and not text.startswith("["))
+    return f"({text})" if grouped else text
+
+
+def _any_of(operands: Sequence[Predicate]) -> str | None:
+    """Return `[status:draft,review]` for alternatives of one field; None for other alternatives."""
+    equal = [item for item in operands if isinstance(item, Comparison) and item.operator == "eq"]
+    if len(equal) < len(operands) or len({item.field for item in equal}) != 1:
+        return None
+    return f"[{equal[0].field}:{','.join(shown_value(item.value) for item in equal)}]"
+
+
+def shown_value(value: Value) -> str:
+    """Return a value as a filter writes it."""
+    if isinstance(value, str):
+        return json.dumps(str(value), ensure_ascii=False) if _NEEDS_QUOTES.search(value) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}"
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Compile a glob over paths: `*` and `?` stay in one folder, `**` does not."""
+    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
+    wild = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    return re.compile("".join(wild.get(part, re.escape(part)) for part in parts), re.DOTALL)

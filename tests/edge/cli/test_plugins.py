@@ -1,0 +1,94 @@
+"""Packages that add to the program, as its user meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packages import install
+from tests.users import User
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "qmd-mail"
+MAIL = """\
+From: Ann Example <ann@example.com>
+To: bob@example.com
+Subject: =?utf-8?q?Caf=C3=A9_on_Friday?=
+Date: Thu, 07 Mar 2024 10:00:00 +0100
+Content-Type: text/plain; charset=utf-8
+
+Shall we meet at the harbour?
+"""
+COMMAND = """
+import click
+@click.command()
+@click.argument("name")
+def greet(name):
+    "Greet somebody."
+    click.echo(f"Hello {name}")
+"""
+
+
+def add_to_path(user: User, folder: Path) -> None:
+    user.environ["PYTHONPATH"] = os.pathsep.join([str(folder), user.environ["PYTHONPATH"]])
+
+
+def test_the_example_package_is_installed_and_used(user: User, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--target", str(site), str(EXAMPLE)], check=True, capture_output=True)
+    (user.notes / "friday.eml").write_text(MAIL, encoding="utf-8")
+    add_to_path(user, site)
+    added = user.run("collection", "add", str(user.notes), "--name", "notes", "--pattern", "**/*.{md,eml}")
+    assert added.returncode == 0, added.stderr
+    for query in ("harbour", "[format:mail]", '[author:"Ann Example"] [date:2024-03-07]'):
+        found = user.run("search", query, "--files")
+        assert "notes/friday.eml" in found.stdout, (query, found)
+        assert len(found.stdout.splitlines()) == 1
+    assert user.run("get", "friday.eml").stdout.startswith("# Café on Friday\n\nShall we")
+    assert "qmd.formats: 'eml' of 'qmd-mail 1.0'" in user.run("doctor").stdout
+
+
+@pytest.mark.parametrize("file", ["qmd_mail.py", "pyproject.toml"])
+def test_the_page_shows_the_example_as_it_is(file: str) -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    assert f"```{'python' if file.endswith('py') else 'toml'}\n{(EXAMPLE / file).read_text()}```\n" in page
+
+
+def test_a_command_of_a_package_is_run(user: User, tmp_path: Path) -> None:
+    add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, COMMAND))
+    assert user.run("greet", "Ann").stdout == "Hello Ann\n"
+    assert "Greet somebody." in user.run("help", "greet").stdout
+    unknown = user.run("gret", "Ann")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+
+
+def test_a_broken_command_names_its_package(user: User, tmp_path: Path) -> None:
+    add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, "1 / 0"))
+    failed = user.run("greet", "Ann")
+    assert failed.returncode == 1
+    assert "the package 'hello 1.0' is broken (qmd.commands: greet): ZeroDivisionError" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert user.run("search", "x").returncode == user.run("--help").returncode == 0
+
+
+def test_doctor_names_broken_packages_and_names_that_are_taken(user: User, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    add_to_path(user, site)
+    install(site, "shadow", "qmd.formats", {"md": ""}, "1 / 0")
+    install(site, "first", "qmd.commands", {"greet": ":greet"}, COMMAND)
+    install(site, "second", "qmd.commands", {"greet": ":greet", "search": ":greet"}, COMMAND)
+    install(site, "torn", "qmd.stores", {"box": ""}, "import nothing_of_this_name")
+    told = user.run("doctor").stdout
+    assert "qmd.formats: 'md' of 'shadow 1.0' is not used: qmd itself has it" in told
+    assert "qmd.commands: 'search' of 'second 1.0' is not used: qmd itself has it" in told
+    assert "qmd.commands: 'greet' of 'second 1.0' is not used: 'first 1.0' has it" in told
+    assert "the package 'torn 1.0' is broken (qmd.stores: box): ModuleNotFoundError" in told
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    assert "deploy.md" in user.run("search", "rollback", "--files").stdout

@@ -1,0 +1,147 @@
+"""Filters, fields, links and sections over MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.agents import Agent, StartAgent, agents
+from tests.library import add_vault
+from tests.users import MakeUser, User
+
+DRAFT = {"field": "status", "operator": "eq", "value": "draft"}
+SECTION = "### Restoring\n\nRestore the kestrel from the tape.\n"
+
+
+@pytest.fixture(scope="module")
+def vault(make_user: MakeUser) -> Iterator[Agent]:
+    with agents() as start:
+        agent = start(add_vault(make_user("mcp-vault")))
+        agent.greet()
+        yield agent
+
+
+def files(result: Any) -> list[str]:
+    return [hit["file"] for hit in result["structuredContent"]["results"]]
+
+
+@pytest.mark.parametrize("tool", ["search", "query"])
+def test_filter_is_an_argument_of_searches(vault: Agent, tool: str) -> None:
+    found = vault.call(tool, query="kestrel", filter=DRAFT)
+    assert sorted(files(found)) == ["notes/ops/run.md", "notes/plan.md"]
+    not_work = {"operator": "not", "operands": [{"field": "tag", "operator": "eq", "value": "work"}]}
+    assert files(vault.call(tool, query="kestrel", filter=not_work)) == ["work/report.md"]
+    assert files(vault.call(tool, query="kestrel", filter=None)) == files(vault.call(tool, query="kestrel"))
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+def test_wrong_filter_is_an_error_in_one_line_that_names_the_part(vault: Agent, tool: str) -> None:
+    wrong = {"operator": "and", "operands": [DRAFT, DRAFT | {"operator": "contain"}]}
+    told = vault.failure(tool, query="kestrel", filter=wrong)
+    assert told.startswith('filter.operands[1].operator: unknown: "contain" (did you mean')
+    assert "\n" not in told
+    assert vault.failure(tool, query="x", filter="status=draft") == "filter: input should be an object"
+    assert vault.failure(tool, query="x", filter=DRAFT | {"value": "x" * 100_000}) == (
+        "filter: longer than 100,000 characters"
+    )
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+def test_filters_alone_list_documents_newest_first(vault: Agent, tool: str) -> None:
+    assert files(vault.call(tool, query="tag:work [status]")) == [
+        "notes/plan.md",
+        "notes/ops/run.md",
+        "notes/Budget.md",
+    ]
+
+
+def test_hits_name_their_section(vault: Agent) -> None:
+    result = vault.call("search", query="tape")
+    (hit,) = result["structuredContent"]["results"]
+    assert hit["section"] == "Operations > Backups > Restoring"
+    (summary,) = result["content"]
+    assert summary["text"].endswith("notes/ops/run.md - Operations (Operations > Backups > Restoring)")
+
+
+def test_get_takes_the_address_of_a_section(vault: Agent) -> None:
+    (block,) = vault.call("get", file="notes/ops/run.md#Backups#Restoring")["content"]
+    assert block["resource"]["text"] == SECTION
+    (resource,) = vault.result("resources/read", uri="qmd://notes/ops/run.md#Restoring")["contents"]
+    assert resource["text"].startswith("11: ### Restoring")
+
+
+def test_get_has_links_and_backlinks_in_its_structured_content(vault: Agent) -> None:
+    result = vault.call("get", file="plan.md", maxLines=1)
+    (block,) = result["content"]
+    wiki = {"kind": "wikilink", "line": 9}
+    assert result["structuredContent"] == {
+        "document": block["resource"],
+        "links": [
+            {"to": "notes/Budget.md", "target": "Budget", **wiki},
+            {"to": "notes/ops/run.md", "target": "ops/run.md", "line": 9, "kind": "markdown"},
+            {"to": None, "target": "Missing", **wiki},
+        ],
+        "linksLeftOut": 0,
+        "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
+        "backlinksLeftOut": 0,
+    }
+
+
+def test_get_lists_twenty_links_and_says_how_many_more_there_are(vault: Agent) -> None:
+    hub = vault.call("get", file="hub.md")["structuredContent"]
+    assert (len(hub["links"]), hub["linksLeftOut"]) == (20, 10)
+    first = vault.call("get", file="links/00.md")["structuredContent"]
+    assert (len(first["backlinks"]), first["backlinksLeftOut"]) == (20, 10)
+
+
+def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:
+    result = vault.call("status")
+    told = result["structuredContent"]
+    assert told["fields"] == [
+        "status 4: draft 2, published 1, secret 1",
+        "priority 2: 1 1, 2 1",
+    ]
+    assert told["tags"] == ["work 2", "work/planning 1"]
+    (block,) = result["content"]
+    assert block["text"].endswith(
+        "\n  Top fields:\n    - status 4: draft 2, published 1, secret 1\n    - priority 2: 1 1, 2 1"
+        "\n  Top tags: work 2, work/planning 1"
+    )
+
+
+@pytest.mark.parametrize("word", ["field", "数据库", "😀"])
+def test_what_status_says_of_fields_is_short(start: StartAgent, newcomer: User, word: str) -> None:
+    folder = newcomer.home / "many"
+    folder.mkdir()
+    for number in range(40):
+        fields = "".join(f"{word * 9}{key}: {word * 40}{number}\n" for key in range(40))
+        text = f"---\n{fields}tags: [{word}{number}, {word * 10}{number % 3}]\n---\n# Note {number}\n"
+        (folder / f"{number}.md").write_text(text, encoding="utf-8")
+    newcomer.ok("collection", "add", str(folder), "--name", "many")
+    agent = start(newcomer)
+    agent.greet()
+    told = agent.call("status")["structuredContent"]
+    assert told["fields"]
+    assert told["tags"]
+    # o200k_base makes fewer than 300 tokens of random letters, ideographs and symbols of this size.
+    assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
+
+
+def test_status_of_an_empty_index_has_no_fields(start: StartAgent, newcomer: User) -> None:
+    agent = start(newcomer)
+    agent.greet()
+    told = agent.call("status")["structuredContent"]
+    assert (told["fields"], told["tags"]) == ([], [])
+
+
+def test_links_are_read_as_data_on_one_line(start: StartAgent, newcomer: User) -> None:
+    folder = newcomer.home / "odd"
+    folder.mkdir()
+    (folder / "a.md").write_text('---\n"x\\ny": "v\\nw"\n---\n# A\n\n# B\u202e\n\nzebra\n', encoding="utf-8")
+    newcomer.ok("collection", "add", str(folder), "--name", "odd")
+    agent = start(newcomer)
+    agent.greet()
+    assert "\n" not in "".join(agent.call("status")["structuredContent"]["fields"])
+    assert agent.text("search", query="zebra").count("\n") == 2

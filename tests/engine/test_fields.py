@@ -1,0 +1,230 @@
+"""Fields, tags, links and sections, from the files to what an index says of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import qmd
+from qmd.store.sqlite import schema
+from tests.conftest import Notes
+
+FILES = {
+    "plan.md": (
+        "---\nstatus: draft\npriority: 2\ndue: 2026-03-01\ntags: [work/planning]\n"
+        "aliases: [Q1 roadmap]\n---\n"
+        "# Plan\n\nHerons first. See [[Budget]] and #finance.\n\n## Risks\n\nNone.\n\n### Floods\n\nWater.\n"
+    ),
+    "money/budget.md": "---\nStatus: Done\npriority: high\ntags: finance\n---\n# Budget\n\nHerons cost.\n",
+    "money/old.md": (
+        "---\nstatus: done\npriority: 7\n---\n# Old\n\n[up](../plan.md#risks) [no](none.md) herons\n"
+    ),
+    "loose.md": "# Loose\n\nA heron. [[Q1 roadmap]] [[Nowhere]] https://example.org ../../etc/passwd\n",
+}
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes(FILES)), "notes")
+    return index
+
+
+def paths(response: qmd.SearchResponse) -> set[str]:
+    return {hit.path for hit in response.hits}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("heron [status:draft]", {"plan.md"}),
+        ("heron [status:done]", {"money/budget.md", "money/old.md"}),
+        ("heron -[status]", {"loose.md"}),
+        ("heron [priority>=2]", {"plan.md", "money/old.md"}),
+        ("heron [priority:high]", {"money/budget.md"}),
+        ("heron [due:2026] [due<2026-04]", {"plan.md"}),
+        ("heron tag:work", {"plan.md"}),
+        ("heron tag:finance", {"plan.md", "money/budget.md"}),
+        ("heron -tag:finance", {"money/old.md", "loose.md"}),
+        ("heron path:money/", {"money/budget.md", "money/old.md"}),
+        ("heron path:**/o*.md", {"money/old.md"}),
+        ("heron file:plan", {"plan.md"}),
+        ("heron title:bud", {"money/budget.md"}),
+        ("heron ext:md [format:markdown]", set(FILES)),
+        ("heron link:plan.md", {"money/old.md", "loose.md"}),
+        ("heron [status:draft,done] -path:money/", {"plan.md"}),
+    ],
+)
+def test_filters_limit_every_search(library: qmd.Index, query: str, expected: set[str]) -> None:
+    assert paths(library.search(query)) == expected
+    assert {each.path for each in library.documents(where=[])} == set(FILES)
+
+
+def test_filters_limit_searches_by_meaning(library: qmd.Index) -> None:
+    library.embed()
+    assert paths(library.vsearch("birds [status:done]", min_score=0.0)) == {"money/budget.md", "money/old.md"}
+    assert paths(library.query("heron", tag="finance")) == {"plan.md", "money/budget.md"}
+
+
+def test_options_and_json_filter_like_typed_filters(library: qmd.Index) -> None:
+    assert paths(library.search("heron", where=["status=done", "priority>=2"])) == {"money/old.md"}
+    tree = {"operator": "not", "operands": [{"field": "status", "operator": "exists"}]}
+    assert paths(library.search("heron", filter=tree)) == {"loose.md"}
+    assert [each.path for each in library.documents("notes/money", where="priority=high")] == [
+        "money/budget.md"
+    ]
+
+
+def test_an_alias_is_searched_like_a_title(library: qmd.Index) -> None:
+    assert library.search("roadmap").hits[0].path == "plan.md"
+    assert not any(finding.level == "problem" for finding in library.doctor())
+
+
+def test_an_unknown_field_is_an_error_with_the_nearest(library: qmd.Index) -> None:
+    with pytest.raises(qmd.UsageError) as error:
+        library.search("heron [statsu:draft]")
+    assert "did you mean 'status'?" in (error.value.hint or "")
+
+
+def test_a_filter_that_nothing_passes_counts_its_parts(library: qmd.Index) -> None:
+    response = library.search("heron tag:work [status:drfat]")
+    stage = response.stage("filter")
+    assert stage is not None
+    assert stage.reason == "No documents: tag:work 1, [status:drfat] 0. Did you mean draft?"
+
+
+def test_fields_are_listed_with_their_types_and_values(library: qmd.Index) -> None:
+    found = {each.summary.name: each for each in library.fields()}
+    assert (found["status"].summary.documents, found["priority"].summary.types) == (3, ("text", "number"))
+    assert [(each.value, each.documents) for each in found["status"].values] == [("Done", 2), ("draft", 1)]
+    assert {each.value for each in library.field_values("tag").values} == {"finance", "work/planning"}
+    assert library.field_values("STATUS", path="money/").summary.documents == 2
+    with pytest.raises(qmd.UsageError):
+        library.field_values("nothing")
+
+
+def test_facets_count_all_matching_documents(library: qmd.Index) -> None:
+    response = library.search("heron", limit=1, facets=["tag", "ext", "nothing"])
+    assert {
+        name: [(each.value, each.documents) for each in values] for name, values in response.facets.items()
+    } == {
+        "tag": [("finance", 2), ("work/planning", 1)],
+        "ext": [("md", 4)],
+        "nothing": [],
+    }
+
+
+def test_links_lead_to_documents_by_path_name_and_alias(library: qmd.Index) -> None:
+    assert [(link.target, link.to) for link in library.links("plan.md")] == [
+        ("Budget", "notes/money/budget.md")
+    ]
+    assert [(link.file, link.line) for link in library.backlinks("plan.md")] == [
+        ("notes/loose.md", 3),
+        ("notes/money/old.md", 7),
+    ]
+    assert [link.target for link in library.unresolved_links()] == ["Nowhere", "none.md"]
+    assert library.orphans() == ["notes/loose.md", "notes/money/old.md"]
+
+
+def test_links_follow_files_that_move(library: qmd.Index, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "money" / "budget.md").rename(tmp_path / "notes" / "Budget.md")
+    library.update()
+    assert [link.to for link in library.links("plan.md")] == ["notes/Budget.md"]
+    (tmp_path / "notes" / "Budget.md").unlink()
+    library.update()
+    assert [link.to for link in library.links("plan.md")] == [None]
+
+
+def test_a_section_is_read_by_its_heading(library: qmd.Index) -> None:
+    assert library.get("plan.md#risks").text == "## Risks\n\nNone.\n\n### Floods\n\nWater."
+    for address in ("plan.md#Floods", "notes/plan.md#Risks/Floods", "plan.md#Plan#Floods"):
+        assert library.get(address).text.startswith("### Floods")
+    with pytest.raises(qmd.UsageError, match="no section 'Flood'"):
+        library.get("plan.md#Flood")
+    document, sections = library.outline("plan.md")
+    assert (document.path, [each.heading for each in sections]) == ("plan.md", ["Plan", "Risks", "Floods"])
+
+
+def test_a_hit_names_its_section(library: qmd.Index) -> None:
+    assert library.search("water").hits[0].section == "Plan > Risks > Floods"
+
+
+def test_a_restricted_index_knows_only_fields_of_its_collections(library: qmd.Index, notes: Notes) -> None:
+    library.add_collection(
+        str(notes({"a.md": "---\nsecret: x\nstatus: Draft\n---\nheron\n"}, "other")), "other"
+    )
+    own = library.limited(["notes"])
+    assert "secret" not in {each.summary.name for each in own.fields()}
+    assert own.field_values("status").summary.documents == 3
+    with pytest.raises(qmd.UsageError) as error:
+        own.search("heron [secret]")
+    assert "secret" not in (error.value.hint or "")
+
+
+def former_index(path: Path, texts: dict[str, str]) -> None:
+    """Make the index that the version before fields would have made of some texts."""
+    db = apsw.Connection(str(path))
+    db.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+    version = schema.MIGRATIONS.index(schema._fields)
+    for step in schema.MIGRATIONS[:version]:
+        step(db)
+    insert = (
+        "INSERT INTO collections (id, name, path, pattern, include_by_default) VALUES (1, 'n', '/', '*', 1)"
+    )
+    db.execute(insert)
+    for number, (name, text) in enumerate(texts.items(), 1):
+        db.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", (number, str(number), len(text), text))
+        row: tuple[Any, ...] = ((1 << 40) + number, name, name, number)
+        db.execute(
+            "INSERT INTO documents VALUES (?, 1, ?, ?, ?, 1, 1, 1, '', '', '2026-01-01T00:00:00')", row
+        )
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?1, ?2, ?3, '')",
+            ((1 << 40) + number, "t", text.lower()),
+        )
+    db.execute(f"PRAGMA user_version={version}")
+    db.execute("PRAGMA journal_mode=WAL")
+    db.close()
+    path.with_suffix(".yml").write_text("collections:\n  n:\n    path: /nowhere\n", encoding="utf-8")
+
+
+def test_an_earlier_index_gets_fields_and_links_without_its_files(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    former_index(tmp_path / "old.sqlite", FILES)
+    with qmd.open_index(tmp_path / "old.sqlite", environ=environ) as index:
+        assert paths(index.search("herons [status:done]")) == {"money/budget.md", "money/old.md"}
+        assert paths(index.search("tag:finance")) == {"plan.md", "money/budget.md"}
+        assert [link.to for link in index.links("plan.md")] == ["n/money/budget.md"]
+        assert paths(index.search("roadmap")) == {"plan.md", "loose.md"}
+
+
+_KILLED = """
+import os, signal, sys
+import qmd
+from qmd.store.sqlite.field_rows import FieldWriter
+put, left = FieldWriter.put, [int(sys.argv[2])]
+def dying(self, *values):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    put(self, *values)
+FieldWriter.put = dying
+qmd.open_index(sys.argv[1]).search("x")
+"""
+
+
+@pytest.mark.parametrize("documents", [1, 3, 4])
+def test_a_killed_migration_is_done_by_the_next_process(
+    tmp_path: Path, environ: dict[str, str], documents: int
+) -> None:
+    path = tmp_path / "old.sqlite"
+    former_index(path, FILES)
+    command = [sys.executable, "-c", _KILLED, str(path), str(documents)]
+    assert subprocess.run(command, env=environ, check=False).returncode < 0
+    with qmd.open_index(path, environ=environ) as index:
+        assert paths(index.search("herons [status:done]")) == {"money/budget.md", "money/old.md"}

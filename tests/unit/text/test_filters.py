@@ -1,0 +1,196 @@
+"""The three spellings of a filter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.errors import UsageError
+from qmd.text.filters import MAX_DEPTH, condition, from_json, split
+from qmd.text.predicates import And, Comparison, Not, Or, Written, describe, matches
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "filters"),
+    [
+        ("tag:work plans", "plans", "tag:work"),
+        ("tag:#work/a -tag:old plans", "plans", "tag:work/a -tag:old"),
+        ("path:ops/ restore", "restore", "path:ops/"),
+        ("path:**/x.md y", "y", "path:**/x.md"),
+        ("ext:.PDF file:readme x", "x", "ext:PDF file:readme"),
+        ('author:"Ann Bee" title:"old news" x', "x", 'author:"Ann Bee" title:"old news"'),
+        ("after:2024-3 before:2025 x", "x", "after:2024-03 before:2025"),
+        ("link:notes/a.md x", "x", "link:notes/a.md"),
+        ("[status:draft,review] x", "x", "[status:draft,review]"),
+        ('[status:"in progress"] x', "x", '[status:"in progress"]'),
+        ("-[reviewed] [priority>=2] x", "x", "-[reviewed] [priority>=2]"),
+        ("[due!=2024] x", "x", "-[due:2024]"),
+        ("“tag:work” x", "“tag:work” x", None),
+        ('"tag:work" x', '"tag:work" x', None),
+        ("http://a.b/c at 12:30", "http://a.b/c at 12:30", None),
+        ("status:draft x", "status:draft x", None),
+        ("after:soon author: x", "after:soon author: x", None),
+        ("[1] [[a]] [ ] x", "[1] [[a]] [ ] x", None),
+    ],
+)
+def test_filters_are_split_from_a_query(query: str, text: str, filters: str | None) -> None:
+    rest, predicate = split(query)
+    assert rest == text
+    assert (None if predicate is None else describe(predicate)) == filters
+
+
+@given(st.text(max_size=200))
+def test_splitting_a_query_never_fails(query: str) -> None:
+    rest, predicate = split(query)
+    assert predicate is not None or rest == query
+
+
+@pytest.mark.parametrize(
+    ("option", "predicate"),
+    [
+        ("status", Comparison("status", "exists")),
+        ("Status = draft", Comparison("status", "eq", Written("draft"))),
+        ("tags=#a", Comparison("tag", "eq", Written("a"))),
+        ("n>=2", Comparison("n", "gte", Written("2"))),
+        ("a.b~x", Comparison("a.b", "contains", Written("x"))),
+        ("s!=a", Not(Comparison("s", "eq", Written("a")))),
+        ("s=a,b", Or((Comparison("s", "eq", Written("a")), Comparison("s", "eq", Written("b"))))),
+    ],
+)
+def test_options_are_conditions(option: str, predicate: object) -> None:
+    assert condition(option) == predicate
+
+
+@pytest.mark.parametrize("option", ["", "=x", "status=", "!", "a b c d:", "[x]"])
+def test_a_wrong_option_is_refused_with_its_form(option: str) -> None:
+    with pytest.raises(UsageError) as error:
+        condition(option)
+    assert "status=draft" in (error.value.hint or "")
+
+
+LEAF = {"field": "status", "operator": "eq", "value": "draft"}
+
+
+@pytest.mark.parametrize(
+    ("filter", "text"),
+    [
+        (LEAF, "[status:draft]"),
+        ({"key": "Status", "operator": "ne", "value": "draft"}, "-[status:draft]"),
+        ({"field": "n", "operator": "in", "value": [1, 2.5]}, "[n:1,2.5]"),
+        ({"field": "n", "operator": "nin", "value": [1]}, "-[n:1]"),
+        ({"field": "t", "operator": "all", "value": ["a", "b"]}, "[t:a] [t:b]"),
+        ({"field": "t", "operator": "exists"}, "[t]"),
+        ({"field": "t", "operator": "exists", "value": False}, "-[t]"),
+        ({"field": "t", "operator": "prefix", "value": "x"}, "[t prefix x]"),
+        ({"operator": "not", "operands": [LEAF]}, "-[status:draft]"),
+        (
+            {"operator": "or", "operands": [LEAF, {"field": "x", "operator": "exists"}]},
+            "[status:draft] or [x]",
+        ),
+    ],
+)
+def test_json_is_read(filter: dict[str, Any], text: str) -> None:
+    assert describe(from_json(filter)) == text
+    assert from_json(json.dumps(filter)) == from_json(filter)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    node: dict[str, Any] = dict(LEAF)
+    for _ in range(depth):
+        node = {"operator": "not", "operands": [node]}
+    return node
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ("{", "filter: not valid JSON"),
+        ("[" * 100_000, "filter:"),
+        ([], "filter: must be an object"),
+        ({}, "filter.field: must be the name"),
+        ({"field": "a", "operator": "eqq", "value": 1}, "filter.operator: unknown"),
+        ({"field": "a", "operator": "eq"}, "filter.value is missing"),
+        ({"field": "a", "operator": "eq", "value": None}, "filter.value: must be"),
+        ({"field": "a", "operator": "in", "value": "x"}, "filter.value: must be a list"),
+        ({"field": "a", "operator": "contains", "value": 1}, "filter.value: must be a text"),
+        ({"operator": "and", "operands": []}, "filter.operands: must be a list"),
+        ({"operator": "and", "operands": [LEAF, {"x": 1}]}, "filter.operands[1]: unknown key"),
+        ({"operator": "or", "operands": [LEAF] * 300}, "more than 256 conditions"),
+        ({"field": "a", "operator": "in", "value": ["x"] * 300}, "more than 256 conditions"),
+        (nested(MAX_DEPTH), "nested deeper"),
+        (nested(1_000), "nested deeper"),
+    ],
+)
+def test_wrong_json_is_refused_with_its_place(filter: Any, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        from_json(filter)
+    assert error.value.message.startswith(message) or message in error.value.message
+
+
+def test_a_wrong_operator_names_the_nearest_one() -> None:
+    with pytest.raises(UsageError) as error:
+        from_json({"field": "a", "operator": "contain", "value": "x"})
+    assert "did you mean 'contains'?" in (error.value.hint or "")
+
+
+FIELDS = {
+    "status": ("Draft",),
+    "tag": ("work/meeting", "homework"),
+    "priority": (2.0,),
+    "done": (True,),
+    "due": ("2024-06-15",),
+    "seen": ("2024-06-15T10:00:00",),
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "holds"),
+    [
+        ("[status:draft]", True),
+        ("[status:dra]", False),
+        ("[status~raf]", True),
+        ("tag:work", True),
+        ("tag:home", False),
+        ("[priority:2]", True),
+        ("[priority>=2] [priority<3] [priority<=2.0]", True),
+        ("[priority>2]", False),
+        ("[status>=2]", False),
+        ("[done:true]", True),
+        ("[done:1]", False),
+        ("[due:2024-06] [seen:2024-06] [due:2024]", True),
+        ("[due>=2024-06] [due<=2024-06] [due<2024-07]", True),
+        ("[due>2024-06]", False),
+        ("[seen:2024-06-15T10] -[seen:2024-06-15T11]", True),
+        ("[missing]", False),
+        ("-[missing] [missing!=x]", True),
+    ],
+)
+def test_values_are_compared_by_their_types(query: str, holds: bool) -> None:
+    _, predicate = split(query)
+    assert predicate is not None
+    assert matches(predicate, FIELDS) is holds
+
+
+@pytest.mark.parametrize(
+    ("leaf", "holds"),
+    [
+        ({"field": "priority", "operator": "eq", "value": 2}, True),
+        ({"field": "priority", "operator": "eq", "value": "2"}, False),
+        ({"field": "status", "operator": "gte", "value": 1}, False),
+        ({"field": "done", "operator": "eq", "value": 1}, False),
+        ({"field": "due", "operator": "lt", "value": "2024-07"}, True),
+        ({"field": "due", "operator": "eq", "value": 2024}, False),
+        ({"field": "tag", "operator": "all", "value": ["work", "homework"]}, True),
+    ],
+)
+def test_values_in_json_keep_their_types(leaf: dict[str, Any], holds: bool) -> None:
+    assert matches(from_json(leaf), FIELDS) is holds
+
+
+def test_filters_of_a_query_hold_together() -> None:
+    _, predicate = split("tag:a tag:b")
+    assert predicate == And((Comparison("tag", "eq", "a"), Comparison("tag", "eq", "b")))
