@@ -6,15 +6,23 @@ import re
 from collections.abc import Mapping
 
 from qmd.text import front_matter, links
-from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.blocks import front_matter_end
 from qmd.text.markdown import properties
-from qmd.text.predicates import Value, key_of
+from qmd.text.predicates import Value, ValueType, key_of
 from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
 MARKDOWN = "markdown"
-#: Fields that a store has of every document, whatever its content.
-OF_FILE = frozenset({"collection", "path", "file", "title", "date", "modified", "size"})
+#: Fields that a store has of every document, whatever its content, with their types.
+OF_FILE: Mapping[str, ValueType] = {
+    "collection": "text",
+    "path": "text",
+    "file": "text",
+    "title": "text",
+    "date": "date",
+    "modified": "date",
+    "size": "number",
+}
 
 _LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
 
@@ -30,9 +38,8 @@ def extract(text: str, path: str) -> Extracted:
     parsed = front_matter.FrontMatter()
     if start:
         parsed = front_matter.read(_LAST_LINE.sub("\n", text[:start]).partition("\n")[2])
-    body = [*blocks(text, start)]
-    inline = links.find(text, start, [(block.start, block.end) for block in body if block.kind == "fence"])
-    found = properties(text, path, body)
+    inline = links.find(text, start)
+    found = properties(text, path)
     fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
     # These are read one by one, so that an error in another entry does not matter.
     if found.author:
@@ -45,33 +52,36 @@ def extract(text: str, path: str) -> Extracted:
     return Extracted(
         text,
         found.title,
-        {name: _unique(values) for name, values in fields.items()},
+        fields,
         inline.links,
         omitted=(*parsed.omitted, *inline.omitted),
     )
 
 
 def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the first of values that are equal when they are compared, so that each document counts once."""
-    if len(values) == 1:
+    """Return the first of values that are equal when they are compared, so that each document counts once.
+
+    Numbers become floats.
+    """
+    if len(values) == 1 and isinstance(values[0], str):
         return values
     first: dict[object, Value] = {}
     for value in values:
-        first.setdefault(key_of(value), value)
+        first.setdefault(key_of(value), value if isinstance(value, str | bool) else float(value))
     return tuple(first.values())
 
 
 def stored_fields(
     fields: Mapping[str, tuple[Value, ...]], path: str, author: str
 ) -> dict[str, tuple[Value, ...]]:
-    """Return the fields that a store keeps of a document, beside those of the file itself.
+    """Return the fields that a store keeps of a document, beside those of the file itself, without repetitions.
 
     Args:
         fields: The fields of its content.
         path: Its path, for the suffix.
         author: Its author, if a folder says so and the content does not.
     """
-    stored = {name: values for name, values in fields.items() if name not in ("title", "date", "modified")}
+    stored = {name: _unique(values) for name, values in fields.items() if name not in OF_FILE}
     if author:
         stored.setdefault("author", (author,))
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from qmd.text.blocks import fences
 from qmd.types import Link, LinkKind
 
 #: More links or tags of one document are left out.
@@ -15,21 +16,24 @@ MAX_TAGS = 1_000
 _MAX_LENGTH = 1_000
 
 _TAG_CHARACTERS = r"\w/\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
-#: Where a token can begin. Looking for a few characters first is many times faster than trying `_TOKEN`.
-_START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|(?<=http):(?=//)|(?<=https):(?=//)|#(?=[{_TAG_CHARACTERS}])")
+#: A tag follows white space or an opening character.
+_TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
+#: A run of inline code on one line, or several with nothing between them that could start a token.
+_CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`))*+"
+#: Where a token or code can begin. Each alternative starts with a literal character, for which `re` scans fast.
+_START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
 #: What most texts without links and tags lack.
-_ANY = re.compile(rf"\]\(|\]\[|\]:|\[\[|://|(?<!\S)#[{_TAG_CHARACTERS}]|[(（：、，。；]#")
+_ANY_LINK = ("](", "][", "]:", "[[", "://")
+_ANY_TAG = re.compile(_TAG)
 #: Quantifiers are possessive or bounded, so that matching takes linear time.
-_TOKEN = re.compile(
-    r"(?P<comment><!--|%%)"
-    r"|(?P<auto><[A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000}>)"
-    r"|(?P<url>\bhttps?://[^\s<>\"'`\]]{1,1000})"
-    r"|(?P<embed>!?)\[\[(?P<wiki>[^\[\]\n|]{1,1000}+)(?:\|(?P<shown>[^\[\]\n]{0,1000}+))?\]\]"
-    r"|(?P<image>!?)\[(?P<text>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,500}+\]){0,1000}+)\]"
+_AUTO = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000})>")
+_URL = re.compile(r"\bhttps?://[^\s<>\"'`\]]{1,1000}")
+_WIKI = re.compile(r"\[\[([^\[\]\n|]{1,1000}+)(?:\|([^\[\]\n]{0,1000}+))?\]\]")
+_BRACKETS = re.compile(
+    r"\[(?P<text>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,500}+\]){0,1000}+)\]"
     r"(?:\(\s{0,9}+(?P<dest><[^<>\n]{0,1000}+>|(?:[^\s()<>]|\([^\s()]{0,500}+\)){0,1000}+)"
     r"(?:\s{1,9}+(?:\"[^\"]{0,500}+\"|'[^']{0,500}+'|\([^()]{0,500}+\)))?\s{0,9}+\)"
-    r"|\[(?P<ref>[^\[\]]{0,500}+)\])?"
-    rf"|(?<![^\s(（：、，。；])\#(?P<tag>[{_TAG_CHARACTERS}]{{1,200}}+)",
+    r"|\[(?P<ref>[^\[\]]{0,500}+)\])?",
     re.DOTALL,
 )
 _DEFINITION = re.compile(
@@ -37,7 +41,6 @@ _DEFINITION = re.compile(
     re.M,
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
-_CLOSING = {"<!--": "-->", "%%": "%%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +52,32 @@ class Inline:
     omitted: tuple[str, ...] = ()
 
 
-def find(text: str, start: int, code: Sequence[tuple[int, int]]) -> Inline:
+def find(text: str, start: int = 0) -> Inline:
     """Return the links and tags of a text.
 
     Args:
         text: The whole text. Its front matter may contain wikilinks.
         start: Where its body starts.
-        code: The [start, end) spans of code blocks, in order.
     """
-    if not _ANY.search(text):
+    if not any(mark in text for mark in _ANY_LINK) and not _ANY_TAG.search(text):
         return Inline((), ())
     line, counted = 1, 0
     definitions = _definitions(text)
     links: list[Link] = []
     tags: dict[str, None] = {}
     omitted: list[str] = []
-    for low, high in _spans(text, start, code):
-        for match in _tokens(text, low, high):
-            tag = match["tag"]
-            if tag is not None:
-                tag = tag.strip("/")
-                if tag and not tag.isdigit():
+    for low, high in _spans(text, start, fences(text, start)):
+        for match, marked in _tokens(text, low, high):
+            if match.re is _START:
+                tag = match[1].strip("/")
+                if tag and not tag.isdigit() and low >= start:
                     tags.setdefault(tag)
+                continue
+            if low < start and match.re is not _WIKI:
                 continue
             line += text.count("\n", counted, match.start())
             counted = match.start()
-            if low < start and match["wiki"] is None:
-                continue
-            links.extend(_links(match, line, definitions))
+            links.extend(_links(match, marked, line, definitions))
         if len(links) > MAX_LINKS or len(tags) > MAX_TAGS:
             break
     if len(links) > MAX_LINKS:
@@ -88,7 +89,7 @@ def find(text: str, start: int, code: Sequence[tuple[int, int]]) -> Inline:
 
 def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the spans of a text outside code; the front matter is one of its own."""
-    if start:
+    if text.find("[[", 0, start) >= 0:
         yield 0, start
     at = start
     for low, high in code:
@@ -99,53 +100,60 @@ def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[t
         yield at, len(text)
 
 
-def _tokens(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
-    """Yield links and tags of a span, outside inline code and comments."""
+def _tokens(text: str, low: int, high: int) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield links and tags of a span, outside inline code and comments, and whether `!` is before them.
+
+    The pattern of the match tells what it is; that of a tag is `_START`.
+    """
     at = low
-    while start := _START.search(text, at, high):
-        first = start.start()
-        after_code = _after_code(text, at, first, high)
-        if after_code > first:
-            at = after_code
-            continue
+    paragraph = low  # the end of the paragraph that `at` is in, if it is not before `at`
+    search = _START.search
+    while start := search(text, at, high):
+        first, before = start.start(), at
         at = start.end()
-        if text[first] == "[" and first > low and text[first - 1] in "!\\":
-            if text[first - 1] == "\\":
+        match: re.Match[str] | None
+        match text[first]:
+            case "#":
+                yield start, False
                 continue
-            first -= 1
-        elif text[first] == ":":
-            first -= 5 if text.endswith("https", low, first) else 4
-        match = _TOKEN.match(text, max(first, low), high)
-        if match is None:
-            continue
-        at = match.end()
-        comment = match["comment"]
-        if comment is None:
-            yield match
-        else:
-            closed = text.find(_CLOSING[comment], at, high)
-            at = at if closed < 0 else closed + len(_CLOSING[comment])
+            case "`":
+                if first > before and text[first - 1] == "\\":
+                    at = first + 1
+                elif text[first:at].strip("`") == "":
+                    if paragraph < at:
+                        blank = text.find("\n\n", at, high)
+                        paragraph = high if blank < 0 else blank
+                    at = _code_end(text, start[0], at, paragraph)
+                continue
+            case "%":
+                at = _after(text, "%%", at, high)
+                continue
+            case "<":
+                if text.startswith("<!--", first):
+                    at = _after(text, "-->", at, high)
+                    continue
+                match = _AUTO.match(text, first, high)
+            case ":":
+                scheme = first - (5 if text.endswith("https", low, first) else 4)
+                match = _URL.match(text, scheme, high) if scheme >= low else None
+            case _:
+                if first > low and text[first - 1] == "\\":
+                    continue
+                match = _WIKI.match(text, first, high) if text.startswith("[[", first) else None
+                match = match or _BRACKETS.match(text, first, high)
+        if match is not None:
+            at = match.end()
+            yield match, first > low and text[first - 1] == "!"
 
 
-def _after_code(text: str, low: int, position: int, high: int) -> int:
-    """Return the end of the inline code that a position is in; `position` or less if it is in none."""
-    paragraph = text.rfind("\n\n", low, position)
-    at = low if paragraph < 0 else paragraph
-    while (tick := text.find("`", at, position)) >= 0:
-        if tick > low and text[tick - 1] == "\\":
-            at = tick + 1
-            continue
-        at = tick + 1
-        while text[at : at + 1] == "`":
-            at += 1
-        at = _code_end(text, text[tick:at], at, high)
-    return at
+def _after(text: str, closing: str, at: int, high: int) -> int:
+    """Return the end of a comment; `at` if it is not closed."""
+    closed = text.find(closing, at, high)
+    return at if closed < 0 else closed + len(closing)
 
 
-def _code_end(text: str, ticks: str, at: int, high: int) -> int:
-    """Return the end of inline code; `at` if it is not closed in its paragraph."""
-    blank = text.find("\n\n", at, high)
-    limit = high if blank < 0 else blank
+def _code_end(text: str, ticks: str, at: int, limit: int) -> int:
+    """Return the end of inline code; `at` if it is not closed before `limit`, the end of its paragraph."""
     closed = text.find(ticks, at, limit)
     while closed >= 0:
         end = closed + len(ticks)
@@ -157,39 +165,37 @@ def _code_end(text: str, ticks: str, at: int, high: int) -> int:
     return at
 
 
-def _links(match: re.Match[str], line: int, definitions: dict[str, str]) -> Iterator[Link]:
+def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str, str]) -> Iterator[Link]:
     """Yield the links of one match. The text of a link may contain an image."""
-    if match["wiki"] is not None:
-        target = match["wiki"].removesuffix("\\").strip()
-        shown = match["shown"] if match["shown"] is not None else target
+    if match.re is _URL:
+        yield Link(match[0].rstrip(".,;:!?)*_"), "", line, "url")
+    elif match.re is _AUTO:
+        yield Link(match[1], "", line, "url")
+    elif match.re is _WIKI:
+        target = match[1].removesuffix("\\").strip()
         if target:
-            yield Link(target, shown.strip(), line, "embed" if match["embed"] else "wikilink")
-        return
-    if match["auto"] is not None or match["url"] is not None:
-        url = match["auto"][1:-1] if match["auto"] is not None else match["url"].rstrip(".,;:!?)*_")
-        yield Link(url, "", line, "url")
-        return
-    text = match["text"]
-    if text is None:
-        return
-    if "](" in text and not match["image"]:
-        for inner in _tokens(text, 0, len(text)):
-            yield from _links(inner, line, definitions)
-    if match["dest"] is not None:
-        target = match["dest"].strip("<>")
-    elif match["ref"] is None and match.string.startswith(":", match.end()):
-        return  # a definition
+            shown = target if match[2] is None else match[2].strip()
+            yield Link(target, shown, line, "embed" if marked else "wikilink")
     else:
-        target = definitions.get(_label(match["ref"] or text), "")
-    if target:
-        shown = " ".join(text.split())[:_MAX_LENGTH]
-        yield _markdown(target, shown, line, match)
+        text, dest, ref = match.groups()
+        if "](" in text and not marked:
+            for inner, is_image in _tokens(text, 0, len(text)):
+                if inner.re is not _START:
+                    yield from _links(inner, is_image, line, definitions)
+        if dest is not None:
+            target = dest.strip("<>")
+        elif ref is None and match.string.startswith(":", match.end()):
+            return  # a definition
+        else:
+            target = definitions.get(_label(ref or text), "") if definitions else ""
+        if target:
+            yield _markdown(target, " ".join(text.split())[:_MAX_LENGTH], line, marked)
 
 
-def _markdown(target: str, shown: str, line: int, match: re.Match[str]) -> Link:
+def _markdown(target: str, shown: str, line: int, is_image: bool) -> Link:
     if _SCHEME.match(target) or target.startswith("//"):
         return Link(target, shown, line, "url")
-    kind: LinkKind = "embed" if match["image"] else "markdown"
+    kind: LinkKind = "embed" if is_image else "markdown"
     return Link(unquote(target), shown, line, kind)
 
 

@@ -40,10 +40,8 @@ class Properties:
     date: str = ""
 
 
-def properties(text: str, path: str, body: Iterable[Block] | None = None) -> Properties:
+def properties(text: str, path: str) -> Properties:
     """Return title, author and date of the document at `path`. Never raises an exception.
-
-    `body` are the blocks after the front matter, if they are known.
 
     The title is the `title` in the front matter, else the first heading outside code (a heading `Notes` only
     if there is no other), else the file name without suffix. In `.org` files it is `#+TITLE:`, else the first
@@ -63,7 +61,7 @@ def properties(text: str, path: str, body: Iterable[Block] | None = None) -> Pro
             title = _entry(text, end, _TITLE_KEY)
             author = _entry(text, end, _AUTHOR_KEY, listed=True)
             date = dates.read(_entry(text, end, _DATE_KEY)) or ""
-        title = title or _heading_title(blocks(text, start) if body is None else body)
+        title = title or _heading_title(blocks(text, start))
     return Properties(title or one_line(stem or name) or one_line(name), author, date)
 
 

@@ -16,13 +16,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from qmd.text import dates
 
 Value: TypeAlias = str | float | bool
 Fields: TypeAlias = Mapping[str, Sequence[Value]]
 ValueType = Literal["text", "number", "boolean", "date"]
+#: The types in the order in which they are listed and numbered.
+VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
 
 #: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.

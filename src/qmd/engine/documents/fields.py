@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from qmd.engine.requests import ALL
 from qmd.errors import FieldNotFoundError
 from qmd.store.base import Scope, Store
+from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import (
     TAG,
     Comparison,
@@ -21,18 +22,8 @@ from qmd.text.predicates import (
 )
 from qmd.types import FieldSummary, ValueCount
 
-#: Fields of every document, with their types.
-BUILT_IN = {
-    "collection": "text",
-    "path": "text",
-    "file": "text",
-    "title": "text",
-    "date": "date",
-    "modified": "date",
-    "size": "number",
-}
 #: Fields that documents may lack, and that a filter may name in any index.
-KNOWN = (*BUILT_IN, "author", "tag", "alias", "link", "ext", "format")
+KNOWN = (*OF_FILE, "author", "tag", "alias", "link", "ext", "format")
 #: Fields for `--facets`, beside all fields.
 FACETS = ("tag", "author", "ext", "year", "collection")
 DEFAULT_VALUES = 10
@@ -65,10 +56,10 @@ def list_values(store: Store, scope: Scope, name: str, limit: int) -> FieldValue
         FieldNotFoundError: If no document has the field.
     """
     name = field_name(name)
-    if name in BUILT_IN or name == "year":
+    if name in OF_FILE or name == "year":
         ids = store.fields.newest(scope, ALL)
         values = store.fields.facet(ids, name, ALL)
-        summary = FieldSummary(name, (BUILT_IN.get(name, "date"),), len(ids), len(values))
+        summary = FieldSummary(name, (OF_FILE.get(name, "date"),), len(ids), len(values))
         return FieldValues(summary, tuple(values[:limit]))
     summaries = store.fields.summaries(scope)
     for summary in summaries:

@@ -131,17 +131,10 @@ class FieldRows:
 
 
 def _pack(document: Row, fields: DocumentFields, links: Sequence[Link]) -> dict[str, Any]:
-    stored = stored_fields(fields, str(document["path"]), str(document["author"]))
     return {
-        "fields": {name: _distinct(values) for name, values in stored.items()},
+        "fields": stored_fields(fields, str(document["path"]), str(document["author"])),
         "links": [(link.line, link.kind, link.target) for link in links],
     }
-
-
-def _distinct(values: Iterable[Value]) -> list[Value]:
-    """Return values without repetitions. Numbers become floats."""
-    typed = (value if isinstance(value, (str, bool)) else float(value) for value in values)
-    return [value for _, value in dict.fromkeys((type(value), value) for value in typed)]
 
 
 def _name_id(name: str) -> int:

@@ -10,12 +10,11 @@ from qmd.store.base import Scope
 from qmd.store.milvus.client import Client, Row
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, stamp
 from qmd.store.milvus.schema import DOCUMENTS
-from qmd.store.milvus.scope_filter import COLUMNS, FILE_FIELDS, Filters
+from qmd.store.milvus.scope_filter import COLUMNS, Filters
 from qmd.store.milvus.state import State
-from qmd.text.predicates import Value, ValueType, key_of
+from qmd.text.extraction import OF_FILE
+from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import FieldSummary, Link, ValueCount
-
-_TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
 
 
 class Fields(base.Fields):
@@ -48,13 +47,13 @@ class Fields(base.Fields):
                 types.setdefault(name, set()).update(kind for kind, _ in typed)
                 values.setdefault(name, set()).update(typed)
         summaries = [
-            FieldSummary(name, tuple(sorted(types[name], key=_TYPES.index)), count, len(values[name]))
+            FieldSummary(name, tuple(sorted(types[name], key=VALUE_TYPES.index)), count, len(values[name]))
             for name, count in documents.items()
         ]
         return sorted(summaries, key=lambda each: (-each.documents, each.name))
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
-        if field in FILE_FIELDS:
+        if field in OF_FILE:
             return []
         fields = self._rows.fields(self._select(scope, ADDRESS))
         return _counted((each.get(field, ()) for each in fields.values()), limit)
@@ -102,9 +101,9 @@ def _counted(documents: Iterable[Sequence[Value]], limit: int) -> list[ValueCoun
     counts: Counter[tuple[ValueType, str | float]] = Counter()
     written: dict[tuple[ValueType, str | float], Value] = {}
     for values in documents:
-        by_key = {key_of(value): value for value in sorted(values, key=str, reverse=True)}
-        counts.update(by_key.keys())
-        for key, value in by_key.items():
+        for value in values:
+            key = key_of(value)
+            counts[key] += 1
             written[key] = min(written.get(key, value), value, key=str)
     ordered = sorted(counts, key=lambda key: (-counts[key], isinstance(key[1], str), key[1], key[0]))
     return [ValueCount(written[key], counts[key]) for key in ordered[:limit]]

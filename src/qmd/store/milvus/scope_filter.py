@@ -15,6 +15,7 @@ from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.state import State
 from qmd.text import dates
+from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import (
     Among,
     And,
@@ -32,8 +33,6 @@ from qmd.text.predicates import (
 
 #: The fields of a document's row from which all its fields are read.
 COLUMNS = (*ADDRESS, "collection", "title", "date")
-#: Fields of the file itself, which are not rows of `FIELDS`.
-FILE_FIELDS = frozenset({"collection", "path", "file", "title", "date", "modified", "size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class Filters:
     def _split(self, candidates: DocumentFilter, where: Predicate) -> tuple[list[int], list[int]]:
         """Return the ids of the documents that satisfy a condition, and of those that do not."""
         rows = self._client.all(DOCUMENTS, candidates.documents, COLUMNS, reading="fresh")
-        stored = any(comparison.field not in FILE_FIELDS for comparison in comparisons(where))
+        stored = any(comparison.field not in OF_FILE for comparison in comparisons(where))
         passing: list[int] = []
         failing: list[int] = []
         for document, fields in self.fields(rows, stored=stored).items():

@@ -52,6 +52,7 @@ class Documents(base.Documents):
             writer = _Writer(db, identity)
             for item, (title, body) in zip(changed, forms, strict=True):
                 writer.put(item, title, body)
+            writer.flush()
             for path in removed:
                 writer.remove(path)
             writer.relink()
@@ -200,6 +201,10 @@ class _Writer:
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
             (identity, title_form, body_form, index_form(item.path)),
         )
+
+    def flush(self) -> None:
+        """Write the rows that `put` has collected."""
+        self._fields.flush()
 
     def remove(self, path: str) -> None:
         row = self._db.execute(

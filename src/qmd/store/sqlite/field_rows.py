@@ -7,13 +7,12 @@ from collections.abc import Iterable
 import apsw
 
 from qmd.text.link_targets import target_name
+from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.text.predicates import Fields as FieldValues
-from qmd.text.predicates import Value, ValueType, key_of
 from qmd.types import Link
 
 #: An id of a value is the id of its field, shifted by FIELD_SHIFT, plus the number of its type, shifted by
 #: TYPE_SHIFT, plus a number. The values of a field are then a range.
-TYPES: tuple[ValueType, ...] = ("text", "number", "boolean", "date")
 TYPE_SHIFT = 40
 FIELD_SHIFT = 44
 
@@ -25,30 +24,36 @@ class FieldWriter:
         self._db = db
         self._names: dict[str, int] = {}
         self._values: dict[tuple[str, type, Value], int] = {}
+        self._fields: list[tuple[int, int, bool]] = []
+        self._links: list[tuple[int, int, int, str, str, str]] = []
 
     def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
-        """Add the fields and links of a document that has none."""
-        rows: list[tuple[int, int, bool]] = []
-        for name, values in fields.items():
-            # Of several spellings of one value, the first, so that the document counts once.
-            spellings = {key_of(value): value for value in reversed(values)}
-            numbers = [self._value(name, spellings[key]) for key in dict.fromkeys(map(key_of, values))]
-            rows.extend((document, number, at == 0) for at, number in enumerate(numbers))
-        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
-        found = [
-            (document, at, link.line, link.kind, link.target, _name_of(link)) for at, link in enumerate(links)
-        ]
-        if found:
-            self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", found)
+        """Add the fields, as `stored_fields` returns them, and links of a document without rows.
 
-    def _value(self, name: str, value: Value) -> int:
-        cached = (name, type(value), value)
-        number = self._values.get(cached)
-        if number is None:
-            kind, key = key_of(value)
-            number = self._values[cached] = self._number(
-                self._name(name), kind, key, value if isinstance(value, str) else key
-            )
+        They are written by `flush`.
+        """
+        for name, values in fields.items():
+            first = True
+            for value in values:
+                cached = name, value.__class__, value
+                number = self._values.get(cached) or self._add(cached)
+                self._fields.append((document, number, first))
+                first = False
+        for at, link in enumerate(links):
+            self._links.append((document, at, link.line, link.kind, link.target, _name_of(link)))
+
+    def flush(self) -> None:
+        """Write the rows of all documents."""
+        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", self._fields)
+        self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
+        self._fields, self._links = [], []
+
+    def _add(self, cached: tuple[str, type, Value]) -> int:
+        """Return the number of a value, which is stored if it is new."""
+        name, _, value = cached
+        kind, key = key_of(value)
+        written = value if isinstance(value, str) else key
+        number = self._values[cached] = self._number(self._name(name), kind, key, written)
         return number
 
     def _number(self, field: int, kind: ValueType, key: str | float, value: str | float) -> int:
@@ -58,7 +63,7 @@ class FieldWriter:
         ).fetchone()
         if row is not None:
             return int(row[0])
-        first = (field << FIELD_SHIFT) + (TYPES.index(kind) << TYPE_SHIFT)
+        first = (field << FIELD_SHIFT) + (VALUE_TYPES.index(kind) << TYPE_SHIFT)
         self._db.execute(
             "INSERT INTO field_values SELECT coalesce(max(id), ?1 - 1) + 1, ?2, ?3, ?4, ?5 "
             "FROM field_values WHERE id BETWEEN ?1 AND ?6",

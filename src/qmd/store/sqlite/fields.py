@@ -13,9 +13,9 @@ from qmd.store import base
 from qmd.store.base import Scope
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
-from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT, TYPES
+from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import condition, filter_of
-from qmd.text.predicates import Value, ValueType
+from qmd.text.predicates import VALUE_TYPES, Value, ValueType
 from qmd.types import FieldSummary, Link, ValueCount
 
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
@@ -62,7 +62,7 @@ class Fields(base.Fields):
                 before = found.get(name, FieldSummary(name, (), 0, 0))
                 found[name] = FieldSummary(
                     name,
-                    (*before.types, TYPES[kind]),
+                    (*before.types, VALUE_TYPES[kind]),
                     before.documents + documents,
                     before.values + distinct,
                 )

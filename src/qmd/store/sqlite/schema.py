@@ -280,6 +280,7 @@ def _fields(db: apsw.Connection) -> None:
                 "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
                 (identity, *map(index_form, (searched_title(title, fields), text, path))),
             )
+    writer.flush()
     db.execute("DROP INDEX documents_author")
     db.execute("ALTER TABLE documents DROP COLUMN author_key")
 
