@@ -22,7 +22,7 @@ _BLOCK = rf"""
   | (?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){{2,}}+(?=\n|\Z))
   | {_COMMENT}
 )"""
-#: Patterns for the line at the start and for the next line. A leading literal lets `re` skip from line to line.
+#: Patterns for the line at the start and for the next line. The line feed lets `re` skip from line to line.
 _ALL = (re.compile(_BLOCK, re.X), re.compile(r"\n" + _BLOCK, re.X))
 _ONLY_FENCES = tuple(re.compile(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT})") for feed in ("", r"\n"))
 _FENCE_END = {

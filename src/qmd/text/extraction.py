@@ -74,7 +74,7 @@ def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
 def stored_fields(
     fields: Mapping[str, tuple[Value, ...]], path: str, author: str
 ) -> dict[str, tuple[Value, ...]]:
-    """Return the fields that a store keeps of a document, beside those of the file itself, without repetitions.
+    """Return the fields that a store keeps of a document, beside those of the file, without repetitions.
 
     Args:
         fields: The fields of its content.

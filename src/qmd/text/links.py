@@ -20,7 +20,7 @@ _TAG_CHARACTERS = r"\w/\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
 _TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
 #: A run of inline code on one line, or several with nothing between them that could start a token.
 _CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`))*+"
-#: Where a token or code can begin. Each alternative starts with a literal character, for which `re` scans fast.
+#: Where a token or code can begin. Each alternative starts with a literal character, so that `re` scans fast.
 _START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
 #: What most texts without links and tags lack.
 _ANY_LINK = ("](", "][", "]:", "[[", "://")
