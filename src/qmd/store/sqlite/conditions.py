@@ -57,6 +57,7 @@ class Condition:
         values: The values of its parameters, in order.
         rare: Value numbers of which each document has at least one, if there are such; an index finds the
             documents by them.
+        exact: Whether every document with one of the numbers in `rare` satisfies the condition.
         dated: Whether the condition limits the date, by which an index finds the documents.
     """
 
@@ -64,10 +65,16 @@ class Condition:
     values: tuple[Bound, ...] = ()
     rare: tuple[int, ...] | None = None
     dated: bool = False
+    exact: bool = False
 
     def on(self, table: str) -> str:
         """Return the condition on the rows of a table."""
         return self.sql.replace("{d}", table)
+
+    def on_id(self, identity: str) -> str | None:
+        """Return the condition on an id of a document; None if it needs other columns."""
+        sql = self.sql.replace("{d}.id", identity)
+        return None if "{d}" in sql else sql
 
 
 def register(db: apsw.Connection) -> None:
@@ -123,12 +130,14 @@ def _joined(conditions: Sequence[Condition], word: str) -> Condition:
         rare = min(found, key=len)
     elif len(found) == len(conditions):
         rare = tuple({number for numbers in found for number in numbers})
-    return Condition(f"({word.join(condition.sql for condition in conditions)})", values, rare, dated)
+    sql = f"({word.join(condition.sql for condition in conditions)})"
+    exact = word == " OR " and all(condition.exact for condition in conditions)
+    return Condition(sql, values, rare, dated, exact)
 
 
 def _rows(numbers: Sequence[int]) -> Condition:
     if not numbers:
-        return Condition("0", (), ())
+        return Condition("0", (), (), exact=True)
     listed, values = ", ".join(map(str, numbers)), tuple[Bound, ...]()
     if len(numbers) > _INLINE:
         listed, values = "SELECT value FROM json_each(?)", (json.dumps(numbers),)
@@ -137,6 +146,7 @@ def _rows(numbers: Sequence[int]) -> Condition:
         f"AND df.value_id IN ({listed}))",
         values,
         tuple(numbers),
+        exact=True,
     )
 
 

@@ -160,7 +160,10 @@ def _within(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str,
 def _counted(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
     """Return `AND …` on the rows `df` of `document_fields` of a scope, and its values."""
     clause, values = condition(filter_of(database, replace(scope, where=None)), "d")
-    clause = clause.replace("d.id", "df.document_id")
+    # The sign keeps the planner on the index in order of values, which needs no sorting.
+    clause = clause.replace("d.id", "+df.document_id")
+    if {name for (name,) in db.execute("SELECT name FROM collections")} <= {*scope.collections}:
+        clause, values = "", ()
     if scope.where is not None:
         within, more = _within(database, db, scope)
         clause += f" AND df.document_id IN (SELECT d.id FROM documents d WHERE 1 {within})"

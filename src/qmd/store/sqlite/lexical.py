@@ -168,6 +168,8 @@ class _Engine:
             has_all = set(self._with_all(required, query.negative, documents, pool))
         if len(required) <= _ALL_FIRST and len(has_all) >= limit:
             candidates = list(has_all)  # no other document can be in the result
+        elif documents.ids is not None:
+            candidates = list(documents.ids)  # few enough to score all that match
         else:
             candidates = self._candidates(selective, query.negative, documents, pool)
             if len(candidates) < limit and common:
@@ -175,7 +177,9 @@ class _Engine:
                 selective, common = list(present), []
                 candidates = self._candidates(selective, query.negative, documents, pool)
             candidates = [*candidates, *has_all.difference(candidates)]
-        scored = self._scores(candidates, selective, common)
+        scored = self._scores(candidates, selective, common, query.negative)
+        if documents.ids is not None and len(scored) < limit and common:
+            scored = self._scores(candidates, present, (), query.negative)
         first = has_all if len(required) <= _ALL_FIRST else set()
         scored.sort(key=lambda row: (row[0] not in first, -row[1], row[0]))
         return [
@@ -225,8 +229,9 @@ class _Engine:
         candidates: Sequence[int],
         selective: Sequence[_Weighted],
         common: Sequence[_Weighted],
+        negative: Sequence[Term] = (),
     ) -> list[tuple[int, float]]:
-        """Return the exact scores of the candidates over all terms."""
+        """Return the exact scores over all terms of the candidates that match."""
         if not candidates:
             return []
         entries = [*selective, *common]
@@ -240,7 +245,7 @@ class _Engine:
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (match, low, high, json.dumps(list(candidates))),
+            (_without(match, negative), low, high, json.dumps(list(candidates))),
         )
         return [(row[0], row[1]) for row in rows]
 
