@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from qmd.text.predicates import fold
@@ -22,6 +22,17 @@ def target_name(target: str) -> str:
     return _without_suffix(fold(split_fragment(target)[0])).rpartition("/")[2]
 
 
+def names_of(targets: Iterable[str]) -> set[str] | None:
+    """Return the names of the documents that targets can lead to, beside those with aliases; None for any."""
+    names: set[str] = set()
+    for target in targets:
+        name = fold(split_fragment(target)[0]).rpartition("/")[2]
+        if name in ("", ".", "..") and not target.startswith("#"):
+            return None  # the name is that of a folder above
+        names |= {name, _without_suffix(name)}
+    return names
+
+
 @dataclass(slots=True)
 class LinkTargets:
     """The documents of a collection by path, name and alias, for `resolve`."""
@@ -31,14 +42,24 @@ class LinkTargets:
     _aliases: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, documents: Iterable[tuple[str, Sequence[str]]]) -> LinkTargets:
-        """Return the targets for (path, aliases) of documents."""
+    def of(
+        cls, documents: Iterable[tuple[str, Sequence[str]]], names: Collection[str] | None = None
+    ) -> LinkTargets:
+        """Return the targets for (path, aliases) of documents.
+
+        Args:
+            documents: All documents of a collection.
+            names: What `names_of` returns for the targets that are going to be resolved; None for any.
+        """
         targets = cls()
         for path, aliases in documents:
             folded = fold(path)
+            named = {(name := folded.rpartition("/")[2]), _without_suffix(name)}
+            if names is not None and not aliases and named.isdisjoint(names):
+                continue
             for key in {folded, _without_suffix(folded)}:
                 targets._paths.setdefault(key, []).append(path)
-            for key in {folded.rpartition("/")[2], target_name(path)}:
+            for key in named:
                 targets._names.setdefault(key, []).append(path)
             for alias in aliases:
                 targets._aliases.setdefault(fold(alias), []).append(path)

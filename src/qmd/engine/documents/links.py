@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qmd.engine.documents.library import Library
 from qmd.errors import UsageError
 from qmd.store.base import Store
-from qmd.text.link_targets import LinkTargets, target_name
+from qmd.text.link_targets import LinkTargets, names_of, target_name
 from qmd.text.predicates import Among, Comparison, describe
 from qmd.types import Document, Link, ResolvedLink
 
@@ -38,14 +38,16 @@ class Links:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._collections: dict[str, _Collection] = {}
+        #: (id, path, aliases) of the documents of collections.
+        self._rows: dict[str, list[tuple[int, str, tuple[str, ...]]]] = {}
 
     def outgoing(self, document: Document) -> list[ResolvedLink]:
         """Return the links of a document, in order."""
         links = self._store.fields.links([document.id]).get(document.id)
         if not links:
             return []
-        collection = self._collection(document.collection)
+        targets = [link.target for link in links if link.kind != "url"]
+        collection = self._collection(document.collection, targets)
         return [collection.resolve(link, document.path) for link in links]
 
     def backlinks(self, document: Document) -> list[ResolvedLink]:
@@ -57,14 +59,24 @@ class Links:
         sources = self._store.fields.linking(document.collection, sorted(names))
         if not sources:
             return []
-        found = self._resolved(self._collection(document.collection), sources)
-        return [link for link in found if link.to == document.file and link.file != document.file]
+        links = {
+            source: [link for link in found if link.kind != "url" and target_name(link.target) in names]
+            for source, found in self._store.fields.links(sources).items()
+        }
+        targets = [link.target for found in links.values() for link in found]
+        collection = self._collection(document.collection, targets)
+        resolved = (
+            collection.resolve(link, path)
+            for path, identity in collection.documents.items()
+            for link in links.get(identity, ())
+        )
+        return [link for link in resolved if link.to == document.file and link.file != document.file]
 
     def linking(self, document: Document) -> list[int]:
         """Return the ids of the documents that link to a document."""
-        ids = self._collection(document.collection).documents
-        prefix = len(document.collection) + 1
-        return sorted({ids[link.file[prefix:]] for link in self.backlinks(document)})
+        linking = {link.file for link in self.backlinks(document)}
+        rows = self._rows.get(document.collection, ())
+        return sorted(identity for identity, path, _ in rows if f"{document.collection}/{path}" in linking)
 
     def condition(self, library: Library, comparison: Comparison) -> Among:
         """Return the condition that a document links to the one that the comparison names.
@@ -83,12 +95,8 @@ class Links:
     def orphans(self, collections: Sequence[str]) -> list[str]:
         """Return the display paths of documents that no other document links to."""
         linked = {link.to for link in self._all(collections) if link.to != link.file}
-        return [
-            f"{name}/{path}"
-            for name in collections
-            for path in self._collection(name).documents
-            if f"{name}/{path}" not in linked
-        ]
+        names = [f"{name}/{path}" for name in collections for _, path, _ in self._rows[name]]
+        return [name for name in names if name not in linked]
 
     def _all(self, collections: Sequence[str]) -> Iterator[ResolvedLink]:
         for name in collections:
@@ -105,15 +113,18 @@ class Links:
                 for link in links.get(identity, ()):
                     yield collection.resolve(link, paths[identity])
 
-    def _collection(self, name: str) -> _Collection:
-        if name not in self._collections:
-            rows = self._store.fields.targets(name)
-            self._collections[name] = _Collection(
-                name,
-                {path: identity for identity, path, _ in rows},
-                LinkTargets.of((path, aliases) for _, path, aliases in rows),
-            )
-        return self._collections[name]
+    def _collection(self, name: str, targets: Sequence[str] | None = None) -> _Collection:
+        """Return the documents of a collection. Only these targets can be resolved, unless they are None."""
+        if name not in self._rows:
+            self._rows[name] = self._store.fields.targets(name)
+        rows = self._rows[name]
+        return _Collection(
+            name,
+            {path: identity for identity, path, _ in rows},
+            LinkTargets.of(
+                ((path, aliases) for _, path, aliases in rows), None if targets is None else names_of(targets)
+            ),
+        )
 
 
 def leads_to_document(link: ResolvedLink) -> bool:
