@@ -24,6 +24,8 @@ class FieldWriter:
         self._db = db
         self._names: dict[str, int] = {}
         self._values: dict[tuple[str, type, Value], int] = {}
+        #: The next number by the first of each field and type.
+        self._next: dict[int, int] = {}
         self._fields: list[tuple[int, int, bool]] = []
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
@@ -64,12 +66,16 @@ class FieldWriter:
         if row is not None:
             return int(row[0])
         first = (field << FIELD_SHIFT) + (VALUE_TYPES.index(kind) << TYPE_SHIFT)
-        self._db.execute(
-            "INSERT INTO field_values SELECT coalesce(max(id), ?1 - 1) + 1, ?2, ?3, ?4, ?5 "
-            "FROM field_values WHERE id BETWEEN ?1 AND ?6",
-            (first, field, kind, key, value, first + (1 << TYPE_SHIFT) - 1),
-        )
-        return int(self._db.last_insert_rowid())
+        if first not in self._next:
+            last = first + (1 << TYPE_SHIFT) - 1
+            row = self._db.execute(
+                "SELECT max(id) FROM field_values WHERE id BETWEEN ? AND ?", (first, last)
+            ).fetchone()
+            self._next[first] = first if row is None or row[0] is None else int(row[0]) + 1
+        number = self._next[first]
+        self._next[first] += 1
+        self._db.execute("INSERT INTO field_values VALUES (?, ?, ?, ?, ?)", (number, field, kind, key, value))
+        return number
 
     def _name(self, name: str) -> int:
         if name not in self._names:
