@@ -37,8 +37,7 @@ _BRACKETS = re.compile(
     re.DOTALL,
 )
 _DEFINITION = re.compile(
-    r"^[ ]{0,3}\[(?!\^)(?P<label>[^\[\]\n]{1,500})\]:[ \t]*\n?[ \t]*(?P<dest><[^<>\n]{0,1000}>|\S{1,1000})",
-    re.M,
+    r"\n[ ]{0,3}\[(?!\^)(?P<label>[^\[\]\n]{1,500})\]:[ \t]*\n?[ \t]*(?P<dest><[^<>\n]{0,1000}>|\S{1,1000})"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
@@ -203,7 +202,9 @@ def _definitions(text: str) -> dict[str, str]:
     if "]:" not in text:
         return {}
     found: dict[str, str] = {}
-    for match in _DEFINITION.finditer(text):
+    # The line feed that definitions start with lets `re` skip from line to line.
+    first = text.lstrip(" ").startswith("[")
+    for match in _DEFINITION.finditer(f"\n{text}" if first else text):
         found.setdefault(_label(match["label"]), match["dest"].strip("<>"))
     return found
 

@@ -1,0 +1,36 @@
+"""Links: the fast paths give what the full ones give."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.text.blocks import blocks, fences
+from qmd.text.link_targets import LinkTargets, names_of
+
+LINES = st.sampled_from(
+    ["```", "````sh", "~~~", "   ```", "# a", "a", "", "---", "<!--", "-->", "    ```", "x\n===", "``` `"]
+)
+PATHS = st.lists(
+    st.lists(st.sampled_from(["a", "B", "b", "c d", "a.md"]), min_size=1, max_size=3).map("/".join),
+    unique=True,
+).map(lambda paths: [f"{path}.md" for path in paths])
+TARGETS = st.lists(st.sampled_from(["a", "b", "B", "..", ".", "c d", "a.md", "", "#h"]), max_size=4).map(
+    "/".join
+)
+
+
+@given(st.lists(LINES, max_size=12).map("\n".join))
+def test_fences_are_those_among_the_blocks(text: str) -> None:
+    expected = [(block.start, block.end) for block in blocks(text) if block.kind == "fence"]
+    assert fences(text) == expected
+
+
+@given(PATHS, TARGETS, st.booleans(), st.sampled_from(["n.md", "a/n.md", "a/b/n.md"]))
+def test_a_target_resolves_to_the_same_document_among_those_with_its_names(
+    paths: list[str], target: str, wikilink: bool, source: str
+) -> None:
+    documents = [(path, ("Alias",) if "d" in path else ()) for path in paths]
+    among = LinkTargets.of(documents, names_of([target]))
+    expected = LinkTargets.of(documents).resolve(target, source, wikilink=wikilink)
+    assert among.resolve(target, source, wikilink=wikilink) == expected
