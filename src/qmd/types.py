@@ -253,6 +253,22 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text, a [start, end) span of characters, as a candidate for the passage to show."""
+
+    start: int
+    end: int
+    share: float = 0.0  #: The part of the weight of the query's terms that it contains, 0..1
+    first: int = -1  #: The position of the first match; -1 if nothing matches
+    score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
+
+    @property
+    def place(self) -> int:
+        """The position that a reader should look at: the first match, otherwise the start."""
+        return self.start if self.first < 0 else self.first
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """A document of the final list. Scores do not increase with rank."""
 
@@ -260,15 +276,18 @@ class Ranked:
     score: float  #: 0..1
     explain: Mapping[str, Any] | None = None
     chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
+    windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The best passage of a document for a query."""
+    """A passage of a document for a query."""
 
     text: str  #: The passage as in the file
     first_line: int  #: The line number of the passage's first line in the file
     line: int  #: The line number of the first line with a match
+    section: str = ""  #: The headings above the line, as `Operations > Backups`
+    score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +305,7 @@ class Hit:
     snippet: Snippet
     hash: str
     section: str = ""  #: The headings above the snippet, as `Operations > Backups`
+    passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
     body: str | None = None
     explain: Mapping[str, Any] | None = None
 

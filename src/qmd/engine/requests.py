@@ -26,6 +26,8 @@ VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
 MAX_CANDIDATES = 1000
+MAX_PASSAGES = 10
+MAX_CONTEXT_LINES = 100
 MAX_FACETS = 20
 
 SearchKind = Literal["search", "vsearch", "query"]
@@ -51,6 +53,10 @@ class SearchRequest:
     #: Seconds until the search answers with what it has; None for no limit.
     timeout: float | None = DEFAULT_TIMEOUT
     where: Predicate | None = None  #: Search only documents whose fields satisfy this
+    passages: int = 1  #: How many passages a hit shows, 1..10
+    in_order: bool = False  #: Whether passages are in reading order; otherwise the best is first
+    #: Lines to show before and after the line of a passage, 0..100; None for about 300 characters.
+    context_lines: int | None = None
     facets: tuple[str, ...] = ()  #: Fields whose values are counted among the matching documents
 
     def checked(self) -> SearchRequest:
@@ -68,6 +74,10 @@ class SearchRequest:
             raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
         if self.ranking is not None and self.ranking not in get_args(Ranking):
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        if not 1 <= self.passages <= MAX_PASSAGES:
+            raise UsageError(f"passages must be from 1 to {MAX_PASSAGES}, not {self.passages}")
+        if self.context_lines is not None and not 0 <= self.context_lines <= MAX_CONTEXT_LINES:
+            raise UsageError(f"context_lines must be from 0 to {MAX_CONTEXT_LINES}, not {self.context_lines}")
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self

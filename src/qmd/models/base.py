@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from qmd.errors import ModelError
 
@@ -105,6 +105,29 @@ class Reranker(Protocol):
             frequencies: Used by rerankers that weight the query's tokens by rarity.
             cancelled: If it returns True between two batches, only the scores so far are returned.
         """
+        ...
+
+
+class WindowScores(NamedTuple):
+    """The relevance of a document by the windows that were read, and that of each window, 0..1."""
+
+    document: float
+    windows: list[float]
+
+
+@runtime_checkable
+class WindowReranker(Reranker, Protocol):
+    """A reranker that reads a document in windows and also tells which of them match."""
+
+    def score_windows(
+        self,
+        query: str,
+        documents: Sequence[Sequence[str]],
+        *,
+        frequencies: Frequencies | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[WindowScores]:
+        """Return the scores of documents, each given as the texts of its windows; otherwise as `score`."""
         ...
 
 

@@ -15,8 +15,8 @@ Match = tuple[int, int, str, float]
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 #: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
 _MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
-#: `estimate` uses at most this many terms of the query, the rarest.
-_MAX_ESTIMATE_TERMS = 16
+#: `glance` uses at most this many terms of the query, the rarest.
+_MAX_GLANCE_TERMS = 16
 
 
 class Highlighter:
@@ -48,7 +48,7 @@ class Highlighter:
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._pairs = _pairs(unspaced) if unspaced else None
-        self._estimate_forms: list[tuple[float, tuple[str, ...], tuple[str, ...]]] | None = None
+        self._glance_forms: list[tuple[str, tuple[str, ...], tuple[str, ...]]] | None = None
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text, in order."""
@@ -79,23 +79,23 @@ class Highlighter:
         """Whether the query has words of letters, which are matched without case."""
         return bool(self._spaced)
 
-    def estimate(self, text: str, *, accents: bool) -> float:
-        """Estimate the total weight of the terms in a text. May count parts of words as words.
+    def glance(self, text: str, *, accents: bool) -> dict[str, float]:
+        """Return the terms that a text probably contains: 1.0 for sure, 0.5 if it may be a part of a word.
 
-        With `accents`, letters with and without accents differ, which is much faster.
+        Only the rarest terms are looked for. With `accents`, letters with and without accents differ, which
+        is much faster.
         """
-        if self._estimate_forms is None:
+        if self._glance_forms is None:
             terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
-            rarest = terms[:_MAX_ESTIMATE_TERMS]
-            self._estimate_forms = [(self.weight(term), *_forms_of(term)) for term in rarest]
+            self._glance_forms = [(term, *_forms_of(term)) for term in terms[:_MAX_GLANCE_TERMS]]
         folded = text
         if self._spaced:
             folded = text.casefold() if accents or text.isascii() else tokens.without_accents(text)
-        return sum(
-            weight if any(form in folded for form in sure) else weight / 2
-            for weight, forms, sure in self._estimate_forms
+        return {
+            term: 1.0 if any(form in folded for form in sure) else 0.5
+            for term, forms, sure in self._glance_forms
             if any(form in folded for form in forms)
-        )
+        }
 
     def weight(self, term: str) -> float:
         """Return the weight of an index term; 0 if it does not match the query."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from qmd.engine.retrieval.passages import choose_passages
 from qmd.text.highlight import Highlighter, Match
 from qmd.text.query import parse
-from qmd.text.snippet import snippet
+from qmd.types import Chunk, Ranked, Snippet
 
 FRONT = "---\ntitle: Backups\ntags: [ops]\n---\n"
 BODY = "# Keeping copies\n\nBackups run at two.\n"
+
+
+def snippet(text: str, highlighter: Highlighter, chunk: Chunk | None = None) -> Snippet:
+    return choose_passages(text, highlighter, Ranked(1, 1.0, chunk=chunk))[0]
 
 
 def highlighter(query: str) -> Highlighter:
@@ -37,7 +42,7 @@ def test_a_document_without_a_match_is_shown_from_its_first_words() -> None:
 def test_a_passage_without_a_match_ends_with_a_whole_line() -> None:
     lines = [f"{number}. a step of about forty characters here" for number in range(1, 20)]
     text = "intro\n" + "\n".join(lines)
-    shown = snippet(text, highlighter("zebra"), within=(6, len(text)))
+    shown = snippet(text, highlighter("zebra"), Chunk(1, 6, len(text), 2, 20))
     assert shown.text.split("\n") == lines[: len(shown.text.split("\n"))]
 
 
@@ -56,9 +61,9 @@ class Counting(Highlighter):
         self.searched += len(text)
         return super().find(text)
 
-    def estimate(self, text: str, *, accents: bool) -> float:
+    def glance(self, text: str, *, accents: bool) -> dict[str, float]:
         self.glanced += len(text) * (1 if accents or text.isascii() else 10)
-        return super().estimate(text, accents=accents)
+        return super().glance(text, accents=accents)
 
 
 FILLERS = {

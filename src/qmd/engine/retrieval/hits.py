@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
+from qmd.engine.retrieval.passages import choose_passages
 from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
-from qmd.text.outline import section_path
-from qmd.text.snippet import snippet
 from qmd.types import Config, Hit, Ranked
 
 
@@ -25,9 +24,15 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        chunk = item.chunk
-        span = None if chunk is None else (min(chunk.start, len(text)), min(chunk.end, len(text)))
-        passage = snippet(text, highlighter, within=span)
+        passages = choose_passages(
+            text,
+            highlighter,
+            item,
+            request.passages,
+            in_order=request.in_order,
+            context_lines=request.context_lines,
+        )
+        best = max(passages, key=lambda passage: passage.score)
         hits.append(
             Hit(
                 docid=document.docid,
@@ -37,10 +42,11 @@ def make_hits(
                 title=document.title,
                 score=item.score,
                 context=context_for(config, document.collection, document.path),
-                line=passage.line,
-                snippet=passage,
+                line=best.line,
+                snippet=best,
                 hash=document.hash,
-                section=section_path(text, passage.line),
+                section=best.section,
+                passages=passages,
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
             )

@@ -5,27 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
 from qmd.engine.models.egress import disclose, explain_local, local_only
+from qmd.engine.retrieval.passages import windows_by_words, windows_of_chunk
 from qmd.engine.retrieval.retrievers import DenseResult, LexicalResult, Retrieval
 from qmd.errors import QmdError
-from qmd.models.base import Frequencies, Reranker
+from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
 from qmd.ranking.rerank import Evidence
 from qmd.store.base import Store
 from qmd.text.highlight import Highlighter
 from qmd.text.query import LexicalQuery
-from qmd.text.snippet import window
 from qmd.text.tokens import terms
-from qmd.types import Chunk, Stage
+from qmd.types import Chunk, Stage, Window
 
-#: The reranker reads at most this many tokens of a chunk, because they are its cost: the part that contains
-#: most of the query.
-PASSAGE_TOKENS = 110
-#: Characters per token of the default tokenizer, approximately, in scripts with spaces and without.
-_SPACED, _UNSPACED = 4.0, 1.6
+#: The reranker reads at most this many windows of all candidates together, because they are its cost. All
+#: these constants are measured, see bench/README.md.
+BUDGET = 60
+#: The windows of a candidate that has terms of the query, and of one that has none: there the first windows
+#: say little, so its best chunk is read as a whole.
+MATCHING, WHOLE = 2, 8
+#: The most windows of one candidate if there are few candidates.
+MOST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,16 @@ class Candidates:
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
 
-def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidates) -> dict[int, float]:
-    """Return scores of the candidates, 0..1. There are none if the reranker fails or is not ready in time."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The reranker's score of a candidate, 0..1, and the windows that it has read, with theirs."""
+
+    score: float
+    windows: tuple[Window, ...] = ()
+
+
+def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidates) -> dict[int, Read]:
+    """Return scores of the candidates. There are none if the reranker fails or is not ready in time."""
     store, models = retrieval.store, retrieval.models
     local = local_only(retrieval.config, models, "rerank")
     try:
@@ -86,36 +97,62 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
     if not documents:
         return {}
     candidates.add_missing_chunks(store, documents)
-    passages = _passages(store, documents, candidates)
+    windows, texts = _windows(store, documents, candidates)
     population = retrieval.scope.population
     keys = {
-        document: _cache_key(reranker, candidates.rerank_query, passage, population)
-        for document, passage in passages.items()
+        document: _cache_key(reranker, candidates.rerank_query, passages, population)
+        for document, passages in texts.items()
     }
     cached = {document: store.answers.get(key) for document, key in keys.items()}
-    scores = {document: float(value) for document, value in cached.items() if value is not None}
-    unscored = [document for document in passages if document not in scores]
-    if not unscored:
-        retrieval.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
-        return scores
-    disclose(store, models, "rerank")
-    task = retrieval.start(
-        lambda: reranker.score(
-            candidates.rerank_query,
-            [passages[document] for document in unscored],
-            frequencies=_frequencies(store, candidates.vectors, population),
-            cancelled=retrieval.deadline.passed,
+    scores = {document: json.loads(value) for document, value in cached.items() if value is not None}
+    unscored = [document for document in texts if document not in scores]
+    if unscored:
+        disclose(store, models, "rerank")
+        task = retrieval.start(
+            lambda: _score(
+                reranker,
+                candidates.rerank_query,
+                [texts[document] for document in unscored],
+                _frequencies(store, candidates.vectors, population),
+                retrieval.deadline.passed,
+            )
         )
-    )
-    values = retrieval.gather("rerank", task)
-    if values is None:
-        return {}
-    if len(values) < len(unscored):
-        retrieval.time_out("rerank")
-        return {}
-    new_scores = dict(zip(unscored, values, strict=False))
-    retrieval.cache({keys[document]: repr(score) for document, score in new_scores.items()})
-    return scores | new_scores
+        values = retrieval.gather("rerank", task)
+        if values is None:
+            return {}
+        if len(values) < len(unscored):
+            retrieval.time_out("rerank")
+            return {}
+        new_scores = dict(zip(unscored, values, strict=False))
+        retrieval.cache({keys[document]: json.dumps(score) for document, score in new_scores.items()})
+        scores |= new_scores
+    else:
+        retrieval.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
+    return {
+        document: Read(
+            score,
+            tuple(
+                replace(window, score=alone)
+                for window, alone in zip(windows[document], by_window, strict=False)
+            ),
+        )
+        for document, (score, by_window) in scores.items()
+    }
+
+
+def _score(
+    reranker: Reranker,
+    query: str,
+    documents: Sequence[Sequence[str]],
+    frequencies: Frequencies | None,
+    cancelled: Cancelled,
+) -> list[WindowScores]:
+    """Return the scores of documents, without those of windows if the reranker reads them as one passage."""
+    if isinstance(reranker, WindowReranker):
+        return reranker.score_windows(query, documents, frequencies=frequencies, cancelled=cancelled)
+    passages = ["\n".join(windows) for windows in documents]
+    scores = reranker.score(query, passages, frequencies=frequencies, cancelled=cancelled)
+    return [WindowScores(score, []) for score in scores]
 
 
 def _sendable(retrieval: Retrieval, documents: Sequence[int], local: frozenset[str]) -> Sequence[int]:
@@ -131,7 +168,7 @@ def _sendable(retrieval: Retrieval, documents: Sequence[int], local: frozenset[s
 
 
 def gather_evidence(
-    store: Store, documents: Sequence[int], scores: Mapping[int, float], candidates: Candidates
+    store: Store, documents: Sequence[int], scores: Mapping[int, Read], candidates: Candidates
 ) -> dict[int, Evidence]:
     """Return the signals that the tuned ranking combines; none without scores of the reranker."""
     if not scores:
@@ -141,7 +178,9 @@ def gather_evidence(
     for document in documents:
         match = candidates.dense.chunks.get(document)
         title = _title_share(titles.get(document, ""), candidates)
-        evidence[document] = Evidence(scores.get(document), title, match[0] if match else None)
+        evidence[document] = Evidence(
+            scores[document].score if document in scores else None, title, match[0] if match else None
+        )
     return evidence
 
 
@@ -160,31 +199,39 @@ def _title_share(title: str, candidates: Candidates) -> float:
     return in_title / total
 
 
-def _passages(store: Store, documents: Sequence[int], candidates: Candidates) -> dict[int, str]:
-    """Return the best passage of each candidate: from its chunk, otherwise from the whole text.
+def _windows(
+    store: Store, documents: Sequence[int], candidates: Candidates
+) -> tuple[dict[int, list[Window]], dict[int, list[str]]]:
+    """Return the windows to read of each candidate, and their texts in the same order.
 
-    The title comes before a passage that is not at the beginning, because the passage alone does not tell
-    the subject of the document.
+    The first candidates are read first: the others are left out if the budget is spent. The last text is the
+    title of the document, because windows alone do not tell its subject.
     """
     texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
     highlighter = candidates.highlighter
-    passages: dict[int, str] = {}
+    most = min(MOST, max(MATCHING, BUDGET // max(1, len(documents))))
+    windows: dict[int, list[Window]] = {}
+    passages: dict[int, list[str]] = {}
+    left = BUDGET
     for document in documents:
         text = texts.get(document)
-        if text is None or document not in rows:
+        if text is None or document not in rows or left <= 0:
             continue
-        chunk = candidates.chunk(document)
-        start, end = (chunk.start, min(chunk.end, len(text))) if chunk else (0, len(text))
-        low, high = window(text, highlighter, (start, end), _width(text[start : start + 400]))
-        title = f"{rows[document].title[:TITLE_CHARACTERS]}\n" if low else ""
-        passages[document] = title + text[low:high]
-    return passages
-
-
-def _width(sample: str) -> int:
-    """Estimate how many characters of a text like this make `PASSAGE_TOKENS` tokens."""
-    unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
-    return int(PASSAGE_TOKENS / (unspaced / _UNSPACED + (1.0 - unspaced) / _SPACED))
+        found = windows_by_words(text, highlighter)[:most]
+        if len(found) < most:
+            spans = {(window.start, window.end) for window in found}
+            rest = [
+                window
+                for window in windows_of_chunk(text, candidates.chunk(document))
+                if (window.start, window.end) not in spans
+            ]
+            found += rest[: (most if found else max(most, WHOLE)) - len(found)]
+        windows[document] = found
+        passages[document] = [text[window.start : window.end] for window in found]
+        if all(window.start for window in found):
+            passages[document].append(rows[document].title[:TITLE_CHARACTERS])
+        left -= len(found)
+    return windows, passages
 
 
 def _frequencies(
@@ -195,8 +242,10 @@ def _frequencies(
     return lambda tokens: store.vector_sets.token_frequencies(vectors.fingerprint, tokens, population)
 
 
-def _cache_key(reranker: Reranker, query: str, passage: str, population: tuple[str, ...] | None) -> str:
+def _cache_key(
+    reranker: Reranker, query: str, passages: Sequence[str], population: tuple[str, ...] | None
+) -> str:
     # Scores depend on the population, and a cached score reveals that the same query was asked.
-    parts: list[object] = ["rerank", reranker.name, query, passage]
+    parts: list[object] = ["rerank", reranker.name, query, *passages]
     text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

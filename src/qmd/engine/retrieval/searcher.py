@@ -15,7 +15,7 @@ from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import NO_TERMS, explain_no_hits, scope_of, without_filters
 from qmd.engine.retrieval.hits import make_hits
 from qmd.engine.retrieval.keyword_search import count_facets, list_documents
-from qmd.engine.retrieval.reranking import Candidates, gather_evidence, rerank
+from qmd.engine.retrieval.reranking import Candidates, Read, gather_evidence, rerank
 from qmd.engine.retrieval.retrievers import (
     DenseResult,
     LexicalResult,
@@ -101,10 +101,7 @@ class Searcher:
                 search.time_out("vector")
                 break
         ranking = request.ranking or self._ranking or DEFAULT_RANKING
-        ranked = [
-            replace(item, chunk=candidates.chunk(item.document))
-            for item in _rank(search, request, ranking, candidates)
-        ]
+        ranked = _rank(search, request, ranking, candidates)
         hits = make_hits(self._store, config, candidates.highlighter, ranked, request)
         documents = [item.document for item in ranked]
         return self._response(search, typed or _main_query(request), hits, request, documents, ranking)
@@ -268,16 +265,25 @@ def _rank(
     fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
     search.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", stopwatch.milliseconds()))
     top = [entry.document for entry in fused[: request.candidate_limit]]
-    scores: dict[int, float] = {}
+    scores: dict[int, Read] = {}
     if request.rerank and top:
         scores = rerank(search, top, candidates)
     else:
         reason = "nothing to rerank" if request.rerank else "not asked for"
         search.skip("rerank", reason, expected=True)
     if ranking == "contract":
-        return rankings.contract(fused, scores)
-    evidence = gather_evidence(search.store, top, scores, candidates)
-    return rankings.tuned(fused, evidence, candidates.coverage)
+        ranked = rankings.contract(fused, {document: read.score for document, read in scores.items()})
+    else:
+        evidence = gather_evidence(search.store, top, scores, candidates)
+        ranked = rankings.tuned(fused, evidence, candidates.coverage)
+    return [
+        replace(
+            item,
+            chunk=candidates.chunk(item.document),
+            windows=scores[item.document].windows if item.document in scores else (),
+        )
+        for item in ranked
+    ]
 
 
 def read_query_document(request: SearchRequest) -> SearchRequest:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qmd.models.base import CancelledError
+from qmd.models.base import CancelledError, WindowScores
 from qmd.models.catalog import LATE_INTERACTION as CARD
 
 if TYPE_CHECKING:
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from qmd.models.base import Cancelled, Frequencies
     from qmd.models.e5.embedder import E5Embedder
 
-#: Passages that are encoded together, about two batches. A cancelled call returns the scores of whole groups.
-_GROUP = 12
-_CACHED_PASSAGES = 512
+#: Windows that are encoded together, about two batches. A cancelled call returns the scores of whole groups.
+_GROUP = 24
+_CACHED_WINDOWS = 1_024
 
 
 class LateInteractionReranker:
-    """Scores a passage by Σ_q w_q · max_x cos(q − μ_Q, x − μ_D), for query tokens q and passage tokens x.
+    """Scores windows by Σ_q w_q · max_x cos(q − μ_Q, x − μ_D), for query tokens q and tokens x of the
+    windows.
 
     w_q = log(1 + N / (1 + df_q)), scaled to the sum 1; all w_q are equal if no frequencies are given. Safe to
     call from several threads.
@@ -40,7 +42,7 @@ class LateInteractionReranker:
     def __init__(self, embedder: E5Embedder) -> None:
         self.embedder = embedder
         self._lock = threading.Lock()
-        #: The token vectors of recent passages, 384 × 2 bytes per token, about 120 kB per passage.
+        #: The token vectors of recent windows, 384 × 2 bytes per token, about 40 kB per window.
         self._cache: dict[bytes, NDArray[np.float16]] = {}
 
     def score(
@@ -56,6 +58,22 @@ class LateInteractionReranker:
         A query or passage without tokens scores 0. If `cancelled` returns True, only the scores so far are
         returned.
         """
+        documents = [[passage] for passage in passages]
+        scores = self.score_windows(query, documents, frequencies=frequencies, cancelled=cancelled)
+        return [document for document, _ in scores]
+
+    def score_windows(
+        self,
+        query: str,
+        documents: Sequence[Sequence[str]],
+        *,
+        frequencies: Frequencies | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> list[WindowScores]:
+        """Return the relevance of each document, given as the texts of its windows, and of each window.
+
+        Windows are encoded one by one. A token of the query counts with its best match in all windows.
+        """
         import numpy as np
 
         try:
@@ -63,19 +81,24 @@ class LateInteractionReranker:
         except CancelledError:
             return []
         if not ids:
-            return [0.0] * len(passages)
+            return [WindowScores(0.0, [0.0] * len(windows)) for windows in documents]
         query_mean, _ = _centroids()
         tokens = _directions(states, query_mean)
         weights = _weights(ids, frequencies)
-        scores: list[float] = []
-        for start in range(0, len(passages), _GROUP):
+        scores: list[WindowScores] = []
+        for group in _groups(documents):
             try:
-                group = self._encoded(passages[start : start + _GROUP], cancelled)
+                vectors = iter(self._encoded([*chain.from_iterable(group)], cancelled))
             except CancelledError:
                 break
-            for vectors in group:
-                best = (vectors.astype(np.float32) @ tokens.T).max(axis=0, initial=-1)
-                scores.append(float(np.clip(best @ weights, 0, 1)) if len(vectors) else 0.0)
+            for windows in group:
+                # One row for each window: the best match of each token of the query.
+                best = np.array(
+                    [(next(vectors).astype(np.float32) @ tokens.T).max(axis=0, initial=-1) for _ in windows]
+                ).reshape(len(windows), len(ids))
+                alone = np.clip(best @ weights, 0, 1)
+                together = np.clip(best.max(axis=0, initial=-1) @ weights, 0, 1)
+                scores.append(WindowScores(float(together), [float(score) for score in alone]))
         return scores
 
     def _encoded(self, passages: Sequence[str], cancelled: Cancelled | None) -> list[NDArray[np.float16]]:
@@ -99,9 +122,21 @@ class LateInteractionReranker:
             for key, vectors in vectors_of.items():
                 self._cache.pop(key, None)
                 self._cache[key] = vectors
-            for key in [*self._cache][:-_CACHED_PASSAGES]:
+            for key in [*self._cache][:-_CACHED_WINDOWS]:
                 del self._cache[key]
         return [vectors_of[key] for key in keys]
+
+
+def _groups(documents: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """Yield groups of documents with at least `_GROUP` windows; the last may have fewer."""
+    group: list[Sequence[str]] = []
+    for windows in documents:
+        group.append(windows)
+        if sum(map(len, group)) >= _GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 @cache

@@ -1,0 +1,86 @@
+"""Choose the windows of a document that the reranker reads, and the passages that a hit shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qmd.text.highlight import Highlighter
+from qmd.text.outline import section_path
+from qmd.text.passages import body_start, divide, find_windows
+from qmd.text.snippet import opening, snippet
+from qmd.types import Chunk, Ranked, Snippet, Window
+
+#: The weight of a window's words, relative to the reranker's score of it (measured, see bench/README.md).
+WORDS = 0.2
+#: The weight of lying in the best chunk by vector, relative to the words, for windows without that score.
+NEAREST = 0.3
+
+
+def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
+    """Return the windows that contain terms of the query, best first; front matter only if no other does."""
+    body = body_start(text)
+    found = find_windows(text, highlighter, (body, len(text)))
+    return found or (find_windows(text, highlighter, (0, body)) if body else [])
+
+
+def windows_of_chunk(text: str, chunk: Chunk | None) -> list[Window]:
+    """Return the windows of a chunk, in order; those of the whole text if there is no chunk."""
+    return [Window(*span) for span in divide(text, *_span(text, chunk))]
+
+
+def choose_passages(
+    text: str,
+    highlighter: Highlighter,
+    ranked: Ranked,
+    count: int = 1,
+    *,
+    in_order: bool = False,
+    context_lines: int | None = None,
+) -> tuple[Snippet, ...]:
+    """Return the best passages of a document for a query, the best first.
+
+    If no term of the query occurs and no reranker has read the document, it is the beginning of the chunk.
+
+    Args:
+        text: The text of the document.
+        highlighter: Finds the terms of the query.
+        ranked: The document, with its best chunk and the windows that the reranker has read.
+        count: The highest number of passages; no two show the same window.
+        in_order: Whether the passages are in reading order.
+        context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
+    """
+    windows = _best_first(text, highlighter, ranked)[: max(1, count)]
+    if not windows:
+        passage = opening(text, *_span(text, ranked.chunk), lines=context_lines)
+        return (replace(passage, section=section_path(text, passage.line)),)
+    if in_order:
+        windows.sort(key=lambda window: window.start)
+    shown = [(window, snippet(text, window, lines=context_lines)) for window in windows]
+    return tuple(
+        replace(passage, section=section_path(text, passage.line), score=round(window.score or 0.0, 4))
+        for window, passage in shown
+    )
+
+
+def _best_first(text: str, highlighter: Highlighter, ranked: Ranked) -> list[Window]:
+    """Return the windows that may answer the query, with their scores of 0..1, the best first."""
+    by_words = windows_by_words(text, highlighter)
+    read = {(window.start, window.end) for window in ranked.windows}
+    start, end = _span(text, ranked.chunk) if ranked.chunk else (0, 0)
+    windows = [
+        replace(window, score=((window.score or 0.0) + WORDS * window.share) / (1 + WORDS))
+        for window in ranked.windows
+    ]
+    ceiling = min((window.score or 0.0 for window in windows), default=1.0)
+    for window in by_words:
+        if (window.start, window.end) not in read:
+            nearest = NEAREST * (window.start < end and start < window.end)
+            windows.append(replace(window, score=ceiling * (window.share + nearest) / (1 + NEAREST)))
+    return sorted(windows, key=lambda window: (-(window.score or 0.0), window.start))
+
+
+def _span(text: str, chunk: Chunk | None) -> tuple[int, int]:
+    """Return the part of a text that a chunk covers, without front matter unless there is nothing else."""
+    start, end = (min(chunk.start, len(text)), min(chunk.end, len(text))) if chunk else (0, len(text))
+    body = body_start(text)
+    return (max(start, body), end) if end > body else (start, end)

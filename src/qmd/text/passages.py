@@ -1,0 +1,162 @@
+"""Choose the passages of a document by the words of a query.
+
+A text is divided into windows of about 55 tokens that end with a paragraph, a line, a sentence or a word. The
+weight of a window is the sum of the weights of the query's terms in it. A term's weight is its idf in the
+collection plus its idf among the windows of the document: in a long document, the words that all documents
+have may still tell its passages apart, and the words that it has everywhere do not.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from qmd.text.blocks import front_matter_end
+from qmd.text.highlight import Highlighter
+from qmd.types import Window
+
+#: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
+_SPACED, _UNSPACED = 220, 90
+#: Texts longer than `_WHOLE` with many matches are searched in blocks of `_BLOCK` characters, best first.
+_WHOLE, _BLOCK = 16_384, 1_024
+#: The search stops after this many characters, with and without a match. Dense text takes 1 µs per character.
+_SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
+#: The total cost of estimates: 1 for an ASCII block, `_NON_ASCII_COST` for others.
+_MAX_COST, _NON_ASCII_COST = 4_096, 6
+#: The estimates of this many non-ASCII blocks ignore accents.
+_WITHOUT_ACCENTS = 32
+#: How far to move the edge of a block so that it does not cut a word.
+_WORD = 64
+_SPACE = re.compile(r"\s")
+_SENTENCE_END = re.compile(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
+
+
+def body_start(text: str) -> int:
+    """Return the position after the front matter, 0 if there is none."""
+    return front_matter_end(text) if text.startswith("---") else 0
+
+
+def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Divide a part of a text into windows; white space at their beginning belongs to none."""
+    sample = text[start : min(end, start + 400)]
+    unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
+    width = round(1 / (unspaced / _UNSPACED + (1 - unspaced) / _SPACED))
+    windows: list[tuple[int, int]] = []
+    while True:
+        while start < end and text[start].isspace():
+            start += 1
+        if end - start <= width * 1.3:
+            break
+        cut = _cut(text, start, width)
+        windows.append((start, cut))
+        start = cut
+    if start < end:
+        windows.append((start, end))
+    return windows
+
+
+def _cut(text: str, start: int, width: int) -> int:
+    """Return the best position to end a window."""
+    most = start + width * 23 // 20
+    for separator, least in (("\n#", 4), ("\n\n", 2), ("\n", 2)):
+        at = text.rfind(separator, start + width // least, most)
+        if at >= 0:
+            return at
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + width // 2, most)]
+    if ends:
+        return ends[-1]
+    space = text.rfind(" ", start + width // 2, most)
+    return space if space >= 0 else start + width
+
+
+def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> list[Window]:
+    """Return the windows of a span that contain terms of the query, best first, equal ones in their order.
+
+    Of a very long text with many matches, only the most promising parts are searched.
+    """
+    start, end = span
+    if end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
+        found, count = _search(text, highlighter, start, end)
+        frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
+    else:
+        blocks = _glance(text, highlighter, start, end)
+        frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
+        # A term that occurs in a block occurs in one or two of its windows.
+        count = (end - start) // _SPACED
+        idf = {term: _idf(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
+        blocks.sort(key=lambda block: -sum(idf[term] * sure for term, sure in block[0].items()))
+        found, searched = [], 0
+        for _, low, high in blocks:
+            found += _search(text, highlighter, low, high)[0]
+            searched += high - low
+            if searched >= (_SEARCHED if found else _SEARCHED_IN_VAIN):
+                break
+    weights = {
+        term: weight + _idf(frequencies[term], count)
+        for matched in found
+        for term, weight in matched.terms.items()
+    }
+    total = sum(weights.values())
+    windows = [
+        Window(each.start, each.end, sum(map(weights.__getitem__, each.terms)) / total, each.first)
+        for each in found
+    ]
+    return sorted(windows, key=lambda window: (-round(window.share, 9), window.start))
+
+
+class _Matched(NamedTuple):
+    """A window with the weights of the terms that it contains, and the position of the first."""
+
+    start: int
+    end: int
+    first: int
+    terms: dict[str, float]
+
+
+def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Matched], int]:
+    """Return the windows of a span that contain terms, in order, and the number of all its windows."""
+    matches = highlighter.find(text[start:end])
+    if not matches:
+        return [], 0
+    windows = divide(text, start, end)
+    starts = [low for low, _ in windows]
+    found: dict[int, _Matched] = {}
+    for low, _, term, weight in matches:
+        at = max(0, bisect_right(starts, start + low) - 1)
+        if at not in found:
+            found[at] = _Matched(*windows[at], start + low, {})
+        found[at].terms[term] = weight
+    return list(found.values()), len(windows)
+
+
+def _glance(
+    text: str, highlighter: Highlighter, start: int, end: int
+) -> list[tuple[Mapping[str, float], int, int]]:
+    """Return the blocks of a span: the terms that are probably in them (0.5 or 1), and the start and end."""
+    blocks: list[tuple[Mapping[str, float], int, int]] = []
+    cost = folded = 0
+    while start < end and cost < _MAX_COST:
+        stop = min(end, _after_word(text, start + _BLOCK))
+        block = text[start:stop]
+        non_ascii = highlighter.has_letters and not block.isascii()
+        cost += _NON_ASCII_COST if non_ascii else 1
+        folded += non_ascii
+        blocks.append((highlighter.glance(block, accents=folded > _WITHOUT_ACCENTS), start, stop))
+        start = stop
+    return blocks
+
+
+def _after_word(text: str, position: int) -> int:
+    """Return the next position that does not cut a word, if one is near."""
+    space = _SPACE.search(text, position, position + _WORD)
+    return space.end() if space else position
+
+
+def _idf(frequency: float, count: int) -> float:
+    """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
+    return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
