@@ -45,6 +45,18 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
+def half_life(value: str) -> float | None:
+    """Return an option's value as days; 0 for `off`, None for `default`."""
+    from qmd.text.dates import days
+
+    if value in ("off", "default"):
+        return 0.0 if value == "off" else None
+    number = days(value)
+    if number is None:
+        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, or off, not '{value}'")
+    return number
+
+
 def _filter(name: str) -> Callable[[str], str]:
     """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 

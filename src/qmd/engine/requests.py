@@ -9,8 +9,9 @@ from typing import Any, Literal, TypedDict, get_args
 from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import filters
+from qmd.text.dates import MAX_DAYS
 from qmd.text.predicates import Predicate, both, comparisons
-from qmd.types import Config, Ranking, TypedSearch
+from qmd.types import Config, Ranking, SortOrder, TypedSearch
 
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
@@ -52,6 +53,11 @@ class SearchRequest:
     timeout: float | None = DEFAULT_TIMEOUT
     where: Predicate | None = None  #: Search only documents whose fields satisfy this
     facets: tuple[str, ...] = ()  #: Fields whose values are counted among the matching documents
+    recent: bool | None = None  #: Whether newer documents rank higher; None for what is configured
+    half_life: float | None = None  #: Days in which the weight of a document's date halves; implies `recent`
+    sort: SortOrder = "relevance"  #: The order of the hits
+    fold: bool | None = None  #: Whether documents with the same text are one hit; None for what is configured
+    marks: bool = True  #: Whether the user's pins and marks count
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
@@ -68,6 +74,12 @@ class SearchRequest:
             raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
         if self.ranking is not None and self.ranking not in get_args(Ranking):
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        if self.half_life is not None and not 0 < self.half_life <= MAX_DAYS:
+            raise UsageError(f"half_life must be more than 0 and at most {MAX_DAYS:g} days")
+        if self.half_life is not None and self.recent is False:
+            raise UsageError("half_life is of no use without recent")
+        if self.sort not in get_args(SortOrder):
+            raise UsageError(f"sort must be one of {', '.join(get_args(SortOrder))}, not {self.sort}")
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
@@ -112,6 +124,11 @@ class SearchOptions(FilterOptions, total=False):
     min_score: float
     collections: Sequence[str]
     facets: Sequence[str]
+    recent: bool | None
+    half_life: float | None
+    sort: SortOrder
+    fold: bool | None
+    marks: bool
     explain: bool
     full: bool
 

@@ -125,7 +125,10 @@ def _request(fields: dict[str, Any]) -> SearchRequest:
 
 
 def _response(fields: dict[str, Any]) -> SearchResponse:
-    hits = tuple(Hit(**hit | {"snippet": Snippet(**hit["snippet"])}) for hit in fields["hits"])
+    hits = tuple(
+        Hit(**hit | {"snippet": Snippet(**hit["snippet"]), "also": tuple(hit["also"])})
+        for hit in fields["hits"]
+    )
     stages = tuple(Stage(**stage) for stage in fields["stages"])
     facets = {
         name: tuple(ValueCount(**value) for value in values) for name, values in fields["facets"].items()

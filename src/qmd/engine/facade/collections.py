@@ -99,6 +99,18 @@ class CollectionMethods:
 
         self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
 
+    def set_weight(self, name: str, weight: float) -> None:
+        """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
+        from qmd.config import editing
+
+        self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
+
+    def set_recency(self, name: str, days: float | None) -> None:
+        """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
+        from qmd.config import editing
+
+        self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
+
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
         from qmd.config import editing
