@@ -33,7 +33,8 @@ class Collection:
     encoding: str | None = None  #: The charset of files that are not UTF-8
     remote: bool = True  #: Whether the text may be sent to models on other machines
     weight: float = 1.0  #: How much its documents count in a search, relative to other collections
-    recency: float | None = None  #: The half-life of its documents' scores in days; None for that of the index
+    #: The half-life of its documents' scores in days; 0 for none, None for that of the index.
+    recency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

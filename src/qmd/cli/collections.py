@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default"),
+    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
 )
 
@@ -181,8 +181,8 @@ def exclude(session: Session, name: str) -> None:
 def weight(session: Session, name: str, number: float) -> None:
     """Set how much a collection counts in searches, relative to the others, which count 1.
 
-    The scores of its documents are multiplied by N, divided by the highest weight of the collections that are
-    searched together. --explain shows it.
+    The odds of a score are multiplied by N, divided by the highest weight of the collections that are searched
+    together. --explain shows it.
 
     Examples:
       qmd collection weight archive 0.5
@@ -198,16 +198,17 @@ def weight(session: Session, name: str, number: float) -> None:
 def recency(session: Session, name: str, half_life: float | None) -> None:
     """Let the date of a collection's documents count in every search; see --recent of 'qmd search'.
 
-    TIME is a half-life such as 30d, 8w, 6m or 1y. 'off' lets the date not count, and 'default' leaves it to the
-    key 'recency' of the whole index.
+    TIME is a half-life such as 30d, 8w, 6m or 1y. With 'off' the date does not count, and 'default' leaves it
+    to the key 'recency' of the whole index.
 
     Examples:
       qmd collection recency journal 30d
       qmd collection recency handbook off
     """
     session.index.set_recency(name, half_life)
-    shown = {0: "does not count", None: "counts as in the whole index"}
-    text = shown.get(half_life, f"counts with a half-life of {half_life or 0:g} days")
+    text = "counts as in the whole index"
+    if half_life is not None:
+        text = f"counts with a half-life of {half_life:g} days" if half_life else "does not count"
     say(f"The date of documents in '{clean_name(name)}' {text}.")
 
 

@@ -57,6 +57,13 @@ def half_life(value: str) -> float | None:
     return number
 
 
+def _some_days(value: str) -> float:
+    days = half_life(value)
+    if not days:
+        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, not '{value}'")
+    return days
+
+
 def _filter(name: str) -> Callable[[str], str]:
     """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 
@@ -235,6 +242,36 @@ ranking_options = combined(
 rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
 
 
+#: How the results of a search are ordered, beyond their relevance.
+order_options = combined(
+    click.option(
+        "--recent/--no-recent",
+        default=None,
+        help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
+    ),
+    click.option(
+        "--half-life",
+        type=_some_days,
+        metavar="TIME",
+        help="Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y.",
+    ),
+    click.option(
+        "--sort",
+        type=OneOf(["relevance", "date"]),
+        metavar="S",
+        default="relevance",
+        help="Order the results by relevance or date; search then finds the newest of all matches.  "
+        "[default: relevance]",
+    ),
+    click.option(
+        "--fold/--no-fold",
+        default=None,
+        help="Show documents with the same text as one result that names the others; or each.",
+    ),
+    flag("--no-marks", help="Search without your pins and marks."),
+)
+
+
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 
@@ -275,7 +312,9 @@ def search_request(query: str, kind: str, options: dict[str, Any], limit: int | 
     from qmd.text.filters import from_options
 
     names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
+    names |= {"recent", "half_life", "sort", "fold"}
     given = {name: options[name] for name in names & options.keys()}
+    given["marks"] = not options.get("no_marks")
     min_score = options.get("min_score")
     if min_score is None:
         min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0

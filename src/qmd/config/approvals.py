@@ -27,8 +27,8 @@ class Permission:
 
     `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder `value`;
     `path` reads the folder `value`; `model` uses the model `value` in the role `where`; `store` keeps the
-    index at the address `value`; `context` sends `value` to connected agents; `marks` applies the pins and marks
-    whose number and digest are `value`.
+    index at the address `value`; `context` sends `value` to connected agents; `marks` applies the pins and
+    marks whose number and digest are `value`.
     """
 
     kind: Kind

@@ -267,13 +267,21 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
     ) -> modes.Evaluation:
         """Measure how well searches find the documents that a benchmark expects.
 
-        A fixture file is put to this index; a folder in BEIR layout gets an index of its own, with the same
-        models. Raises `SourceError` if the fixture cannot be read, `UsageError` for values out of range, and
-        `NotFoundError` if there are no documents to search.
+        A fixture file is put to this index, and so are the pins and marks if the benchmark names no fixture.
+        A folder in BEIR layout gets an index of its own, with the same models. Raises `SourceError` if the
+        fixture cannot be read, `UsageError` for values out of range, and `NotFoundError` if there are no
+        documents to search, or no pins and marks.
         """
-        from qmd.engine.evaluation import benchmarking
+        from qmd.engine.evaluation import benchmarking, fixtures
 
-        return benchmarking.evaluate(self, open_index, self._workspace.environ, benchmark, on_progress)
+        return benchmarking.evaluate(
+            self,
+            open_index,
+            self._workspace.environ,
+            lambda: fixtures.of_marks(self._marks_of.entries()),
+            benchmark,
+            on_progress,
+        )
 
     def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """Return one document, whole or from a line on.

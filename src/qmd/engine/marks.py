@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from qmd.config import marks_file
 from qmd.config.approvals import Permission
+from qmd.config.index_yml import digest
 from qmd.config.marks_file import Entry, MarkKind
 from qmd.config.validate import require_unicode
 from qmd.engine.retrieval.adjust import Guidance, Mark
@@ -20,6 +21,7 @@ from qmd.types import Stage
 
 #: Marks count for queries that share at least this part of their words.
 SIMILAR = 0.75
+_OPPOSITES: Mapping[MarkKind, MarkKind] = {"good": "bad", "bad": "good"}
 
 #: The words of a query as a set of terms; those that exclude documents begin with a minus.
 Words = frozenset[tuple[str, ...]]
@@ -87,14 +89,14 @@ def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tu
         raise UsageError("the query has no word to look for", "pin and mark what searches are asked for")
     if len(query) > marks_file.MAX_QUERY:
         raise UsageError(f"the query is longer than {marks_file.MAX_QUERY:,} characters")
-    opposite = {"good": "bad", "bad": "good"}.get(kind)
+    opposite = _OPPOSITES.get(kind)
     changed, result = False, []
     for entry in entries:
         if not changed and words_of(entry.query) == words:
             changed = True
             files = dict(entry.files)
             if opposite is not None:
-                files = {key: _without(listed, file) if key == opposite else listed for key, listed in files.items()}
+                files[opposite] = _without(files.get(opposite, ()), file)
             files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
             if len(files[kind]) > marks_file.MAX_DOCUMENTS:
                 limit = marks_file.MAX_DOCUMENTS
@@ -118,10 +120,9 @@ def removed(
     words, result, count = words_of(query), [], 0
     for entry in entries:
         if words_of(entry.query) == words:
-            files = {
-                kind: () if file is None and kind in kinds else _without(listed, file) if kind in kinds else listed
-                for kind, listed in entry.files.items()
-            }
+            files = dict(entry.files)
+            for kind in kinds:
+                files[kind] = () if file is None else _without(files.get(kind, ()), file)
             count += sum(map(len, entry.files.values())) - sum(map(len, files.values()))
             entry = replace(entry, files=_in_order(files))
         if entry.files:
@@ -157,7 +158,7 @@ class MarksOf:
         self._path = marks_file.marks_path(workspace.locations.config)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the entries of the file. Raises `ConfigError`, and `ForbiddenError` if they need approval."""
+        """Return the entries. Raises `ConfigError`, and `ForbiddenError` if they are not approved."""
         data = marks_file.read(self._path)
         entries = marks_file.parse(data, self._path)
         if entries and not self._permitted(data, entries):
@@ -166,6 +167,11 @@ class MarksOf:
                 "'qmd trust' shows what the project asks for, and approves it",
             )
         return entries
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the entries, in hexadecimal; "" if there are none. Raises as `entries`."""
+        entries = self.entries()
+        return digest(repr(entries).encode()) if entries else ""
 
     def guidance(self, query: str) -> tuple[Guidance, Stage | None]:
         """Return what counts for a query, and a stage if something counts, or if nothing could be read."""

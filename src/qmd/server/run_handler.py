@@ -104,8 +104,17 @@ def _identity(index: Index, file: _File | None) -> str:
     config, settings = index.config, index.settings
     models = (settings.embed_model, settings.rerank_model, settings.generate_model)
     location = (file, index.locations.store)
-    parts = (__version__, location, config.digest, sorted(config.collections), settings.ranking, models)
+    files = (config.digest, sorted(config.collections), _marks_of(index))
+    parts = (__version__, location, files, settings.ranking, models)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _marks_of(index: Index) -> str:
+    """Return a digest of the pins and marks that count; an error is that of the search."""
+    try:
+        return index.marks_digest()
+    except QmdError as error:
+        return error.message
 
 
 def _file_of(index: Index) -> _File | None:

@@ -59,7 +59,7 @@ RULES = {
     "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),
     "import_models": Rule(changes=True, action="bring models, which everyone's searches use"),
     "export_models": Rule(changes=True, action="write files"),
-    "marks": Rule(action="list the pins and marks of everyone"),
+    **dict.fromkeys(("marks", "marks_digest"), Rule(action="list the pins and marks of everyone")),
     **dict.fromkeys(("pin", "unpin", "mark", "unmark"), Rule(changes=True, action="pin or mark documents")),
     "doctor": Rule(action="examine the index"),
     "why": Rule(action="ask about files on disk"),

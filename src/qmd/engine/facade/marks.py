@@ -34,10 +34,20 @@ class MarkMethods:
         for entry in self._marks_of.entries():
             for kind, files in entry.files.items():
                 for file in files:
-                    collection, _, path = file.partition("/")
-                    indexed = collection in config.collections and documents.find(collection, path) is not None
+                    name, _, path = file.partition("/")
+                    indexed = name in config.collections and documents.find(name, path) is not None
                     listed.append(StoredMark(entry.query, kind, file, indexed))
         return listed
+
+    def marks_digest(self) -> str:
+        """Return a digest of the pins and marks that count in searches; "" if there are none."""
+        import os
+
+        from qmd.config.marks_file import marks_path
+
+        if not os.path.lexists(marks_path(self._workspace.locations.config)):
+            return ""
+        return self._marks_of.digest()
 
     def pin(self, query: str, reference: str) -> str:
         """Show a document first in searches for this query. Return its display path.
@@ -54,8 +64,8 @@ class MarkMethods:
     def mark(self, query: str, reference: str, kind: Literal["good", "bad"]) -> str:
         """Mark a document as a good or a bad result for this query. Return its display path.
 
-        Its score for this query is raised or lowered by a quarter, and by less for queries that share at least
-        three quarters of their words. Raises as `pin`.
+        The odds of its score for this query are raised or lowered by half, and by less for queries that share
+        at least three quarters of their words. Raises as `pin`.
         """
         return self._add(query, kind, reference)
 

@@ -1,6 +1,9 @@
 """Adjust the final scores of a search: weights of collections, recency, marks, pins, copies, and the cut.
 
 Every adjustment is off by default. Without any, the ranked documents are only cut to the request.
+
+Factors multiply the odds of a score, score / (1 - score), so scores stay between 0 and 1, and a factor means
+the same wherever the scores of a search lie: those of vectors are all close to each other.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import prod
 
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.store.base import Scope, Store
@@ -16,10 +20,12 @@ from qmd.types import Collection, Config, Document, Ranked
 
 #: The half-life of `recent` in days, if neither the request nor the configuration has one.
 DEFAULT_HALF_LIFE = 90.0
-#: The weight of a very old document: a date changes a score by half at most.
+#: The factor of a very old document.
 OLDEST = 0.5
-#: By how much a mark for the very same query changes a score.
-MARK = 0.25
+#: By how much a mark for the very same query changes the factor.
+MARK = 0.5
+#: Higher scores are lowered to this one, because the odds of 1 are infinite.
+_SURE = 0.995
 #: An adjusted search considers at least this many documents.
 POOL = 100
 #: The most copies of a document that a hit names.
@@ -46,18 +52,22 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The properties of a document that its factors depend on; `weight` is relative to the highest one."""
+    """The properties of a document that its factors depend on.
+
+    `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
+    """
 
     date: str
     now: datetime
     weight: float = 1.0
+    highest: float = 1.0
     half_life: float | None = None
     mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A number that multiplies a score, and the reason in words."""
+    """A number that multiplies the odds of a score, and the reason in words."""
 
     value: float
     reason: str
@@ -65,9 +75,10 @@ class Factor:
 
 def of_collection(facts: Facts) -> Factor | None:
     """Return the weight of the document's collection."""
-    if facts.weight == 1.0:
+    if facts.weight == facts.highest:
         return None
-    return Factor(facts.weight, "weight of the collection, relative to the highest one")
+    reason = f"its collection has the weight {facts.weight:g}, the highest is {facts.highest:g}"
+    return Factor(facts.weight / facts.highest, reason)
 
 
 def of_date(facts: Facts) -> Factor | None:
@@ -99,19 +110,25 @@ FACTORS: Mapping[str, Callable[[Facts], Factor | None]] = {
 }
 
 
-def weigh(item: Ranked, facts: Facts) -> tuple[float, Ranked]:
-    """Return the adjusted score, which may be above 1, and the document with a score of at most 1."""
+def scale(score: float, factor: float) -> float:
+    """Multiply the odds of a score, 0..1."""
+    if factor == 1.0:
+        return score
+    part = score if factor > 1.0 else min(score, _SURE)
+    return part * factor / (1.0 - part + part * factor)
+
+
+def weigh(item: Ranked, facts: Facts) -> Ranked:
+    """Return a document with its adjusted score and the factors."""
     found = {name: factor for name, of in FACTORS.items() if (factor := of(facts)) is not None}
     if not found:
-        return item.score, item
-    score = item.score
-    for factor in found.values():
-        score *= factor.value
+        return item
+    score = scale(item.score, prod(factor.value for factor in found.values()))
     factors = {
         name: {"factor": round(factor.value, 4), "reason": factor.reason} for name, factor in found.items()
     }
     explain = {**(item.explain or {}), "adjusted": {"score": round(item.score, 4), "factors": factors}}
-    return score, replace(item, score=min(1.0, score), explain=explain)
+    return replace(item, score=score, explain=explain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +238,13 @@ class Adjuster:
             facts = Facts(
                 date=document.date,
                 now=now,
-                weight=collections[document.collection].weight / highest,
+                weight=collections[document.collection].weight,
+                highest=highest,
                 half_life=half_lives[document.collection],
                 mark=self.guidance.marks.get(document.file),
             )
             scored.append(weigh(item, facts))
-        return [item for _, item in sorted(scored, key=lambda pair: -pair[0])]
+        return sorted(scored, key=lambda item: -item.score)
 
     def _pinned(self, items: Sequence[Ranked]) -> list[Ranked]:
         """Return the pinned documents that the search covers. They score 1, because the user chose them."""
