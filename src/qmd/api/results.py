@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
@@ -43,8 +44,9 @@ class Hit(BaseModel):
     line: int
     section: str
     snippet: str
-    pinned: bool = False
-    also: list[str] = []
+    # Not in the schema, which every session of an agent pays for.
+    pinned: SkipJsonSchema[bool] = False
+    also: SkipJsonSchema[list[str]] = []
 
     @classmethod
     def of(cls, hit: types.Hit) -> Self:

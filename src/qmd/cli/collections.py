@@ -181,8 +181,8 @@ def exclude(session: Session, name: str) -> None:
 def weight(session: Session, name: str, number: float) -> None:
     """Set how much a collection counts in searches, relative to the others, which count 1.
 
-    The odds of a score are multiplied by N, divided by the highest weight of the collections that are searched
-    together. --explain shows it.
+    The odds of a score are multiplied by N, divided by the highest weight of the collections that are
+    searched together. --explain shows it.
 
     Examples:
       qmd collection weight archive 0.5

@@ -134,12 +134,24 @@ def removed(
     return tuple(result)
 
 
-def renamed(entries: Iterable[Entry], file_name: Callable[[str], str]) -> tuple[Entry, ...]:
-    """Return the entries with other display paths."""
+def renamed(entries: Iterable[Entry], old: str, new: str) -> tuple[Entry, ...]:
+    """Return the entries with the documents of a renamed collection."""
+
+    def current(file: str) -> str:
+        return f"{new}/{file.removeprefix(f'{old}/')}" if file.startswith(f"{old}/") else file
+
     return tuple(
-        replace(entry, files={kind: tuple(map(file_name, files)) for kind, files in entry.files.items()})
+        replace(entry, files={kind: tuple(map(current, files)) for kind, files in entry.files.items()})
         for entry in entries
     )
+
+
+def rename_collection(workspace: Workspace, old: str, new: str) -> None:
+    """Let pins and marks follow a renamed collection. If they cannot be changed, a note says so."""
+    try:
+        MarksOf(workspace).change(lambda entries: renamed(entries, old, new))
+    except (ConfigError, ForbiddenError) as error:
+        workspace.notes.append(f"pins and marks still name '{old}': {error.in_one_line()}")
 
 
 def _without(files: Sequence[str], file: str | None) -> tuple[str, ...]:

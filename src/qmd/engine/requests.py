@@ -54,7 +54,9 @@ class SearchRequest:
     where: Predicate | None = None  #: Search only documents whose fields satisfy this
     facets: tuple[str, ...] = ()  #: Fields whose values are counted among the matching documents
     recent: bool | None = None  #: Whether newer documents rank higher; None for what is configured
-    half_life: float | None = None  #: Days in which the weight of a document's date halves; implies `recent`
+    half_life: float | None = (
+        None  #: Days in which the weight of a document's date halves; `recent` must not be False
+    )
     sort: SortOrder = "relevance"  #: The order of the hits
     fold: bool | None = None  #: Whether documents with the same text are one hit; None for what is configured
     marks: bool = True  #: Whether the user's pins and marks count
@@ -76,8 +78,6 @@ class SearchRequest:
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
         if self.half_life is not None and not 0 < self.half_life <= MAX_DAYS:
             raise UsageError(f"half_life must be more than 0 and at most {MAX_DAYS:g} days")
-        if self.half_life is not None and self.recent is False:
-            raise UsageError("half_life is of no use without recent")
         if self.sort not in get_args(SortOrder):
             raise UsageError(f"sort must be one of {', '.join(get_args(SortOrder))}, not {self.sort}")
         if len(self.facets) > MAX_FACETS:

@@ -45,7 +45,7 @@ class Faceted(AnySearchArguments):
 
     facets: list[Name] = Field(default=[], max_length=MAX_FACETS)
     recent: bool | None = None
-    half_life: Annotated[float, Field(gt=0, le=MAX_DAYS)] | None = None
+    half_life: Annotated[float, Field(ge=0.01, le=MAX_DAYS)] | None = None
     sort: SortOrder = "relevance"
     fold: bool | None = None
     marks: bool = True
@@ -99,8 +99,13 @@ class MultiGetBody(MultiGetArguments):
 
 
 class Hit(results.Hit):
-    """One document, best first. `explain` has the scores of each step if the request asks for them."""
+    """One document, best first. `explain` has the scores of each step if the request asks for them.
 
+    `pinned` is true if the user pinned it to the query. `also` names folded documents with the same text.
+    """
+
+    pinned: bool = False
+    also: list[str] = Field([])
     explain: dict[str, Any] = Field({})
 
 

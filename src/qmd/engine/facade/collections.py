@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.config import contexts
+from qmd.config.marks_file import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
@@ -92,6 +93,10 @@ class CollectionMethods:
         workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
         workspace.store.collections.rename(old, nfc(new))
         workspace.sync()
+        if os.path.lexists(marks_path(workspace.locations.config)):
+            from qmd.engine.marks import rename_collection
+
+            rename_collection(workspace, nfc(old), nfc(new))
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
