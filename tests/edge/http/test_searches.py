@@ -148,13 +148,15 @@ def test_null_counts_as_not_given(client: Client) -> None:
             "/search",
             {"query": "a", "minScore": 0},
             "minScore: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets",
+            "query, limit, min_score, collection, author, after, before, filter, facets, "
+            "recent, half_life, sort, fold, marks",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
             "explain: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets",
+            "query, limit, min_score, collection, author, after, before, filter, facets, "
+            "recent, half_life, sort, fold, marks",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (
@@ -184,3 +186,12 @@ def test_wrong_fields_are_refused_by_name(
 def test_number_without_a_fraction_counts_as_integer(client: Client) -> None:
     answer = client.ask("POST", "/search", body=b'{"query": "kestrel", "limit": 2.0, "min_score": 0}')
     assert len(answer.json["results"]) == 2
+
+
+def test_the_order_of_results_can_be_chosen(client: Client) -> None:
+    plain = client.post("/search", query="budget")
+    assert client.post("/search", query="budget", recent=False, fold=False, sort="relevance") == plain
+    for options in ({"sort": "date"}, {"recent": True}, {"half_life": 30}, {"fold": True}):
+        found = client.post("/search", query="budget", **options)
+        assert {hit["file"] for hit in found["results"]} == {hit["file"] for hit in plain["results"]}
+        assert all("also" not in hit and "pinned" not in hit for hit in found["results"])
