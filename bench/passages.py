@@ -67,9 +67,8 @@ def read(folder: Path) -> tuple[dict[str, str], list[Question]]:
     """Return the text of each file by its name, and the questions."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / "files").iterdir())}
     [path] = folder.glob("queries.jsonl*")
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows: list[dict[str, Any]] = [json.loads(line) for line in data.splitlines()]
     return texts, [
         Question(
             row["text"], row["file"], tuple((s["start_index"], s["end_index"]) for s in row["references"])

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 DEFAULT_PATTERN = "**/*.md"
+#: The limits of a collection's weight.
+MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 Ranking = Literal["contract", "tuned"]
 SearchType = Literal["lex", "vec", "hyde"]
+SortOrder = Literal["relevance", "date"]
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
@@ -29,6 +32,9 @@ class Collection:
     include_by_default: bool = True  #: Whether the collection is searched if the query names no collection
     encoding: str | None = None  #: The charset of files that are not UTF-8
     remote: bool = True  #: Whether the text may be sent to models on other machines
+    weight: float = 1.0  #: How much its documents count in a search, relative to other collections
+    #: The half-life of its documents' scores in days; 0 for none, None for that of the index.
+    recency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,8 @@ class Config:
     ranking: Ranking | None = None  #: The ranking of search results; None means the default
     archive: str | None = None  #: The folder of an archive of posts
     store: str | None = None  #: The address of a store other than SQLite
+    recency: float | None = None  #: The half-life of scores in days; None if the date does not count
+    fold: bool = False  #: Whether a search shows documents with the same text once
     # Not compared: an edit changes their lines.
     unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)  #: Keys that qmd does not know
     #: Whether collections are missing because the caller may not see them. Results must then not depend on
@@ -277,6 +285,8 @@ class Ranked:
     explain: Mapping[str, Any] | None = None
     chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
     windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
+    pinned: bool = False  #: Whether the user pinned it for this query
+    also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +302,10 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document of a search result. `score` is between 0 and 1 and decreases with rank."""
+    """One document of a search result.
+
+    `score` is between 0 and 1 and decreases with rank, unless the result is sorted by date.
+    """
 
     docid: str
     file: str
@@ -308,6 +321,8 @@ class Hit:
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
     body: str | None = None
     explain: Mapping[str, Any] | None = None
+    pinned: bool = False  #: Whether the user pinned it for this query
+    also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
 
     @property
     def percent(self) -> int:

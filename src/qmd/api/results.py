@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
@@ -43,10 +44,16 @@ class Hit(BaseModel):
     line: int
     section: str
     snippet: str
+    # Not in the schema, which every session of an agent pays for.
+    pinned: SkipJsonSchema[bool] = False
+    also: SkipJsonSchema[list[str]] = []
 
     @classmethod
     def of(cls, hit: types.Hit) -> Self:
         """Return the result for a hit of the engine. The score has two decimals."""
+        # Left out unless set, because every word costs an agent tokens.
+        notes: dict[str, Any] = {"pinned": True} if hit.pinned else {}
+        notes |= {"also": list(hit.also)} if hit.also else {}
         return cls(
             docid=hit.docid,
             file=hit.file,
@@ -56,6 +63,7 @@ class Hit(BaseModel):
             line=hit.line,
             section=hit.section,
             snippet=numbered(hit.snippet.text, hit.snippet.first_line),
+            **notes,
         )
 
 
@@ -312,7 +320,9 @@ def heading(response: types.SearchResponse) -> str:
 def hit_line(hit: types.Hit) -> str:
     """Return a result of a search in one line, with its section unless that is the title."""
     section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
-    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}{section}"
+    notes = " [pinned]" if hit.pinned else ""
+    notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
+    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}{section}{notes}"
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

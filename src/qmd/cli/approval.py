@@ -19,6 +19,7 @@ _REQUESTS: dict[Kind, str] = {
     "store": "keep the index, including the documents' text, at {value}",
     "pull": "run 'git pull' at 'qmd update --pull', in {value}",
     "context": "show this context to agents that connect: {value}",
+    "marks": "let its pins and marks change what searches show first: {value}",
 }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli import options
-from qmd.cli.command import command
+from qmd.cli.command import command, fail
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 
 @command()
-@click.argument("fixture", type=click.Path())
+@click.argument("fixture", type=click.Path(), required=False, metavar="[FIXTURE]")
+@options.flag("--from-marks", help="Replay your pins and marks, and name what is lost; without FIXTURE.")
 @click.option(
     "--ways", metavar="W,W", default="", help="Measure only: bm25, vector, hybrid, full.  [default: all]"
 )
@@ -40,37 +42,51 @@ if TYPE_CHECKING:
     "--work", type=click.Path(), metavar="DIR", help="Keep the index of a BEIR folder in DIR, to reuse it."
 )
 @options.format_options("cli", "json", "csv", "md")
-def bench(session: Session, /, fixture: str, **arguments: Any) -> None:
+def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     """Measure search quality on questions with known answers.
 
     FIXTURE is a file in tobi/qmd's format, whose questions are run on your index, or a folder in BEIR layout
     (corpus.jsonl, queries.jsonl, qrels.tsv), which gets an index of its own. The ways to search are bm25
     (search), vector (vsearch), hybrid (query without reranking) and full (query). JSON has every answer.
 
+    --from-marks asks the queries of 'qmd pin' and 'qmd mark', without letting them count, and lists the
+    pinned and good documents that are not among the best K, and the bad ones that are. Run it before and
+    after a change of a model or a setting.
+
     Examples:
       qmd bench questions.json
       qmd bench questions.json --ways bm25,full -c notes --json
       qmd bench questions.json --tag work
+      qmd bench --from-marks --ways full -k 5
       qmd bench ~/beir/scifact --work ~/beir/scifact-index --questions 100
     """
+    if (fixture is None) != arguments["from_marks"]:
+        fail("give a FIXTURE, or --from-marks to replay your pins and marks")
+    if fixture is None:
+        session.uses |= {"marks"}
     evaluation = _evaluate(session, fixture, arguments)
+    from qmd.engine.evaluation.modes import losses
+
     session.note(*_notes(evaluation))
     match options.chosen_format():
         case "json":
-            show_json(_as_json(evaluation))
+            lost = {"losses": [asdict(loss) for loss in losses(evaluation)]} if fixture is None else {}
+            show_json(_as_json(evaluation) | lost)
         case "cli":
             _show_for_people(evaluation)
+            if fixture is None:
+                _show_losses(evaluation)
         case _:
             show_listing(_table(evaluation))
 
 
-def _evaluate(session: Session, fixture: str, arguments: dict[str, Any]) -> Evaluation:
+def _evaluate(session: Session, fixture: str | None, arguments: dict[str, Any]) -> Evaluation:
     from qmd.engine.evaluation.benchmarking import Benchmark
 
     ways = tuple(name for part in arguments["ways"].split(",") if (name := part.strip()))
     request, work = options.search_request("", "query", arguments), arguments["work"]
     benchmark = Benchmark(
-        os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
+        fixture and os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
     )
     kept = f"Interrupted. The unfinished index stays in {clean_name(work)}." if work is not None else None
     with Bar("Preparing", session, kept) as bar:
@@ -88,6 +104,19 @@ def _show_for_people(evaluation: Evaluation) -> None:
     if by_type is not None:
         say("", f"nDCG@{evaluation.k} by type:")
         show_listing(by_type)
+
+
+def _show_losses(evaluation: Evaluation) -> None:
+    """Show the pins and marks that the results contradict."""
+    from qmd.engine.evaluation.modes import losses
+
+    lost = losses(evaluation)
+    count = "1 document is" if len(lost) == 1 else f"{len(lost) or 'No'} documents are"
+    say("", f"{count} not where your pins and marks want {'it' if len(lost) == 1 else 'them'}.")
+    for loss in lost:
+        state = "not found" if loss.rank is None else f"number {loss.rank}"
+        say(f"  {loss.mode}: {clean_name(loss.file)}, {'good' if loss.good else 'bad'}, is {state}")
+        say(f"    for '{one_line(loss.query)}'")
 
 
 def _table(evaluation: Evaluation) -> Listing:

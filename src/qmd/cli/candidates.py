@@ -85,12 +85,22 @@ def _paths(index: Index, incomplete: str) -> Iterator[str]:
     yield from dict.fromkeys(f"{scheme}{start}{name}{end}" for name, end, _ in rests)
 
 
+def _marked_queries(index: Index, incomplete: str) -> Iterable[str]:
+    return dict.fromkeys(mark.query for mark in index.marks() if mark.query.startswith(incomplete))
+
+
+def _marked_documents(index: Index, incomplete: str) -> Iterable[str]:
+    return dict.fromkeys(mark.file for mark in index.marks() if mark.file.startswith(incomplete))
+
+
 collections = _completing(_collections, kind="plain")
 authors = _completing(_authors)
 tags = _completing(_tags)
 fields = _completing(_fields)
 facets = _completing(_facets)
 described_paths = _completing(_described_paths)
+marked_queries = _completing(_marked_queries)
+marked_documents = _completing(_marked_documents, kind="path")
 paths = _completing(_paths, kind="path")
 
 

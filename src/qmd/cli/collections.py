@@ -9,14 +9,14 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.options import all_formats, chosen_format, decimal, half_life
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
-from qmd.types import DEFAULT_PATTERN
+from qmd.types import DEFAULT_PATTERN, MAX_WEIGHT, MIN_WEIGHT
 
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default"),
+    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
 )
 
@@ -175,6 +175,43 @@ def exclude(session: Session, name: str) -> None:
     say(f"Collection '{clean_name(name)}' is searched only when named: -c {quote(name)}")
 
 
+@collection.subcommand()
+@click.argument("name", shell_complete=candidates.collections)
+@click.argument("number", type=decimal(MIN_WEIGHT, MAX_WEIGHT), metavar="N")
+def weight(session: Session, name: str, number: float) -> None:
+    """Set how much a collection counts in searches, relative to the others, which count 1.
+
+    The odds of a score are multiplied by N, divided by the highest weight of the collections that are
+    searched together. --explain shows it.
+
+    Examples:
+      qmd collection weight archive 0.5
+      qmd collection weight notes 1
+    """
+    session.index.set_weight(name, number)
+    say(f"Collection '{clean_name(name)}' has the weight {number:g}.")
+
+
+@collection.subcommand()
+@click.argument("name", shell_complete=candidates.collections)
+@click.argument("half_life", type=half_life, metavar="TIME")
+def recency(session: Session, name: str, half_life: float | None) -> None:
+    """Let the date of a collection's documents count in every search; see --recent of 'qmd search'.
+
+    TIME is a half-life such as 30d, 8w, 6m or 1y. With 'off' the date does not count, and 'default' leaves it
+    to the key 'recency' of the whole index.
+
+    Examples:
+      qmd collection recency journal 30d
+      qmd collection recency handbook off
+    """
+    session.index.set_recency(name, half_life)
+    text = "counts as in the whole index"
+    if half_life is not None:
+        text = f"counts with a half-life of {half_life:g} days" if half_life else "does not count"
+    say(f"The date of documents in '{clean_name(name)}' {text}.")
+
+
 class _Verbatim(Command):
     """A command whose arguments may contain options of another program."""
 
@@ -227,6 +264,10 @@ def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
         rows.append(("Encoding:", collection.encoding))
     if collection.update:
         rows.append(("Update:", one_line(collection.update)))
+    if collection.weight != 1:
+        rows.append(("Weight:", f"{collection.weight:g}"))
+    if collection.recency is not None:
+        rows.append(("Recency:", f"half-life {collection.recency:g} days" if collection.recency else "off"))
     rows.append(("Files:", f"{status.documents:,}"))
     rows.append(("Updated:", local_time(status.last_updated) if status.last_updated else "never"))
     if status.contexts:

@@ -22,6 +22,11 @@ COMMANDS: Table = {
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
         ("bench", "qmd.cli.bench:bench", "Measure search quality on questions with known answers."),
+        ("pin", "qmd.cli.marks:pin", "Show a document first in searches for a query."),
+        ("unpin", "qmd.cli.marks:unpin", "Remove pins."),
+        ("mark", "qmd.cli.marks:mark", "Mark a document as a good or bad result of a query."),
+        ("unmark", "qmd.cli.marks:unmark", "Remove marks."),
+        ("marks", "qmd.cli.marks:marks", "List the pins and marks."),
     ),
     "Read": (
         ("get", "qmd.cli.documents:get", "Print a document, or some of its lines."),

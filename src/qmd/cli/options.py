@@ -45,6 +45,25 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     return convert
 
 
+def half_life(value: str) -> float | None:
+    """Return an option's value as days; 0 for `off`, None for `default`."""
+    from qmd.text.dates import days
+
+    if value in ("off", "default"):
+        return 0.0 if value == "off" else None
+    number = days(value)
+    if number is None:
+        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, or off, not '{value}'")
+    return number
+
+
+def _some_days(value: str) -> float:
+    days = half_life(value)
+    if not days:
+        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, not '{value}'")
+    return days
+
+
 def _filter(name: str) -> Callable[[str], str]:
     """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 
@@ -223,6 +242,36 @@ ranking_options = combined(
 rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
 
 
+#: How the results of a search are ordered, beyond their relevance.
+order_options = combined(
+    click.option(
+        "--recent/--no-recent",
+        default=None,
+        help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
+    ),
+    click.option(
+        "--half-life",
+        type=_some_days,
+        metavar="TIME",
+        help="Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y.",
+    ),
+    click.option(
+        "--sort",
+        type=OneOf(["relevance", "date"]),
+        metavar="S",
+        default="relevance",
+        help="Order the results by relevance or date; search then finds the newest of all matches.  "
+        "[default: relevance]",
+    ),
+    click.option(
+        "--fold/--no-fold",
+        default=None,
+        help="Show documents with the same text as one result that names the others; or each.",
+    ),
+    flag("--no-marks", help="Search without your pins and marks."),
+)
+
+
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 
@@ -263,7 +312,9 @@ def search_request(query: str, kind: str, options: dict[str, Any], limit: int | 
     from qmd.text.filters import from_options
 
     names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
+    names |= {"recent", "half_life", "sort", "fold"}
     given = {name: options[name] for name in names & options.keys()}
+    given["marks"] = not options.get("no_marks")
     min_score = options.get("min_score")
     if min_score is None:
         min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0

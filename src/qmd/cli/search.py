@@ -39,6 +39,7 @@ search_options = options.combined(
     ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
+    options.order_options,
     options.path_options,
     options.flag("--explain", help="Show how each result was ranked."),
     click.option(
@@ -124,6 +125,7 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
     format_name = options.chosen_format()
+    session.uses |= {"marks"}
     if arguments["facets"] and format_name not in _WITH_FACETS:
         fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)

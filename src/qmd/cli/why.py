@@ -64,6 +64,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @options.min_score_option("0; 0.3 for vsearch")
 @options.model_options
 @options.rerank_options
+@options.order_options
 @options.json_option
 def why(session: Session, /, reference: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.

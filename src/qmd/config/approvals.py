@@ -15,7 +15,7 @@ from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
 
-Kind = Literal["update", "pull", "path", "model", "store", "context"]
+Kind = Literal["update", "pull", "path", "model", "store", "context", "marks"]
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 #: The file contains the full text of the approved permissions of all projects.
 _MAX_BYTES = 20_000_000
@@ -27,7 +27,8 @@ class Permission:
 
     `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder `value`;
     `path` reads the folder `value`; `model` uses the model `value` in the role `where`; `store` keeps the
-    index at the address `value`; `context` sends `value` to connected agents.
+    index at the address `value`; `context` sends `value` to connected agents; `marks` applies the pins and
+    marks whose number and digest are `value`.
     """
 
     kind: Kind
@@ -130,7 +131,7 @@ def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
 def _decision(project: str, digest: str, entry: object, path: str) -> Decision:
     match entry:
         case {
-            "kind": "update" | "pull" | "path" | "model" | "store" | "context" as kind,
+            "kind": "update" | "pull" | "path" | "model" | "store" | "context" | "marks" as kind,
             "value": str(value),
             "where": str(where),
             "name": str(name),

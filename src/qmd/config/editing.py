@@ -22,9 +22,11 @@ from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import decode, parse, read_bytes
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
+from qmd.config.settings import RECENCY, WEIGHT, as_weight
 from qmd.config.validate import nfc, require_unicode, validate_collection_name, validate_encoding
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
+from qmd.text import dates
 from qmd.types import Collection, Config
 
 _NEW_PROJECT = """\
@@ -155,11 +157,29 @@ def set_update_command(path: str, name: str, command: str | None) -> Config:
     return _set_field(path, name, "update", "update", command if command and command.strip() else None)
 
 
-def _set_field(path: str, name: str, field: str, key: str, value: str | bool | None) -> Config:
-    changed: dict[str, Any] = {field: value}
+def set_weight(path: str, name: str, weight: float) -> Config:
+    """Set how much a collection counts in searches; 1 removes the weight. Raises `UsageError`."""
+    if as_weight(f"{weight:.10g}") is None:
+        raise UsageError(WEIGHT, "A collection that should not be searched can be excluded.")
+    return _set_field(path, name, "weight", "weight", None if weight == 1 else float(weight), weight)
+
+
+def set_recency(path: str, name: str, days: float | None) -> Config:
+    """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
+    if days and not 0 < days <= dates.MAX_DAYS:
+        raise UsageError(RECENCY)
+    return _set_field(path, name, "recency", "recency", False if days == 0 else days and float(days), days)
+
+
+def _set_field(
+    path: str, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
+) -> Config:
+    """Write a value of a collection, None to remove it. `parsed` is its value in the configuration."""
+    value_read = value if parsed is None else parsed
+    changed: dict[str, Any] = {field: value_read}
     with _edit(path) as edit:
         existing, keys = edit.collection(name)
-        if getattr(existing, field) != value:
+        if getattr(existing, field) != value_read:
             keys = (*keys, key)
             edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
             edit.change(edited, replace(existing, **changed))
@@ -287,5 +307,7 @@ def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
         "update": collection.update,
         "includeByDefault": None if collection.include_by_default else False,
         "encoding": collection.encoding,
+        "weight": None if collection.weight == 1 else float(collection.weight),
+        "recency": False if collection.recency == 0 else collection.recency,
     }
     return {key: value for key, value in entry.items() if value is not None}

@@ -7,10 +7,20 @@ from typing import NoReturn
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
-from qmd.config.settings import MAX_RAM_MB, MAX_THREADS, RANKINGS, as_ranking, as_whole_number
+from qmd.config.settings import (
+    MAX_RAM_MB,
+    MAX_THREADS,
+    RANKINGS,
+    RECENCY,
+    WEIGHT,
+    as_ranking,
+    as_weight,
+    as_whole_number,
+)
 from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
+from qmd.text import dates
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
@@ -53,6 +63,8 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
         ranking=_ranking(top),
         archive=top.file("archive"),
         store=top.text("store"),
+        recency=_recency(top),
+        fold=top.flag("fold", False),
         # Last, because a key is known once it has been read.
         unknown_keys=tuple(sorted(top.unknown_keys(), key=lambda key: key.line)),
     )
@@ -117,6 +129,12 @@ class _Section:
         number = as_whole_number(node.text, 1, highest)
         return number or self.fail(node, f"{key} must be a whole number from 1 to {highest}")
 
+    def flag(self, key: str, default: bool) -> bool:
+        node = self.get(key)
+        if node is not None and node.kind != "bool":
+            self.fail(node, f"{key} must be true or false")
+        return default if node is None else node.text.lower() == "true"
+
     def unknown_keys(self) -> Iterator[UnknownKey]:
         """Yield the keys of all sections that have not been read."""
         for section in self._sections:
@@ -168,9 +186,11 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         ignore=_ignore(section),
         context=_context(section),
         update=section.text("update"),
-        include_by_default=_include(section),
+        include_by_default=section.flag("includeByDefault", True),
         encoding=_encoding(section),
         remote=_remote(section),
+        weight=_weight(section),
+        recency=_recency(section),
     )
 
 
@@ -205,11 +225,22 @@ def _context(section: _Section) -> dict[str, str]:
     return context
 
 
-def _include(section: _Section) -> bool:
-    node = section.get("includeByDefault")
-    if node is not None and node.kind != "bool":
-        section.fail(node, "includeByDefault must be true or false")
-    return node is None or node.text.lower() == "true"
+def _weight(section: _Section) -> float:
+    node = section.get("weight")
+    if node is None:
+        return 1.0
+    return as_weight(node.text if node.kind == "number" else "") or section.fail(node, WEIGHT)
+
+
+def _recency(section: _Section) -> float | None:
+    """Return the half-life of scores in days; 0 if the date does not count, None if nothing is said."""
+    node = section.get("recency")
+    if node is None:
+        return None
+    if node.kind == "bool" and node.text.lower() == "false":
+        return 0.0
+    days = dates.days(node.text) if node.kind in ("number", "text") else None
+    return days or section.fail(node, RECENCY)
 
 
 def _encoding(section: _Section) -> str | None:

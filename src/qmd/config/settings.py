@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
 from qmd.errors import ConfigError
-from qmd.types import Config, Ranking
+from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
@@ -24,6 +25,9 @@ MAX_CONNECTION_SECONDS = 86_400
 
 #: The names of the rankings, for messages.
 RANKINGS = " or ".join(get_args(Ranking))
+#: The values that keys of this name take, for messages.
+WEIGHT = f"weight must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+RECENCY = "recency must be a time such as 30d, 6m or 1y, in which the weight of a document's date halves"
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
@@ -123,6 +127,13 @@ def as_ranking(text: str | None) -> Ranking | None:
     """Return the ranking with this name; None if there is none."""
     choices: tuple[Ranking, ...] = get_args(Ranking)
     return next((choice for choice in choices if choice == text), None)
+
+
+def as_weight(text: str) -> float | None:
+    """Return the weight of a collection that a text states; None if it is not within the limits."""
+    if not re.fullmatch(r"\d{1,6}(\.\d{0,10})?", text, re.ASCII):
+        return None
+    return float(text) if MIN_WEIGHT <= float(text) <= MAX_WEIGHT else None
 
 
 def as_whole_number(text: str, lowest: int, highest: int) -> int | None:

@@ -16,7 +16,7 @@ from qmd.config.yaml_nodes import Entry, Node, broken, compose
 from qmd.errors import ConfigError
 
 KeyPath: TypeAlias = tuple[str, ...]
-Value: TypeAlias = "str | bool | Mapping[str, Value] | Sequence[str]"
+Value: TypeAlias = "str | bool | float | Mapping[str, Value] | Sequence[str]"
 
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 _BARE_PATH = re.compile(r"~?(/[A-Za-z0-9_.-]+)+")
@@ -92,7 +92,7 @@ class YamlText:
 
     def _replace(self, entry: Entry, value: Value, flow: bool) -> str:
         old = entry.value
-        if isinstance(value, (str, bool)) or flow:
+        if isinstance(value, (str, bool, float)) or flow:
             space = " " if old.alias or old.start == old.end else ""
             return self._splice(old.start, old.end, space + _flow(value))
         rest = self._line_end(old.end)
@@ -168,7 +168,7 @@ def _block(value: Mapping[str, Value] | Sequence[str], margin: str, step: str) -
         return "".join(f"{margin}- {_quoted(item)}\n" for item in value)
     lines = ""
     for key, item in value.items():
-        if isinstance(item, (str, bool)):
+        if isinstance(item, (str, bool, float)):
             lines += f"{margin}{_key(key)}: {_flow(item)}\n"
         else:
             lines += f"{margin}{_key(key)}:\n" + _block(item, margin + step, step)
@@ -180,6 +180,8 @@ def _flow(value: Value) -> str:
     match value:
         case bool():
             return "true" if value else "false"
+        case float():
+            return f"{value:.10g}"
         case str():
             return value if _BARE_PATH.fullmatch(value) else _quoted(value)
         case Mapping():

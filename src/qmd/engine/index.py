@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
+from qmd.config.marks_file import marks_path
 from qmd.engine.facade.collections import CollectionMethods
 from qmd.engine.facade.fields import FieldMethods
 from qmd.engine.facade.maintenance import MaintenanceMethods
+from qmd.engine.facade.marks import MarkMethods
 from qmd.engine.opening import find_locations, with_store
 from qmd.engine.requests import (
     DEFAULT_MAX_BYTES,
@@ -24,7 +26,7 @@ from qmd.engine.requests import (
 )
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.types import Author, Config, SearchResponse
+from qmd.types import Author, Config, SearchResponse, Stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,11 +40,12 @@ if TYPE_CHECKING:
     from qmd.engine.explain.explainer import Kind, Why
     from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
+    from qmd.engine.retrieval.adjust import Guidance
     from qmd.engine.retrieval.searcher import Searcher
     from qmd.models.base import Cancelled
 
 
-class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
+class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
     """An index and its configuration. Safe to share between threads. Close it, or use it in a `with`.
 
     Modules are imported in the methods that need them, because a keyword search needs few of them.
@@ -199,12 +202,26 @@ class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
         Raises `CancelledError` as soon as `cancelled` returns true.
         """
         request, config = request.checked(), self.config
+        guidance, stage = self._guidance(kind, request)
         if kind == "search":
             from qmd.engine.retrieval import keyword_search
 
-            return keyword_search.search(self._store, config, request)
-        search = self._searcher.dense if kind == "vsearch" else self._searcher.hybrid
-        return search(config, request, cancelled)
+            response = keyword_search.search(self._store, config, request, guidance)
+        else:
+            search = self._searcher.dense if kind == "vsearch" else self._searcher.hybrid
+            response = search(config, request, cancelled, guidance)
+        return response if stage is None else replace(response, stages=(*response.stages, stage))
+
+    def _guidance(self, kind: str, request: SearchRequest) -> tuple[Guidance | None, Stage | None]:
+        """Return the pins and marks that count for a search, and a stage about them if there are any."""
+        if not request.marks or not os.path.lexists(marks_path(self.locations.config)):
+            return None, None
+        query = request.query
+        if kind == "query":
+            from qmd.engine.retrieval.searcher import main_query, read_query_document
+
+            query = main_query(read_query_document(request))
+        return self._marks_of.guidance(query)
 
     @property
     def _searcher(self) -> Searcher:
@@ -250,13 +267,21 @@ class Index(CollectionMethods, FieldMethods, MaintenanceMethods):
     ) -> modes.Evaluation:
         """Measure how well searches find the documents that a benchmark expects.
 
-        A fixture file is put to this index; a folder in BEIR layout gets an index of its own, with the same
-        models. Raises `SourceError` if the fixture cannot be read, `UsageError` for values out of range, and
-        `NotFoundError` if there are no documents to search.
+        A fixture file is put to this index, and so are the pins and marks if the benchmark names no fixture.
+        A folder in BEIR layout gets an index of its own, with the same models. Raises `SourceError` if the
+        fixture cannot be read, `UsageError` for values out of range, and `NotFoundError` if there are no
+        documents to search, or no pins and marks.
         """
-        from qmd.engine.evaluation import benchmarking
+        from qmd.engine.evaluation import benchmarking, fixtures
 
-        return benchmarking.evaluate(self, open_index, self._workspace.environ, benchmark, on_progress)
+        return benchmarking.evaluate(
+            self,
+            open_index,
+            self._workspace.environ,
+            lambda: fixtures.of_marks(self._marks_of.entries()),
+            benchmark,
+            on_progress,
+        )
 
     def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """Return one document, whole or from a line on.

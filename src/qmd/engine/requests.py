@@ -9,8 +9,9 @@ from typing import Any, Literal, TypedDict, get_args
 from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import filters
+from qmd.text.dates import MAX_DAYS
 from qmd.text.predicates import Predicate, both, comparisons
-from qmd.types import Config, Ranking, TypedSearch
+from qmd.types import Config, Ranking, SortOrder, TypedSearch
 
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
@@ -58,6 +59,12 @@ class SearchRequest:
     #: Lines to show before and after the line of a passage, 0..100; None for about 300 characters.
     context_lines: int | None = None
     facets: tuple[str, ...] = ()  #: Fields whose values are counted among the matching documents
+    recent: bool | None = None  #: Whether newer documents rank higher; None for what is configured
+    #: Days in which the weight of a document's date halves; `recent` must not be False.
+    half_life: float | None = None
+    sort: SortOrder = "relevance"  #: The order of the hits
+    fold: bool | None = None  #: Whether documents with the same text are one hit; None for what is configured
+    marks: bool = True  #: Whether the user's pins and marks count
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
@@ -78,6 +85,10 @@ class SearchRequest:
             raise UsageError(f"passages must be from 1 to {MAX_PASSAGES}, not {self.passages}")
         if self.context_lines is not None and not 0 <= self.context_lines <= MAX_CONTEXT_LINES:
             raise UsageError(f"context_lines must be from 0 to {MAX_CONTEXT_LINES}, not {self.context_lines}")
+        if self.half_life is not None and not 0 < self.half_life <= MAX_DAYS:
+            raise UsageError(f"half_life must be more than 0 and at most {MAX_DAYS:g} days")
+        if self.sort not in get_args(SortOrder):
+            raise UsageError(f"sort must be one of {', '.join(get_args(SortOrder))}, not {self.sort}")
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
@@ -122,6 +133,11 @@ class SearchOptions(FilterOptions, total=False):
     min_score: float
     collections: Sequence[str]
     facets: Sequence[str]
+    recent: bool | None
+    half_life: float | None
+    sort: SortOrder
+    fold: bool | None
+    marks: bool
     explain: bool
     full: bool
 

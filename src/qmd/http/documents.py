@@ -30,14 +30,25 @@ from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.server import run_handler
 from qmd.server.index_host import IndexHost
+from qmd.text.dates import MAX_DAYS
+from qmd.types import SortOrder
 
 routes = Router()
 
 
 class Faceted(AnySearchArguments):
-    """Fields whose values are counted."""
+    """Fields whose values are counted, and the order of the results.
+
+    `recent` ranks newer documents higher by a half-life in days. `fold` shows documents with the same text
+    once.
+    """
 
     facets: list[Name] = Field(default=[], max_length=MAX_FACETS)
+    recent: bool | None = None
+    half_life: Annotated[float, Field(ge=0.01, le=MAX_DAYS)] | None = None
+    sort: SortOrder = "relevance"
+    fold: bool | None = None
+    marks: bool = True
 
 
 class SearchBody(Faceted, SearchArguments):
@@ -88,8 +99,13 @@ class MultiGetBody(MultiGetArguments):
 
 
 class Hit(results.Hit):
-    """One document, best first. `explain` has the scores of each step if the request asks for them."""
+    """One document, best first. `explain` has the scores of each step if the request asks for them.
 
+    `pinned` is true if the user pinned it to the query. `also` names folded documents with the same text.
+    """
+
+    pinned: bool = False
+    also: list[str] = Field([])
     explain: dict[str, Any] = Field({})
 
 

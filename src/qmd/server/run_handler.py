@@ -104,8 +104,17 @@ def _identity(index: Index, file: _File | None) -> str:
     config, settings = index.config, index.settings
     models = (settings.embed_model, settings.rerank_model, settings.generate_model)
     location = (file, index.locations.store)
-    parts = (__version__, location, config.digest, sorted(config.collections), settings.ranking, models)
+    files = (config.digest, sorted(config.collections), _marks_of(index))
+    parts = (__version__, location, files, settings.ranking, models)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _marks_of(index: Index) -> str:
+    """Return a digest of the pins and marks that count; an error is that of the search."""
+    try:
+        return index.marks_digest()
+    except QmdError as error:
+        return error.message
 
 
 def _file_of(index: Index) -> _File | None:
@@ -125,7 +134,10 @@ def _request(fields: dict[str, Any]) -> SearchRequest:
 
 
 def _response(fields: dict[str, Any]) -> SearchResponse:
-    hits = tuple(Hit(**hit | {"snippet": Snippet(**hit["snippet"])}) for hit in fields["hits"])
+    hits = tuple(
+        Hit(**hit | {"snippet": Snippet(**hit["snippet"]), "also": tuple(hit["also"])})
+        for hit in fields["hits"]
+    )
     stages = tuple(Stage(**stage) for stage in fields["stages"])
     facets = {
         name: tuple(ValueCount(**value) for value in values) for name, values in fields["facets"].items()

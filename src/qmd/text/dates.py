@@ -90,6 +90,24 @@ def in_name(name: str) -> str | None:
     return read(day[0]) if day else None
 
 
+_SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(d|w|m|y|days?|weeks?|months?|years?)?", re.ASCII)
+_DAYS = {"d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
+#: The longest span of time: about a hundred years.
+MAX_DAYS = 36_500.0
+
+
+def days(text: str) -> float | None:
+    """Parse a span of time such as `30`, `30d`, `6 weeks`, `3m` or `1y` to days; None if it is none.
+
+    A number without a unit is in days. A month has 30 days, a year 365.
+    """
+    match = _SPAN.fullmatch(text.strip().lower())
+    if match is None:
+        return None
+    number = float(match[1]) * _DAYS[(match[2] or "d")[0]]
+    return number if 0 < number <= MAX_DAYS else None
+
+
 def of_mtime(nanoseconds: int) -> str:
     """Convert a modification time in nanoseconds since the epoch to a date in UTC."""
     seconds = min(max(nanoseconds // 1_000_000_000, _FIRST), _LAST)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Client
+from tests.clients import Client, Server
 from tests.library import docid
+from tests.users import User
 
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
@@ -148,13 +149,15 @@ def test_null_counts_as_not_given(client: Client) -> None:
             "/search",
             {"query": "a", "minScore": 0},
             "minScore: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets",
+            "query, limit, min_score, collection, author, after, before, filter, facets, "
+            "recent, half_life, sort, fold, marks",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
             "explain: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets",
+            "query, limit, min_score, collection, author, after, before, filter, facets, "
+            "recent, half_life, sort, fold, marks",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (
@@ -184,3 +187,28 @@ def test_wrong_fields_are_refused_by_name(
 def test_number_without_a_fraction_counts_as_integer(client: Client) -> None:
     answer = client.ask("POST", "/search", body=b'{"query": "kestrel", "limit": 2.0, "min_score": 0}')
     assert len(answer.json["results"]) == 2
+
+
+def test_the_order_of_results_can_be_chosen(client: Client) -> None:
+    plain = client.post("/search", query="budget")
+    assert client.post("/search", query="budget", recent=False, fold=False, sort="relevance") == plain
+    for options in ({"sort": "date"}, {"recent": True}, {"half_life": 30}, {"fold": True}):
+        found = client.post("/search", query="budget", **options)
+        assert {hit["file"] for hit in found["results"]} == {hit["file"] for hit in plain["results"]}
+        assert all("also" not in hit and "pinned" not in hit for hit in found["results"])
+
+
+@pytest.mark.slow
+def test_a_pin_of_the_command_line_shows_at_once(owner: User, server: Server) -> None:
+    owner.ok("collection", "add", str(owner.home / "folder"), "--name", "folder")
+    owner.ok("pin", "words", "sub/c.md")
+    first, second, *_ = (found := server.post("/search", query="words"))["results"]
+    assert (first["file"], first["pinned"], first["score"]) == ("folder/sub/c.md", True, 1)
+    assert "pinned" not in second
+    assert found["content"].split("\n\n")[1].endswith(" [pinned]")
+    assert found["stages"][-1]["reason"] == "documents for this query: 1 pinned, 0 marked"
+    assert "pinned" not in server.post("/search", query="words", marks=False)["results"][0]
+    # The server answers the command line, too, with the same pins.
+    assert owner.ok("search", "words", "--mode", "server", "--csv") == owner.ok(
+        "search", "words", "--mode", "local", "--csv"
+    )

@@ -72,7 +72,8 @@ def _hit(hit: Hit, view: View) -> str:
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
-        f"Score: {view.styled(f'{hit.percent}%', colour)}",
+        *_also(hit, view),
+        f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
     if view.explain and hit.explain is not None:
         from qmd.cli.render.explain import breakdown
@@ -80,6 +81,12 @@ def _hit(hit: Hit, view: View) -> str:
         for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
             lines += labelled("  ", line, view, DIM)
     return "\n".join([*lines, "", passage(*view.passage(hit), view), ""])
+
+
+def _also(hit: Hit, view: View) -> list[str]:
+    """Return the other documents with the same text."""
+    files = ", ".join(clean_name(file, terminal=view.terminal) for file in hit.also)
+    return labelled("Also: ", files, view) if files else []
 
 
 def _section(hit: Hit, view: View) -> list[str]:

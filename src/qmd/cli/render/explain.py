@@ -34,6 +34,22 @@ def breakdown(explain: Mapping[str, Any], width: int) -> list[str]:
         lines += _table(rows, width)
     if (blend := explain.get("blend")) is not None:
         lines.append(f"blend  {_blend(blend, explain)}")
+    return [*lines, *_adjustments(explain)]
+
+
+def _adjustments(explain: Mapping[str, Any]) -> list[str]:
+    """Return what changed the score or the place of a result, in lines."""
+    lines = []
+    if (adjusted := explain.get("adjusted")) is not None:
+        for name, factor in adjusted["factors"].items():
+            lines.append(f"{name}  odds x {factor['factor']:.3f}: {one_line(factor['reason'])}")
+        lines.append(f"adjusted  from {adjusted['score']:.3f}")
+    if explain.get("pinned"):
+        lines.append("pinned  to this query, so it comes first")
+    if (copies := explain.get("copies")) is not None:
+        lines.append(f"folded  with {copies} other document(s) of the same text")
+    if (date := explain.get("date")) is not None:
+        lines.append(f"sorted  by date: {date}")
     return lines
 
 

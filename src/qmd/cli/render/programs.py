@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from qmd.cli.render.rows import plain, program_text
-from qmd.cli.render.view import View, skipped_because
+from qmd.cli.render.view import View, address, skipped_because
 from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Entry(NamedTuple):
     total_lines: int | None = None
     explain: Mapping[str, Any] | None = None
     section: str | None = None
+    pinned: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def skipped(self) -> bool:
@@ -59,6 +61,8 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         hit.score,
         explain=hit.explain if view.explain else None,
         section=hit.section or None,
+        pinned=hit.pinned,
+        also=tuple(map(address, hit.also)),
     )
 
 
@@ -102,6 +106,8 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         title=entry.title,
         section=entry.section,
         context=entry.context,
+        pinned=entry.pinned or None,
+        also=list(entry.also) or None,
         **{entry.content: entry.text},
         explain=_rounded(entry.explain),
     )
@@ -146,7 +152,12 @@ def _csv_hits(entries: Sequence[Entry]) -> str:
         (entry.docid, f"{entry.score:.4f}", entry.file, entry.title, entry.context, entry.line, entry.text)
         for entry in entries
     ]
-    return _csv([("docid", "score", "file", "title", "context", "line", "snippet"), *rows])
+    heading = ("docid", "score", "file", "title", "context", "line", "snippet")
+    if not any(entry.pinned or entry.also for entry in entries):
+        return _csv([heading, *rows])
+    # These columns are only there if they have values, because programs may count columns.
+    more = [(*row, entry.pinned, list(entry.also)) for row, entry in zip(rows, entries, strict=True)]
+    return _csv([(*heading, "pinned", "also"), *more])
 
 
 def _csv_pages(entries: Sequence[Entry]) -> str:
@@ -189,7 +200,11 @@ def _files(entries: Sequence[Entry], *, scores: bool) -> str:
         if entry.context:
             # Always quoted, and without line breaks, because each line is one document.
             cells.append(_quoted(one_line(entry.context, terminal=False)))
-        lines.append(",".join(cells + ["[SKIPPED]"] * entry.skipped) + "\n")
+        cells += ["[SKIPPED]"] * entry.skipped + ["[PINNED]"] * entry.pinned
+        if entry.also:
+            files = ", ".join(one_line(file, terminal=False) for file in entry.also)
+            cells.append(_quoted(f"also: {files}"))
+        lines.append(",".join(cells) + "\n")
     return "".join(lines)
 
 
@@ -203,7 +218,8 @@ def _markdown(entries: Sequence[Entry]) -> str:
     sections = []
     for entry in entries:
         values = {"file": entry.file, "docid": entry.docid, "section": entry.section}
-        values |= {"context": entry.context}
+        values |= {"context": entry.context, "pinned": "yes" if entry.pinned else None}
+        values |= {"also": ", ".join(entry.also)}
         fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
         text = f"*{entry.text}*" if entry.skipped else entry.text.rstrip("\n")
         title = f"# {one_line(entry.title, terminal=False)}"
@@ -236,6 +252,10 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
             attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line), "section": entry.section}
         if entry.skipped:
             attributes["skipped"] = "true"
+        if entry.pinned:
+            attributes["pinned"] = "true"
+        if entry.also:
+            attributes["also"] = ", ".join(entry.also)
         elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")
     return _xml_document(root, elements)
 

@@ -2,8 +2,8 @@
 
 A project's `.qmd/index.yml` comes with a checkout, so somebody else may have written it. Some of its fields
 have effects outside the folder of the project, so they need approval: update commands, collections in other
-folders, models, the store, and contexts, which agents read. `git pull` needs it too, because a clone has a
-configuration of its own that can run commands.
+folders, models, the store, contexts, which agents read, and pins and marks, which change what searches find.
+`git pull` needs it too, because a clone has a configuration of its own that can run commands.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from qmd.config import approvals, contexts
+from qmd.config import approvals, contexts, marks_file
 from qmd.config.approvals import KINDS, Decision, Kind, Permission
+from qmd.config.index_yml import digest
 from qmd.config.paths import trust_path
-from qmd.errors import NotFoundError
+from qmd.errors import ConfigError, NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.git import work_tree
 from qmd.types import Config
@@ -31,6 +32,7 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
     "store": "the store '{value}'",
     "pull": "git pull for '{name}'",
     "context": "the context of {name}",
+    "marks": "its pins and marks",
 }
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
@@ -69,9 +71,21 @@ class Trust:
 
     def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
         """List the permissions that are not approved. Raises `ConfigError` if approvals cannot be read."""
-        if self._environ.get(VARIABLE, "").strip() == "1":
+        if self.approves_all:
             return []
         return [permission for permission, approved in self.asked(kinds) if not approved]
+
+    def approved(self, permission: Permission) -> bool:
+        """Tell whether the user has approved a permission. Ignores the environment."""
+        return any(
+            decision.approved and decision.project == self.project and decision.permission == permission
+            for decision in self.decisions()
+        )
+
+    @property
+    def approves_all(self) -> bool:
+        """Whether everything is approved for this run, or because the configuration is the user's own."""
+        return self.project is None or self._environ.get(VARIABLE, "").strip() == "1"
 
     def unpulled(self) -> dict[str, str]:
         """Return the collections that may not be pulled, with a message for each."""
@@ -147,6 +161,27 @@ def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iter
         yield Permission("store", config.store, name="index")
     for place, text in contexts.list_contexts(config):
         yield Permission("context", text, name=place)
+    if "marks" in kinds and (marks := _marks(config)) is not None:
+        yield marks
+
+
+def marks_permission(data: bytes, entries: Sequence[marks_file.Entry]) -> Permission:
+    """Return the permission to use the pins and marks in the bytes of a file."""
+    pins = sum(len(entry.files.get("pin", ())) for entry in entries)
+    others = sum(len(files) for entry in entries for files in entry.files.values()) - pins
+    value = f"{pins} pinned and {others} marked documents, SHA-256 {digest(data)}"
+    return Permission("marks", value, name="pins and marks")
+
+
+def _marks(config: Config) -> Permission | None:
+    """Return the permission that a project's pins and marks need; None if there are none to use."""
+    path = marks_file.marks_path(config.path)
+    try:
+        data = marks_file.read(path)
+        entries = marks_file.parse(data, path)
+    except ConfigError:
+        return None  # searches do not use a broken file, and say so
+    return marks_permission(data, entries) if entries else None
 
 
 def _without(config: Config, refused: Iterable[Permission]) -> Config:

@@ -29,6 +29,7 @@ class Rule:
 _READ = Rule()
 _CHANGE = Rule(changes=True, collections="collections")
 _CONTEXT = Rule(changes=True, place="target")
+_SETTING = Rule(changes=True, collections="name")
 
 #: The members that a restricted index has. It has no other ones, so a new method of `Index` needs a rule.
 #: Reading needs no check, because the configuration that it goes by lists the visible collections only.
@@ -42,7 +43,7 @@ RULES = {
     **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),
     **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
     **dict.fromkeys(("update", "embed"), _CHANGE),
-    "include_collection": Rule(changes=True, collections="name"),
+    **dict.fromkeys(("include_collection", "set_weight", "set_recency"), _SETTING),
     "add_context": _CONTEXT,
     "remove_context": _CONTEXT,
     "add_collection": Rule(changes=True, action="add one"),
@@ -58,6 +59,8 @@ RULES = {
     "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),
     "import_models": Rule(changes=True, action="bring models, which everyone's searches use"),
     "export_models": Rule(changes=True, action="write files"),
+    **dict.fromkeys(("marks", "marks_digest"), Rule(action="list the pins and marks of everyone")),
+    **dict.fromkeys(("pin", "unpin", "mark", "unmark"), Rule(changes=True, action="pin or mark documents")),
     "doctor": Rule(action="examine the index"),
     "why": Rule(action="ask about files on disk"),
     "absence": Rule(action="ask about files on disk"),

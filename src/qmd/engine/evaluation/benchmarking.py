@@ -33,7 +33,7 @@ class Benchmark:
     """A benchmark to run.
 
     Attributes:
-        fixture: A file in tobi/qmd's format, or a folder in BEIR layout.
+        fixture: A file in tobi/qmd's format, or a folder in BEIR layout; None for the pins and marks.
         modes: The names of the modes to measure; all if empty.
         k: The rank down to which results are judged.
         questions: Use only this many questions, from the first; None for all.
@@ -41,7 +41,7 @@ class Benchmark:
         work: The folder to keep the index of a BEIR corpus in; None for a temporary one.
     """
 
-    fixture: str
+    fixture: str | None
     modes: tuple[str, ...] = ()
     k: int = 10
     questions: int | None = None
@@ -53,28 +53,41 @@ def evaluate(
     index: EvaluatedIndex,
     open_index: Callable[..., EvaluatedIndex],
     environ: Mapping[str, str],
+    marked: Callable[[], Fixture],
     benchmark: Benchmark,
     on_progress: OnProgress | None,
 ) -> Evaluation:
-    """Run a benchmark. Raises as `Index.evaluate`. `open_index` is `qmd.open_index`."""
+    """Run a benchmark. Raises as `Index.evaluate`.
+
+    `open_index` is `qmd.open_index`, and `marked` returns the questions of the pins and marks.
+    """
     report: OnProgress = on_progress or (lambda *_: None)
     modes = select_modes(benchmark.modes)
     if not 1 <= benchmark.k <= 1000 or (benchmark.questions is not None and benchmark.questions < 1):
         raise UsageError("k must be from 1 to 1000, and the number of questions at least 1")
+    if benchmark.fixture is None:
+        # Searches that obey the marks would always agree with them.
+        setting = replace(benchmark.setting, marks=False)
+        return _evaluate_own(index, marked(), replace(benchmark, setting=setting), modes, report)
     if os.path.isdir(benchmark.fixture):
         open_corpus = partial(open_index, environ={**environ, **_variables(index.settings)})
-        return _evaluate_folder(open_corpus, benchmark, modes, report)
-    return _evaluate_file(index, benchmark, modes, report)
+        return _evaluate_folder(open_corpus, benchmark.fixture, benchmark, modes, report)
+    return _evaluate_own(index, read_benchmark(benchmark.fixture), benchmark, modes, report)
 
 
-def _evaluate_file(
-    index: EvaluatedIndex, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
+def _evaluate_own(
+    index: EvaluatedIndex,
+    fixture: Fixture,
+    benchmark: Benchmark,
+    modes: Sequence[Mode],
+    on_progress: OnProgress,
 ) -> Evaluation:
+    """Measure a fixture on the user's index."""
     if benchmark.work is not None:
         raise UsageError(
             "this fixture is measured on your own index: leave --work out, which is for BEIR folders"
         )
-    fixture = _truncated(read_benchmark(benchmark.fixture), benchmark.questions)
+    fixture = _truncated(fixture, benchmark.questions)
     names = benchmark.setting.collections or tuple(filter(None, [fixture.collection]))
     scope = collections_of(index.config, names)
     files = [document.file for document in index.documents() if document.collection in scope]
@@ -92,11 +105,11 @@ def _evaluate_file(
 
 
 def _evaluate_folder(
-    open_corpus: OpenIndex, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
+    open_corpus: OpenIndex, folder: str, benchmark: Benchmark, modes: Sequence[Mode], on_progress: OnProgress
 ) -> Evaluation:
     if benchmark.setting.collections:
         raise UsageError("a folder in BEIR layout is searched as one collection: leave -c out")
-    folder, k = benchmark.fixture, benchmark.k
+    k = benchmark.k
     fixture = _truncated(read_judgements(folder), benchmark.questions)
     vectors = any(mode.kind != "search" for mode in modes)
     with indexed(folder, benchmark.work, open_corpus, vectors, on_progress) as corpus:

@@ -7,11 +7,12 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qmd.errors import QueryError, SourceError
+from qmd.config.marks_file import Entry
+from qmd.errors import NotFoundError, QueryError, SourceError
 from qmd.sources.problems import in_words
 from qmd.text.query import parse_document
 
@@ -110,6 +111,21 @@ def _text(item: Mapping[str, Any], key: str, location: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(f"{location}: '{key}' must be text")
     return value if value and value.strip() else None
+
+
+def of_marks(entries: Sequence[Entry]) -> Fixture:
+    """Return the pins and marks of an index as questions. Bad documents have the grade 0.
+
+    Raises `NotFoundError` if there are none.
+    """
+    questions = []
+    for number, entry in enumerate(entries, 1):
+        grades = dict.fromkeys(entry.files.get("bad", ()), 0)
+        grades |= dict.fromkeys((*entry.files.get("pin", ()), *entry.files.get("good", ())), 1)
+        questions.append(Question(str(number), entry.query, grades))
+    if not questions:
+        raise NotFoundError("there are no pins or marks to replay", "make some: qmd mark QUERY DOCUMENT good")
+    return Fixture("pins and marks", tuple(questions))
 
 
 def read_judgements(folder: str) -> Fixture:

@@ -83,6 +83,32 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """A good document that is not among the best results, or a bad one that is.
+
+    `rank` is that of the document in the results, None if it is not in them.
+    """
+
+    mode: str
+    query: str
+    file: str
+    good: bool
+    rank: int | None
+
+
+def losses(evaluation: Evaluation) -> list[Loss]:
+    """Return the judgements that the results of an evaluation contradict. A grade of 0 means bad."""
+    return [
+        Loss(result.mode, answer.question.text, name, grade > 0, rank)
+        for result in evaluation.results
+        for answer in result.answers
+        for name, grade in answer.question.grades.items()
+        for rank in [answer.ranked.index(name) + 1 if name in answer.ranked else None]
+        if (grade > 0) != (rank is not None and rank <= evaluation.k)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluator:
     """Runs the questions of a fixture on one index; `run` is the index's search.
 
@@ -129,6 +155,7 @@ class Evaluator:
         """Yield the requests for a question; of typed searches, only the types that the mode supports."""
         depth = max(self.k, *CUTOFFS, *(question.within or 1 for question in self.fixture.questions))
         common = replace(self.setting, limit=depth, min_score=0.0, timeout=None, rerank=mode.rerank)
+        common = replace(common, fold=False)  # judgements name each copy
         searches = parse_document(question.text).searches
         if not searches or mode.kind == "query":
             yield replace(common, query=question.text)

@@ -255,7 +255,8 @@ def _left_out(standing: Standing, search: _Search, response: SearchResponse, lac
         notes.append("it has no vectors yet, so only its words count: run 'qmd embed'")
     explain = standing.hit.explain if standing.hit is not None else None
     stage = response.stage("rerank")
-    if explain is not None and "rerank" not in explain and stage is not None and stage.status == "ran":
+    reranked = explain is None or "rerank" in explain or "fused" not in explain
+    if explain is not None and not reranked and stage is not None and stage.status == "ran":
         rank = explain["fused"]["rank"]
         limit = search.request.candidate_limit
         notes.append(f"not reranked: only the best {limit} of the fused list are, and it is number {rank}")

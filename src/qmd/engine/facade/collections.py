@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.config import contexts
+from qmd.config.marks_file import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
@@ -92,12 +93,28 @@ class CollectionMethods:
         workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
         workspace.store.collections.rename(old, nfc(new))
         workspace.sync()
+        if os.path.lexists(marks_path(workspace.locations.config)):
+            from qmd.engine.marks import rename_collection
+
+            rename_collection(workspace, nfc(old), nfc(new))
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
         from qmd.config import editing
 
         self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
+
+    def set_weight(self, name: str, weight: float) -> None:
+        """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
+        from qmd.config import editing
+
+        self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
+
+    def set_recency(self, name: str, days: float | None) -> None:
+        """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
+        from qmd.config import editing
+
+        self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
 
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""

@@ -15,8 +15,7 @@ from qmd.types import Config, Hit, Ranked
 def make_hits(
     store: Store, config: Config, highlighter: Highlighter, ranked: Sequence[Ranked], request: SearchRequest
 ) -> tuple[Hit, ...]:
-    """Return the hits that a request asks for, best first, without documents that were removed meanwhile."""
-    ranked = [item for item in ranked if item.score >= request.min_score][: request.limit]
+    """Return the hits of ranked documents in order, without documents that were removed meanwhile."""
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
     hits: list[Hit] = []
@@ -49,6 +48,8 @@ def make_hits(
                 passages=passages,
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
+                pinned=item.pinned,
+                also=item.also,
             )
         )
     return tuple(hits)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from qmd.engine.deadline import Stopwatch
 from qmd.engine.requests import ALL, SearchRequest
+from qmd.engine.retrieval.adjust import Adjuster, Guidance
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
     explain_no_hits,
@@ -24,16 +26,20 @@ from qmd.types import Config, Ranked, SearchResponse, Stage, ValueCount
 FACET_VALUES = 20
 
 
-def search(store: Store, config: Config, request: SearchRequest) -> SearchResponse:
+def search(
+    store: Store, config: Config, request: SearchRequest, guidance: Guidance | None = None
+) -> SearchResponse:
     """Return the best documents by BM25, with scores of 0..1."""
     stopwatch = Stopwatch()
     unfiltered = without_filters(request)
     query, scope = parse(unfiltered.query), scope_of(store, config, unfiltered)
     if scope.where is not None and not unfiltered.query:
         return list_documents(store, config, scope, request)
-    matches = store.lexical.search(query, scope, request.limit or ALL)
+    adjuster = Adjuster(store, config, scope, request, guidance or Guidance())
+    matches = store.lexical.search(query, scope, ALL if adjuster.by_date else adjuster.depth)
     highlighter = Highlighter(query.terms, matches.idf)
-    hits = make_hits(store, config, highlighter, _rank(matches), request)
+    ranked = adjuster.apply(_rank(_of_best_tier(matches) if adjuster.by_date else matches), complete=True)
+    hits = make_hits(store, config, highlighter, ranked, request)
     reason = None if query.terms else NO_TERMS
     stage = Stage("lexical", "ran" if query.terms else "skipped", reason, stopwatch.milliseconds())
     stages = (stage,) if hits else (stage, *explain_no_hits(store, scope))
@@ -46,8 +52,9 @@ def search(store: Store, config: Config, request: SearchRequest) -> SearchRespon
 
 def list_documents(store: Store, config: Config, scope: Scope, request: SearchRequest) -> SearchResponse:
     """Return the response to a query of filters only: the documents that pass, newest first."""
-    ranked, stage = list_newest(store, scope, request.limit or ALL)
-    hits = make_hits(store, config, Highlighter(()), ranked, request)
+    adjuster = Adjuster(store, config, scope, request)
+    ranked, stage = list_newest(store, scope, adjuster.depth)
+    hits = make_hits(store, config, Highlighter(()), adjuster.cut(ranked), request)
     facets: dict[str, tuple[ValueCount, ...]] = {}
     if request.facets:
         facets = count_facets(store, request, store.fields.newest(scope, ALL))
@@ -62,6 +69,12 @@ def count_facets(
     return {
         name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES)) for name in request.facets
     }
+
+
+def _of_best_tier(matches: LexicalMatches) -> LexicalMatches:
+    """Return the documents with all terms, or if there are none, with some of them."""
+    best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
+    return replace(matches, matches=best)
 
 
 def _rank(matches: LexicalMatches) -> list[Ranked]:

@@ -11,6 +11,7 @@ from qmd.engine.embedding.active_vectors import ActiveVectors, select
 from qmd.engine.models import egress
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
+from qmd.engine.retrieval.adjust import Adjuster, Guidance
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import NO_TERMS, explain_no_hits, scope_of, without_filters
 from qmd.engine.retrieval.hits import make_hits
@@ -52,7 +53,11 @@ class Searcher:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def dense(
-        self, config: Config, request: SearchRequest, cancelled: Cancelled | None = None
+        self,
+        config: Config,
+        request: SearchRequest,
+        cancelled: Cancelled | None = None,
+        guidance: Guidance | None = None,
     ) -> SearchResponse:
         """Search by meaning alone: by the query and its variants, merged by the best score of each document.
 
@@ -63,11 +68,12 @@ class Searcher:
         scope = scope_of(self._store, config, request)
         if not request.query:
             return self._without_words(config, scope, replace(request, query=typed), "vector")
+        adjuster = Adjuster(self._store, config, scope, request, guidance or Guidance())
         deadline = Deadline(request.timeout, cancelled)
         while True:
             search = self._search(config, scope, deadline)
             vectors = search.select()
-            result = search.by_meaning(vectors, request)
+            result = search.by_meaning(vectors, request, adjuster.depth)
             if search.still_valid(vectors):
                 break
         ranked = []
@@ -76,11 +82,16 @@ class Searcher:
             explain = {"vector": {"cosine": round(cosine, 4), "score": round(score, 4)}}
             ranked.append(Ranked(document, score, explain, result.chunks[document][1]))
         search.note_gaps(vectors)
-        hits = make_hits(self._store, config, Highlighter(parse(request.query).terms), ranked, request)
+        highlighter = Highlighter(parse(request.query).terms)
+        hits = make_hits(self._store, config, highlighter, adjuster.apply(ranked), request)
         return self._response(search, typed, hits, request, [item.document for item in ranked])
 
     def hybrid(
-        self, config: Config, request: SearchRequest, cancelled: Cancelled | None = None
+        self,
+        config: Config,
+        request: SearchRequest,
+        cancelled: Cancelled | None = None,
+        guidance: Guidance | None = None,
     ) -> SearchResponse:
         """Search by words and meaning, fuse the lists and rerank. Stages tell what could not run.
 
@@ -102,9 +113,10 @@ class Searcher:
                 break
         ranking = request.ranking or self._ranking or DEFAULT_RANKING
         ranked = _rank(search, request, ranking, candidates)
-        hits = make_hits(self._store, config, candidates.highlighter, ranked, request)
+        adjuster = Adjuster(self._store, config, scope, request, guidance or Guidance())
+        hits = make_hits(self._store, config, candidates.highlighter, adjuster.apply(ranked), request)
         documents = [item.document for item in ranked]
-        return self._response(search, typed or _main_query(request), hits, request, documents, ranking)
+        return self._response(search, typed or main_query(request), hits, request, documents, ranking)
 
     def _response(
         self,
@@ -140,9 +152,8 @@ class Searcher:
 class _Search(Retrieval):
     """The retrieval of one search."""
 
-    def by_meaning(self, vectors: ActiveVectors, request: SearchRequest) -> DenseResult:
+    def by_meaning(self, vectors: ActiveVectors, request: SearchRequest, length: int) -> DenseResult:
         """Return the lists of the query and its variants. Raises the error if the query itself fails."""
-        length = request.limit or ALL
         if request.facets:
             length = max(LIST_LENGTH, length)
         task = self._start_dense(vectors, [SubQuery("original", request.query, "vec", 2.0)], length)
@@ -177,7 +188,7 @@ class _Search(Retrieval):
             lexical.lists += (self.gather("lexical variants", task) or LexicalResult()).lists
         if vectors:
             self._add_variants(dense, vectors, variants, length)
-        text = _main_query(request)
+        text = main_query(request)
         rerank_query = f"{text} {request.intent}" if request.intent else text
         return Candidates(parse(text), rerank_query, lexical, dense, vectors)
 
@@ -306,7 +317,7 @@ def _nothing_to_search(config: Config) -> NotFoundError:
     return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
 
 
-def _main_query(request: SearchRequest) -> str:
+def main_query(request: SearchRequest) -> str:
     """Return the text for the reranker and the snippets: the query, or the first typed search.
 
     Of typed searches, `vec` takes precedence over `lex`, and `lex` over `hyde`.

@@ -1,0 +1,225 @@
+"""Pins and marks: which of them count for a query, changing them, and replaying them.
+
+Nothing is recorded that the user has not written: no queries, and no clicks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qmd.config import marks_file
+from qmd.config.approvals import Permission
+from qmd.config.index_yml import digest
+from qmd.config.marks_file import Entry, MarkKind
+from qmd.config.validate import require_unicode
+from qmd.engine.retrieval.adjust import Guidance, Mark
+from qmd.engine.workspace import Workspace
+from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
+from qmd.text.query import parse
+from qmd.types import Stage
+
+#: Marks count for queries that share at least this part of their words.
+SIMILAR = 0.75
+_OPPOSITES: Mapping[MarkKind, MarkKind] = {"good": "bad", "bad": "good"}
+
+#: The words of a query as a set of terms; those that exclude documents begin with a minus.
+Words = frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMark:
+    """A pinned or judged document, by display path, and whether it is in the index."""
+
+    query: str
+    kind: MarkKind
+    file: str
+    indexed: bool = True
+
+
+def words_of(query: str) -> Words:
+    """Return the words of a query, without case, order, endings, function words and filters."""
+    parsed = parse(query)
+    return frozenset(
+        [*(term.tokens for term in parsed.required), *(("-", *term.tokens) for term in parsed.negative)]
+    )
+
+
+def similarity(first: Words, second: Words) -> float:
+    """Return the share of words that two queries have in common, 0..1."""
+    return len(first & second) / len(first | second) if first or second else 0.0
+
+
+def guidance_for(query: str, entries: Sequence[Entry], *, anonymous: bool = False) -> Guidance:
+    """Return the pins for a query with the same words, and the marks for one with nearly the same words.
+
+    Of several marks of a document, that of the most similar query counts. If `anonymous` is set, reasons do
+    not quote other queries.
+    """
+    words = words_of(query)
+    if not words or not entries:
+        return Guidance()
+    pinned: list[str] = []
+    marks: dict[str, Mark] = {}
+    for entry in entries:
+        shared = similarity(words, words_of(entry.query))
+        if shared < SIMILAR:
+            continue
+        if shared == 1.0:
+            pinned += entry.files.get("pin", ())
+        about = "this query" if shared == 1.0 else "a similar query"
+        if not anonymous and shared < 1.0:
+            about += f", '{entry.query}'"
+        for kind in ("good", "bad"):
+            for file in entry.files.get(kind, ()):
+                if file not in marks or marks[file].similarity < shared:
+                    marks[file] = Mark(kind == "good", shared, f"marked as {kind} for {about}")
+    return Guidance(tuple(dict.fromkeys(pinned)), marks)
+
+
+def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tuple[Entry, ...]:
+    """Return the entries with a pin or mark. A good mark replaces a bad one of the document, and vice versa.
+
+    Raises `UsageError` if the query has no words or is too long.
+    """
+    require_unicode(query)
+    query = " ".join(query.split())
+    words = words_of(query)
+    if not words:
+        raise UsageError("the query has no word to look for", "pin and mark what searches are asked for")
+    if len(query) > marks_file.MAX_QUERY:
+        raise UsageError(f"the query is longer than {marks_file.MAX_QUERY:,} characters")
+    opposite = _OPPOSITES.get(kind)
+    changed, result = False, []
+    for entry in entries:
+        if not changed and words_of(entry.query) == words:
+            changed = True
+            files = dict(entry.files)
+            if opposite is not None:
+                files[opposite] = _without(files.get(opposite, ()), file)
+            files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
+            if len(files[kind]) > marks_file.MAX_DOCUMENTS:
+                limit = marks_file.MAX_DOCUMENTS
+                raise UsageError(f"'{query}' has {limit} documents of this kind already", "remove one first")
+            entry = replace(entry, files=_in_order(files))
+        result.append(entry)
+    if not changed:
+        if len(result) >= marks_file.MAX_QUERIES:
+            raise UsageError(f"there are {len(result):,} marked queries already", "remove some: 'qmd unmark'")
+        result.append(Entry(query, {kind: (file,)}))
+    return tuple(result)
+
+
+def removed(
+    entries: Iterable[Entry], query: str, kinds: Sequence[MarkKind], file: str | None
+) -> tuple[Entry, ...]:
+    """Return the entries without the pins or marks of a query, or of one document.
+
+    Raises `NotFoundError` if there are none.
+    """
+    words, result, count = words_of(query), [], 0
+    for entry in entries:
+        if words_of(entry.query) == words:
+            files = dict(entry.files)
+            for kind in kinds:
+                files[kind] = () if file is None else _without(files.get(kind, ()), file)
+            count += sum(map(len, entry.files.values())) - sum(map(len, files.values()))
+            entry = replace(entry, files=_in_order(files))
+        if entry.files:
+            result.append(entry)
+    if not count:
+        what = "pinned to" if kinds == ("pin",) else "marked for"
+        subject = "nothing is" if file is None else f"{file} is not"
+        raise NotFoundError(f"{subject} {what} '{query}'", "'qmd marks' lists the pins and marks")
+    return tuple(result)
+
+
+def renamed(entries: Iterable[Entry], old: str, new: str) -> tuple[Entry, ...]:
+    """Return the entries with the documents of a renamed collection."""
+
+    def current(file: str) -> str:
+        return f"{new}/{file.removeprefix(f'{old}/')}" if file.startswith(f"{old}/") else file
+
+    return tuple(
+        replace(entry, files={kind: tuple(map(current, files)) for kind, files in entry.files.items()})
+        for entry in entries
+    )
+
+
+def rename_collection(workspace: Workspace, old: str, new: str) -> None:
+    """Let pins and marks follow a renamed collection. If they cannot be changed, a note says so."""
+    try:
+        MarksOf(workspace).change(lambda entries: renamed(entries, old, new))
+    except (ConfigError, ForbiddenError) as error:
+        workspace.notes.append(f"pins and marks still name '{old}': {error.in_one_line()}")
+
+
+def _without(files: Sequence[str], file: str | None) -> tuple[str, ...]:
+    return tuple(each for each in files if each != file)
+
+
+def _in_order(files: Mapping[MarkKind, tuple[str, ...]]) -> dict[MarkKind, tuple[str, ...]]:
+    return {kind: files[kind] for kind in marks_file.KINDS if files.get(kind)}
+
+
+class MarksOf:
+    """The pins and marks of an open index, as far as they are permitted."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._path = marks_file.marks_path(workspace.locations.config)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the entries. Raises `ConfigError`, and `ForbiddenError` if they are not approved."""
+        data = marks_file.read(self._path)
+        entries = marks_file.parse(data, self._path)
+        if entries and not self._permitted(data, entries):
+            raise ForbiddenError(
+                "the pins and marks that came with this project are not approved, so they do not count",
+                "'qmd trust' shows what the project asks for, and approves it",
+            )
+        return entries
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the entries, in hexadecimal; "" if there are none. Raises as `entries`."""
+        entries = self.entries()
+        return digest(repr(entries).encode()) if entries else ""
+
+    def guidance(self, query: str) -> tuple[Guidance, Stage | None]:
+        """Return what counts for a query, and a stage if something counts, or if nothing could be read."""
+        try:
+            entries = self.entries()
+        except ForbiddenError as error:
+            return Guidance(), Stage("marks", "skipped", error.message, expected=True)
+        except ConfigError as error:
+            return Guidance(), Stage("marks", "failed", error.in_one_line())
+        restricted = self._workspace.config.restricted
+        guidance = guidance_for(query, entries, anonymous=restricted)
+        if guidance == Guidance() or restricted:
+            # Their numbers would tell of documents that the caller may not see.
+            return guidance, None
+        counts = f"{len(guidance.pinned)} pinned, {len(guidance.marks)} marked"
+        return guidance, Stage("marks", "ran", f"documents for this query: {counts}")
+
+    def change(self, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) -> None:
+        """Change the entries. In a project, the user's own change is approved with what was approved."""
+        trust = self._workspace.configuration.trust
+        before = self.entries()
+        approved = not before or trust.approved(self._permission())
+        data = marks_file.edit(self._path, change)
+        if approved and trust.project is not None:
+            trust.decide([self._permission(data)], approved=True)
+
+    def _permission(self, data: bytes | None = None) -> Permission:
+        from qmd.engine.access.project_trust import marks_permission
+
+        data = marks_file.read(self._path) if data is None else data
+        return marks_permission(data, marks_file.parse(data, self._path))
+
+    def _permitted(self, data: bytes, entries: Sequence[Entry]) -> bool:
+        if self._workspace.locations.project is None:
+            return True
+        from qmd.engine.access.project_trust import marks_permission
+
+        trust = self._workspace.configuration.trust
+        return trust.approves_all or trust.approved(marks_permission(data, entries))

@@ -1,0 +1,290 @@
+"""Adjust the final scores of a search: weights of collections, recency, marks, pins, copies, and the cut.
+
+Every adjustment is off by default. Without any, the ranked documents are only cut to the request.
+
+Factors multiply the odds of a score, score / (1 - score), so scores stay between 0 and 1, and a factor means
+the same wherever the scores of a search lie: those of vectors are all close to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import prod
+
+from qmd.engine.requests import ALL, SearchRequest
+from qmd.store.base import Scope, Store
+from qmd.text.predicates import matches
+from qmd.types import Collection, Config, Document, Ranked
+
+#: The half-life of `recent` in days, if neither the request nor the configuration has one.
+DEFAULT_HALF_LIFE = 90.0
+#: The factor of a very old document.
+OLDEST = 0.5
+#: By how much a mark for the very same query changes the factor.
+MARK = 0.5
+#: Higher scores are lowered to this one, because the odds of 1 are infinite.
+_SURE = 0.995
+#: An adjusted search considers at least this many documents.
+POOL = 100
+#: The most copies of a document that a hit names.
+MAX_COPIES = 20
+_SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark for a query: whether the document is good, how similar the queries are (0..1), and a reason."""
+
+    good: bool
+    similarity: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the user said about a query: pinned documents in order, and marks, by display path."""
+
+    pinned: tuple[str, ...] = ()
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The properties of a document that its factors depend on.
+
+    `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
+    """
+
+    date: str
+    now: datetime
+    weight: float = 1.0
+    highest: float = 1.0
+    half_life: float | None = None
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A number that multiplies the odds of a score, and the reason in words."""
+
+    value: float
+    reason: str
+
+
+def of_collection(facts: Facts) -> Factor | None:
+    """Return the weight of the document's collection."""
+    if facts.weight == facts.highest:
+        return None
+    reason = f"its collection has the weight {facts.weight:g}, the highest is {facts.highest:g}"
+    return Factor(facts.weight / facts.highest, reason)
+
+
+def of_date(facts: Facts) -> Factor | None:
+    """Return 1 for a document of today, which falls to `OLDEST` by half in each half-life."""
+    if facts.half_life is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(facts.date).replace(tzinfo=UTC)
+    except ValueError:
+        return Factor(OLDEST, "no date")
+    age = max(0.0, (facts.now - moment).total_seconds() / _SECONDS_PER_DAY)
+    value = OLDEST + (1.0 - OLDEST) * 0.5 ** (age / facts.half_life)
+    return Factor(value, f"{age:,.0f} days old, half-life {facts.half_life:g} days")
+
+
+def of_mark(facts: Facts) -> Factor | None:
+    """Return a factor above 1 for a good mark, below 1 for a bad one."""
+    if facts.mark is None:
+        return None
+    change = MARK * facts.mark.similarity
+    return Factor(1.0 + change if facts.mark.good else 1.0 - change, facts.mark.reason)
+
+
+#: By the name that the explanation has.
+FACTORS: Mapping[str, Callable[[Facts], Factor | None]] = {
+    "collection": of_collection,
+    "recency": of_date,
+    "mark": of_mark,
+}
+
+
+def scale(score: float, factor: float) -> float:
+    """Multiply the odds of a score, 0..1."""
+    if factor == 1.0:
+        return score
+    part = score if factor > 1.0 else min(score, _SURE)
+    return part * factor / (1.0 - part + part * factor)
+
+
+def weigh(item: Ranked, facts: Facts) -> Ranked:
+    """Return a document with its adjusted score and the factors."""
+    found = {name: factor for name, of in FACTORS.items() if (factor := of(facts)) is not None}
+    if not found:
+        return item
+    score = scale(item.score, prod(factor.value for factor in found.values()))
+    factors = {
+        name: {"factor": round(factor.value, 4), "reason": factor.reason} for name, factor in found.items()
+    }
+    explain = {**(item.explain or {}), "adjusted": {"score": round(item.score, 4), "factors": factors}}
+    return replace(item, score=score, explain=explain)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjuster:
+    """The adjustments of one search."""
+
+    store: Store
+    config: Config
+    scope: Scope
+    request: SearchRequest
+    guidance: Guidance = field(default_factory=Guidance)
+
+    @property
+    def fold(self) -> bool:
+        """Whether documents with the same text are one hit."""
+        return self.config.fold if self.request.fold is None else self.request.fold
+
+    @property
+    def by_date(self) -> bool:
+        return self.request.sort == "date"
+
+    @property
+    def weighs(self) -> bool:
+        """Whether a factor may differ from 1."""
+        collections = self._collections
+        return (
+            bool(self.guidance.marks)
+            or len({collection.weight for collection in collections}) > 1
+            or any(self._half_life(collection) is not None for collection in collections)
+        )
+
+    @property
+    def depth(self) -> int:
+        """The number of documents to find before the cut."""
+        limit = self.request.limit
+        if limit is None:
+            return ALL
+        if self.weighs or self.fold or self.by_date or self.guidance.pinned:
+            return limit + max(POOL, 2 * limit)
+        return limit
+
+    def apply(self, ranked: Sequence[Ranked], *, complete: bool = False) -> list[Ranked]:
+        """Return the documents to show, in order.
+
+        A low score leaves a document out before it is adjusted, so that weights change the order only.
+        Args:
+            ranked: The documents by score.
+            complete: Whether these are all matches. If they are to be sorted by date, the newest of them are
+                shown, otherwise the best ones, newest first.
+        """
+        items = [item for item in ranked if item.score >= self.request.min_score]
+        if self.weighs or self.by_date or self.guidance.pinned:
+            documents = self.store.documents.by_id([item.document for item in items])
+            items = [item for item in items if item.document in documents]
+            if self.weighs:
+                items = self._weighed(items, documents)
+            if self.by_date and complete:
+                items = _newest_first(items, documents)
+            items = self.cut([*self._pinned(items), *items])
+            if self.by_date and not complete:
+                pinned = [item for item in items if item.pinned]
+                items = [*pinned, *_newest_first([item for item in items if not item.pinned], documents)]
+            return items
+        return self.cut(items)
+
+    def cut(self, items: Sequence[Ranked]) -> list[Ranked]:
+        """Return the first documents up to the limit, each once, and without copies if they are folded."""
+        unique: dict[int, Ranked] = {}
+        for item in items:
+            unique.setdefault(item.document, item)
+        items = [*unique.values()]
+        if not self.fold:
+            return items[: self.request.limit]
+        documents = self.store.documents.by_id([*unique])
+        shown: dict[str, Ranked] = {}
+        for item in items:
+            if item.document in documents and documents[item.document].hash not in shown:
+                shown[documents[item.document].hash] = item
+            if len(shown) == self.request.limit:
+                break
+        return [self._with_copies(item, documents[item.document]) for item in shown.values()]
+
+    @property
+    def _collections(self) -> list[Collection]:
+        names = self.scope.collections
+        return [self.config.collections[name] for name in names if name in self.config.collections]
+
+    def _half_life(self, collection: Collection) -> float | None:
+        """Return the half-life of a collection's scores in days; None if the date does not count."""
+        if self.request.recent is False:
+            return None
+        if self.request.half_life is not None:
+            return self.request.half_life
+        configured = self.config.recency if collection.recency is None else collection.recency
+        if configured is None and self.request.recent:
+            return DEFAULT_HALF_LIFE
+        return configured or None
+
+    def _weighed(self, items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
+        collections = {collection.name: collection for collection in self._collections}
+        highest = max((collection.weight for collection in collections.values()), default=1.0)
+        half_lives = {name: self._half_life(collection) for name, collection in collections.items()}
+        now = datetime.now(UTC)
+        scored = []
+        for item in items:
+            document = documents[item.document]
+            facts = Facts(
+                date=document.date,
+                now=now,
+                weight=collections[document.collection].weight,
+                highest=highest,
+                half_life=half_lives[document.collection],
+                mark=self.guidance.marks.get(document.file),
+            )
+            scored.append(weigh(item, facts))
+        return sorted(scored, key=lambda item: -item.score)
+
+    def _pinned(self, items: Sequence[Ranked]) -> list[Ranked]:
+        """Return the pinned documents that the search covers. They score 1, because the user chose them."""
+        ranked = {item.document: item for item in items}
+        pinned = []
+        for file in self.guidance.pinned:
+            collection, _, path = file.partition("/")
+            document = self.store.documents.find(collection, path)
+            if document is not None and self._covers([document]):
+                item = ranked.get(document.id) or Ranked(document.id, 1.0)
+                explain = {**(item.explain or {}), "pinned": True}
+                pinned.append(replace(item, score=1.0, explain=explain, pinned=True))
+        return pinned
+
+    def _with_copies(self, item: Ranked, document: Document) -> Ranked:
+        """Name the other documents with the same text that the search covers, and no others."""
+        copies = [copy for copy in self.store.documents.by_hash(document.hash) if copy.id != document.id]
+        files = [copy.file for copy in self._covers(copies)]
+        if not files:
+            return item
+        explain = {**(item.explain or {}), "copies": len(files)}
+        return replace(item, also=tuple(files[:MAX_COPIES]), explain=explain)
+
+    def _covers(self, documents: Sequence[Document]) -> list[Document]:
+        """Return the documents that are in the scope of the search."""
+        inside = [document for document in documents if document.collection in self.scope.collections]
+        where = self.scope.where
+        if where is None or not inside:
+            return inside
+        fields = self.store.fields.of([document.id for document in inside])
+        return [
+            document
+            for document in inside
+            if matches(where, {"id": (document.id,), **fields.get(document.id, {})})
+        ]
+
+
+def _newest_first(items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
+    dated = [
+        replace(item, explain={**(item.explain or {}), "date": documents[item.document].date})
+        for item in items
+    ]
+    return sorted(dated, key=lambda item: documents[item.document].date, reverse=True)

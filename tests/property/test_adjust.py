@@ -1,0 +1,90 @@
+"""The factors of scores, and the similarity of queries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.config.marks_file import Entry
+from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of
+from qmd.engine.retrieval.adjust import OLDEST, Facts, Mark, of_date, scale, weigh
+from qmd.types import Ranked
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+scores = st.floats(0, 1)
+factors = st.floats(0.01, 100)
+words = st.lists(st.sampled_from("deploy restore backup the how nightly 数据库 备份".split()), max_size=6)
+queries = words.map(" ".join)
+
+
+@given(scores, scores, factors)
+def test_a_factor_keeps_scores_in_range_and_in_order(first: float, second: float, factor: float) -> None:
+    low, high = sorted((first, second))
+    assert 0 <= scale(low, factor) <= scale(high, factor) + 1e-12 <= 1 + 1e-9
+    assert scale(low, 1.0) == low
+
+
+@given(scores, factors)
+def test_a_factor_above_one_raises_and_below_one_lowers(score: float, factor: float) -> None:
+    if factor >= 1:
+        assert scale(score, factor) >= score - 1e-12
+    else:
+        assert scale(score, factor) <= score
+
+
+@given(scores)
+def test_a_document_without_factors_is_unchanged(score: float) -> None:
+    item = Ranked(1, score, {"lexical": 1})
+    assert weigh(item, Facts("2025-01-01T00:00:00", NOW)) is item
+
+
+@given(st.floats(0, 36_500), st.floats(0.01, 36_500))
+def test_a_date_counts_between_its_limits_and_half_of_it_after_a_half_life(age: float, half: float) -> None:
+    def factor(days: float) -> float:
+        moment = NOW - timedelta(days=days)
+        found = of_date(Facts(moment.replace(tzinfo=None).isoformat(), NOW, half_life=half))
+        assert found is not None
+        return found.value
+
+    assert OLDEST <= factor(age) <= 1
+    assert factor(-age) == 1  # a date in the future
+    if half < 36_000:
+        assert abs(factor(half) - (1 + OLDEST) / 2) < 1e-3
+
+
+def test_a_date_that_cannot_be_read_counts_as_the_oldest() -> None:
+    found = of_date(Facts("", NOW, half_life=30))
+    assert found is not None and found.value == OLDEST
+
+
+@given(queries, queries)
+def test_the_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str) -> None:
+    one, other = words_of(first), words_of(second)
+    assert similarity(one, other) == similarity(other, one)
+    assert 0 <= similarity(one, other) <= 1
+    if one:
+        assert similarity(one, one) == 1
+
+
+@given(queries, queries)
+def test_pins_count_for_the_same_words_and_marks_for_similar_queries(query: str, marked: str) -> None:
+    entry = Entry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
+    found = guidance_for(query, [entry])
+    shared = similarity(words_of(query), words_of(marked or "x")) if words_of(query) else 0.0
+    assert bool(found.pinned) == (shared == 1)
+    assert bool(found.marks) == (shared >= SIMILAR)
+
+
+def test_the_mark_of_the_most_similar_query_counts() -> None:
+    near = Entry("restore nightly backup deploy", {"bad": ("n/a.md",)})
+    same = Entry("Restoring the nightly backups", {"good": ("n/a.md",)})
+    for order in ([near, same], [same, near]):
+        assert guidance_for("nightly backup restore", order).marks == {
+            "n/a.md": Mark(True, 1.0, "marked as good for this query")
+        }
+    reason = guidance_for("nightly backup restore", [near]).marks["n/a.md"].reason
+    assert "'restore nightly backup deploy'" in reason
+    hidden = guidance_for("nightly backup restore", [near], anonymous=True).marks["n/a.md"].reason
+    assert "deploy" not in hidden

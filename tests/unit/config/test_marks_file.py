@@ -1,0 +1,88 @@
+"""The file of pins and marks: read as it is written, bounded, and replaced atomically."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.config import marks_file
+from qmd.config.marks_file import Entry
+from qmd.errors import ConfigError
+
+texts = st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()) and "\0" not in text)
+paths = st.lists(texts, min_size=1, max_size=3, unique=True).map(tuple)
+entries = st.lists(
+    st.builds(Entry, texts, st.dictionaries(st.sampled_from(marks_file.KINDS), paths, min_size=1)), max_size=4
+)
+
+
+def _ordered(entry: Entry) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
+    return entry.query, sorted(entry.files.items())
+
+
+@given(entries)
+def test_marks_are_read_as_they_are_written_with_and_without_the_parser(written: list[Entry]) -> None:
+    data = marks_file._written(tuple(written))
+    fast = marks_file.parse(data, "marks")
+    assert [*map(_ordered, fast)] == [*map(_ordered, written)]
+    # A comment behind a value is YAML, but not what `_written` writes.
+    slow = marks_file.parse(data + b"  # by hand\n" if written else data, "marks")
+    assert slow == fast
+
+
+def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
+    text = "- query: how do I deploy\n  pin: ops/deploy.md\n  bad:\n    - old/deploy.md   # outdated\n"
+    (entry,) = marks_file.parse(text.encode(), "marks")
+    assert entry == Entry("how do I deploy", {"pin": ("ops/deploy.md",), "bad": ("old/deploy.md",)})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("- [", "marks:1: "),
+        ("a: b", "not a list of queries"),
+        ("- query: ''", "entry 1 needs a 'query'"),
+        ("- pin: a.md", "entry 1 needs a 'query'"),
+        ("- query: a\n  pni: a.md", "unknown key 'pni'"),
+        ("- query: a\n  pin: {a: b}", "'pin' must list"),
+        ('- query: "a"\n  pin: ["a\\u0000"]', "'pin' must list"),
+        (f"- query: {'a' * 1001}", "at most 1,000 characters"),
+        ("- query: a\n  good: [" + ", ".join(f"{n}.md" for n in range(21)) + "]", "at most 20 paths"),
+        ('- query: "\\ud800"', "half a character"),
+        ("- query: " + "[" * 100_000, "nested too deeply"),
+        ('- query: "a"\n' * 1_001, "more than 1,000 queries"),
+    ],
+)
+def test_a_broken_file_is_an_error_that_says_where(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match="marks") as caught:
+        marks_file.parse(text.encode(), "marks")
+    assert reason in caught.value.message
+
+
+def test_a_file_that_is_too_large_or_not_utf_8_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "index.marks.yaml"
+    path.write_bytes(b"#" * (marks_file.MAX_BYTES + 1))
+    with pytest.raises(ConfigError, match="larger than 200 kB"):
+        marks_file.read(str(path))
+    with pytest.raises(ConfigError, match="line 2: not UTF-8"):
+        marks_file.parse(b"\n\xff", "marks")
+
+
+def test_an_edit_keeps_comments_and_a_failed_one_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "index.marks.yaml"
+    before = b'# mine\n- query: "a"\n  pin: ["x.md"]\n'
+    path.write_bytes(before)
+    marks_file.edit(str(path), lambda entries: (*entries, Entry("b", {"good": ("y.md",)})))
+    assert b'# mine\n- query: "a"\n' in path.read_bytes()
+    after = path.read_bytes()
+    with pytest.raises(ConfigError):
+        marks_file.edit(str(path), lambda entries: (*entries, Entry("x" * 1_001, {"pin": ("y.md",)})))
+    assert path.read_bytes() == after
+
+
+def test_the_file_lies_beside_the_configuration() -> None:
+    assert marks_file.marks_path("/a/index.yml") == "/a/index.marks.yaml"
+    assert marks_file.marks_path("/a/work.v2.yml") == "/a/work.v2.marks.yaml"
