@@ -272,6 +272,25 @@ order_options = combined(
 )
 
 
+#: What is shown of each result.
+passage_options = combined(
+    click.option(
+        "--passages",
+        type=whole(1, 10),
+        metavar="N",
+        default="1",
+        help="Show the N best passages of each document.  [default: 1]",
+    ),
+    flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),
+    click.option(
+        "--context-lines",
+        type=whole(0, 100),
+        metavar="N",
+        help="Show N lines before and after the line that matches.  [default: about 300 characters]",
+    ),
+)
+
+
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 
@@ -312,7 +331,7 @@ def search_request(query: str, kind: str, options: dict[str, Any], limit: int | 
     from qmd.text.filters import from_options
 
     names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
-    names |= {"recent", "half_life", "sort", "fold"}
+    names |= {"recent", "half_life", "sort", "fold", "passages", "in_order", "context_lines"}
     given = {name: options[name] for name in names & options.keys()}
     given["marks"] = not options.get("no_marks")
     min_score = options.get("min_score")

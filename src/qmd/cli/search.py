@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LIMIT, _LONG_LIMIT = 5, 20
 _DAY = 86_400.0
+#: Formats that can show several passages of a document.
+_WITH_PASSAGES = ("cli", "json")
 #: Formats that have a place for facets.
 _WITH_FACETS = ("cli", "json")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
@@ -39,6 +41,7 @@ search_options = options.combined(
     ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
+    options.passage_options,
     options.order_options,
     options.path_options,
     options.flag("--explain", help="Show how each result was ranked."),
@@ -128,6 +131,8 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     session.uses |= {"marks"}
     if arguments["facets"] and format_name not in _WITH_FACETS:
         fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
+    if arguments["passages"] > 1 and format_name not in _WITH_PASSAGES:
+        fail(f"--passages needs the format {' or '.join(_WITH_PASSAGES)}, not {format_name}")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
     request = options.search_request(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,22 +25,23 @@ from qmd.api.arguments import (
 from qmd.api.results import Document, LinkLists, ValueCount, skipped_text
 from qmd.engine.documents.library import Page, Skipped
 from qmd.engine.index import Index
-from qmd.engine.requests import MAX_FACETS, SearchRequest
+from qmd.engine.requests import MAX_CONTEXT_LINES, MAX_FACETS, MAX_PASSAGES, SearchRequest
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.server import run_handler
 from qmd.server.index_host import IndexHost
 from qmd.text.dates import MAX_DAYS
-from qmd.types import SortOrder
+from qmd.text.snippet import numbered
+from qmd.types import Snippet, SortOrder
 
 routes = Router()
 
 
 class Faceted(AnySearchArguments):
-    """Fields whose values are counted, and the order of the results.
+    """Fields whose values are counted, the order of the results, and the passages of each.
 
     `recent` ranks newer documents higher by a half-life in days. `fold` shows documents with the same text
-    once.
+    once. With more than one of the `passages`, results list them, with `in_order` as in the document.
     """
 
     facets: list[Name] = Field(default=[], max_length=MAX_FACETS)
@@ -49,6 +50,9 @@ class Faceted(AnySearchArguments):
     sort: SortOrder = "relevance"
     fold: bool | None = None
     marks: bool = True
+    passages: int = Field(default=1, ge=1, le=MAX_PASSAGES)
+    in_order: bool = False
+    context_lines: Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES)] | None = None
 
 
 class SearchBody(Faceted, SearchArguments):
@@ -98,6 +102,21 @@ class MultiGetBody(MultiGetArguments):
     model_config = example(pattern="notes/**/*.md")
 
 
+class Passage(BaseModel):
+    """A passage of a document; `score` compares it with the other passages of the same document."""
+
+    line: int
+    section: str
+    score: float
+    text: str
+
+    @classmethod
+    def of(cls, snippet: Snippet) -> Self:
+        """Return the passage with the numbers of its lines."""
+        text = numbered(snippet.text, snippet.first_line)
+        return cls(line=snippet.line, section=snippet.section, score=snippet.score, text=text)
+
+
 class Hit(results.Hit):
     """One document, best first. `explain` has the scores of each step if the request asks for them.
 
@@ -106,6 +125,7 @@ class Hit(results.Hit):
 
     pinned: bool = False
     also: list[str] = Field([])
+    passages: list[Passage] = Field([])
     explain: dict[str, Any] = Field({})
 
 
@@ -235,6 +255,11 @@ def _search(
 ) -> SearchResults:
     response, indexed_at = operations.search(index, kind, body, cancelled)
     hits = [Hit.of(hit) for hit in response.hits]
+    if body.passages > 1:
+        hits = [
+            hit.model_copy(update={"passages": [*map(Passage.of, source.passages)]})
+            for hit, source in zip(hits, response.hits, strict=True)
+        ]
     if isinstance(body, QueryBody) and body.explain:
         hits = [
             hit.model_copy(update={"explain": source.explain})

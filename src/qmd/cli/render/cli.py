@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled, passage
-from qmd.cli.render.view import View, skipped_because
+from qmd.cli.render.view import PASSAGE_GAP, View, skipped_because
 from qmd.cli.terminal import (
     BOLD,
     DIM,
@@ -80,7 +80,9 @@ def _hit(hit: Hit, view: View) -> str:
 
         for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
             lines += labelled("  ", line, view, DIM)
-    return "\n".join([*lines, "", passage(*view.passage(hit), view), ""])
+    gap = view.styled(PASSAGE_GAP, DIM)
+    passages = gap.join(passage(text, first_line, view) for text, first_line in view.passages(hit))
+    return "\n".join([*lines, "", passages, ""])
 
 
 def _also(hit: Hit, view: View) -> list[str]:

@@ -15,7 +15,7 @@ from qmd.cli.terminal import one_line
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit, ValueCount
+    from qmd.types import Hit, Snippet, ValueCount
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -43,6 +43,7 @@ class Entry(NamedTuple):
     section: str | None = None
     pinned: bool = False
     also: tuple[str, ...] = ()
+    passages: tuple[Snippet, ...] = ()
 
     @property
     def skipped(self) -> bool:
@@ -63,6 +64,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         section=hit.section or None,
         pinned=hit.pinned,
         also=tuple(map(address, hit.also)),
+        passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
     )
 
 
@@ -109,7 +111,17 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         pinned=entry.pinned or None,
         also=list(entry.also) or None,
         **{entry.content: entry.text},
+        passages=[*map(_json_passage, entry.passages)] or None,
         explain=_rounded(entry.explain),
+    )
+
+
+def _json_passage(passage: Snippet) -> dict[str, Any]:
+    return _without_none(
+        line=passage.line,
+        section=passage.section or None,
+        score=round(passage.score, 2),
+        text=passage.text,
     )
 
 

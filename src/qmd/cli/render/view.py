@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from qmd.types import Document, Hit
 
 #: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
+#: Between two passages of a document.
+PASSAGE_GAP = "\n[...]\n"
 _TO_ENCODE = re.compile("%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
 
 #: Spans (start, end) to highlight in a text.
@@ -93,6 +95,12 @@ class View:
         if self.full and hit.body is not None:
             return hit.body.removesuffix("\n"), 1
         return hit.snippet.text, hit.snippet.first_line
+
+    def passages(self, hit: Hit) -> list[tuple[str, int]]:
+        """Return all passages of a hit as `passage` does, or its whole text if `full` is set."""
+        if self.full and hit.body is not None:
+            return [self.passage(hit)]
+        return [(each.text, each.first_line) for each in hit.passages or (hit.snippet,)]
 
     def text(self, hit: Hit) -> str:
         """Return the passage of a hit with line numbers if they are set."""

@@ -45,21 +45,32 @@ def choose_passages(
         text: The text of the document.
         highlighter: Finds the terms of the query.
         ranked: The document, with its best chunk and the windows that the reranker has read.
-        count: The highest number of passages; no two show the same window.
+        count: The highest number of passages; no two share a line.
         in_order: Whether the passages are in reading order.
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
     """
-    windows = _best_first(text, highlighter, ranked)[: max(1, count)]
-    if not windows:
-        passage = opening(text, *_span(text, ranked.chunk), lines=context_lines)
-        return (replace(passage, section=section_path(text, passage.line)),)
+    chosen: list[tuple[Window, Snippet]] = []
+    for window in _best_first(text, highlighter, ranked):
+        shown = snippet(text, window, lines=context_lines)
+        if not any(_overlap(shown, other) for _, other in chosen):
+            chosen.append((window, shown))
+        if len(chosen) == max(1, count):
+            break
+    if not chosen:
+        span = _span(text, ranked.chunk)
+        chosen = [(Window(*span), opening(text, *span, lines=context_lines))]
     if in_order:
-        windows.sort(key=lambda window: window.start)
-    shown = [(window, snippet(text, window, lines=context_lines)) for window in windows]
+        chosen.sort(key=lambda item: item[0].start)
     return tuple(
-        replace(passage, section=section_path(text, passage.line), score=round(window.score or 0.0, 4))
-        for window, passage in shown
+        replace(shown, section=section_path(text, shown.line), score=round(window.score or 0.0, 4))
+        for window, shown in chosen
     )
+
+
+def _overlap(one: Snippet, other: Snippet) -> bool:
+    """Return whether two passages share a line."""
+    first, second = sorted((one, other), key=lambda shown: shown.first_line)
+    return second.first_line <= first.first_line + first.text.count("\n")
 
 
 def _best_first(text: str, highlighter: Highlighter, ranked: Ranked) -> list[Window]:
