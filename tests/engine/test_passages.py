@@ -1,0 +1,83 @@
+"""The passages that hits show: which, how many, in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from qmd.types import Snippet
+from tests.conftest import Notes
+
+FILLER = "The committee met on the usual day and wrote down what everybody had said about it.\n\n" * 40
+LONG = (
+    "# Minutes\n\n"
+    "Budget: the committee discussed the budget of the garden at length.\n\n"
+    + FILLER
+    + "## Herons\n\nThe herons nest in the old oak since 1987.\n\n"
+    + FILLER
+    + "## Repairs\n\nThe committee repaired the nest boxes of the garden.\n"
+)
+
+
+@pytest.fixture
+def minutes(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes({"minutes.md": LONG})), "notes")
+    return index
+
+
+def lines_of(passage: Snippet) -> range:
+    return range(passage.first_line, passage.first_line + passage.text.count("\n") + 1)
+
+
+def test_words_that_are_rare_in_the_document_choose_the_passage(minutes: qmd.Index) -> None:
+    [hit] = minutes.search("committee herons").hits
+    assert "herons nest in the old oak" in hit.snippet.text
+    assert (hit.section, LONG.split("\n")[hit.line - 1][:10]) == ("Minutes > Herons", "## Herons")
+
+
+def test_a_hit_shows_as_many_passages_as_asked_for_and_no_line_twice(minutes: qmd.Index) -> None:
+    [hit] = minutes.search("garden nest", passages=3).hits
+    assert hit.snippet == hit.passages[0]
+    assert [passage.score for passage in hit.passages] == sorted(
+        (passage.score for passage in hit.passages), reverse=True
+    )
+    assert "nest boxes of the garden" in hit.passages[0].text
+    shown = [line for passage in hit.passages for line in lines_of(passage)]
+    assert len(hit.passages) == 3
+    assert len(shown) == len({*shown})
+
+
+def test_passages_are_in_reading_order_on_request(minutes: qmd.Index) -> None:
+    [hit] = minutes.search("garden nest", passages=3, in_order=True).hits
+    lines = [passage.first_line for passage in hit.passages]
+    assert lines == sorted(lines)
+    assert "nest boxes of the garden" in hit.snippet.text
+
+
+def test_context_lines_are_shown_around_the_line_that_matches(minutes: qmd.Index) -> None:
+    [hit] = minutes.search("1987", context_lines=2).hits
+    assert hit.snippet.text.split("\n") == LONG.split("\n")[hit.line - 3 : hit.line + 2]
+    [hit] = minutes.search("1987", context_lines=0).hits
+    assert hit.snippet.text == "The herons nest in the old oak since 1987."
+
+
+@pytest.mark.parametrize("options", [{"passages": 0}, {"passages": 11}, {"context_lines": 101}])
+def test_limits_of_passages_are_checked(minutes: qmd.Index, options: dict[str, int]) -> None:
+    with pytest.raises(qmd.UsageError, match=next(iter(options))):
+        minutes.search("garden", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_reranker_chooses_a_passage_without_a_word_of_the_question(
+    index: qmd.Index, notes: Notes
+) -> None:
+    text = (
+        "# Diary\n\n"
+        + "On Monday it rained, and the bread was baked in the afternoon as always.\n\n" * 5
+        + "My key to the cellar hangs behind the clock in the kitchen.\n\n"
+        + "On Sunday the neighbours came for tea, and stayed until it was dark.\n\n" * 5
+    )
+    index.add_collection(str(notes({"diary.md": text})), "notes")
+    index.embed()
+    [hit] = index.query("how can I open the basement door").hits
+    assert "key to the cellar" in hit.snippet.text
