@@ -13,8 +13,7 @@ from typing import TypeVar
 import anyio
 
 from qmd.engine.index import Index
-from qmd.engine.indexing.scan import OnProgress
-from qmd.models.base import Cancelled, CancelledError
+from qmd.models.base import Cancelled
 
 Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
@@ -140,13 +139,3 @@ class IndexHost:
                 self._model_calls -= models
                 if models:
                     self._models_used_at = self._clock()
-
-
-def stop_if(cancelled: Cancelled) -> OnProgress:
-    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
-
-    def on_progress(collection: str, done: int, total: int) -> None:
-        if cancelled():
-            raise CancelledError
-
-    return on_progress

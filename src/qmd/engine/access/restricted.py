@@ -44,6 +44,7 @@ RULES = {
     **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
     **dict.fromkeys(("update", "embed"), _CHANGE),
     **dict.fromkeys(("include_collection", "set_weight", "set_recency"), _SETTING),
+    "rescan": Rule(changes=True, collections="collection"),
     "add_context": _CONTEXT,
     "remove_context": _CONTEXT,
     "add_collection": Rule(changes=True, action="add one"),

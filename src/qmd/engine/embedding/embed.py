@@ -31,7 +31,9 @@ def embed(
     *,
     force: bool,
     workers: int,
-    on_progress: batches.OnProgress | None,
+    background: bool = False,
+    on_progress: batches.OnProgress | None = None,
+    cancelled: Cancelled | None = None,
 ) -> batches.EmbedReport:
     """Embed the documents of some collections, all if none is named; see `Index.embed`."""
     store, models, config = workspace.store, workspace.models, workspace.config
@@ -47,10 +49,12 @@ def embed(
             store.vector_sets.drop(scope, vectors.fingerprint)
         tally = batches.Tally(store.pending.sizes(vectors.fingerprint, scope), on_progress)
         lost = 0
-        if workers > 1:
+        if workers > 1 or background:
             from qmd.engine.embedding import workers as processes
 
-            lost = processes.embed(workspace, scope, prefix, workers, tally)
+            lost = processes.embed(
+                workspace, scope, prefix, workers, tally, background=background, cancelled=cancelled
+            )
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
             for share in batches.shares(store, models.embedder, vectors, scope, worker, lease):

@@ -62,6 +62,37 @@ def update(
     return reports
 
 
+def rescan(
+    workspace: Workspace,
+    name: str,
+    within: Sequence[str],
+    *,
+    record: bool,
+    on_progress: scan.OnProgress | None,
+    on_change: scan.OnChange | None,
+) -> scan.ScanReport:
+    """Compare files of one collection with the index; see `Index.rescan`."""
+    config, store, owner = workspace.config, workspace.store, workspace.locations.config
+    collections_of(config, [name])
+    refuse_to_empty(workspace)
+    workspace.sync()
+    try:
+        report = scan.scan(
+            store,
+            config.collections[name],
+            on_progress,
+            owner=owner,
+            within=within,
+            record=record,
+            on_change=on_change,
+        )
+    except (SourceError, CollectionNotFoundError) as error:
+        return scan.ScanReport(name, error=error)
+    if report.added or report.removed:
+        store.documents.refresh_statistics()
+    return report
+
+
 def _run(steps: Sequence[_Step], collection: Collection, notices: list[str]) -> QmdError | None:
     """Run steps and add their notices, until one fails; return its error."""
     for step in steps:

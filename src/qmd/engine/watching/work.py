@@ -1,0 +1,53 @@
+"""What a watcher does with an open index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from qmd.engine.index import Index
+from qmd.engine.indexing.scan import OnChange, ScanReport, stop_if
+from qmd.models.base import Cancelled
+from qmd.types import Collection
+
+if TYPE_CHECKING:
+    from qmd.engine.embedding.batches import EmbedReport
+
+
+class IndexWork:
+    """The work of a watcher of an index that this process has open; see `Work`.
+
+    It is stopped after the next batch if `cancelled` returns true.
+    """
+
+    def __init__(self, index: Index, cancelled: Cancelled) -> None:
+        self._index = index
+        self._cancelled = cancelled
+
+    @property
+    def index_file(self) -> str:
+        return self._index.locations.index
+
+    def collections(self) -> Mapping[str, Collection]:
+        return self._index.config.collections
+
+    def embeds(self, collection: Collection) -> bool:
+        return embeds(self._index, collection)
+
+    def scan(self, collection: str, within: Sequence[str], on_change: OnChange) -> ScanReport:
+        return self._index.rescan(
+            collection, within, on_progress=stop_if(self._cancelled), on_change=on_change
+        )
+
+    def embed(self, collections: Sequence[str]) -> EmbedReport:
+        return self._index.embed(collections, background=True, cancelled=self._cancelled)
+
+
+def embeds(index: Index, collection: Collection) -> bool:
+    """Return whether a watcher embeds a collection.
+
+    By default it does if the embedder runs on this machine: texts are not sent elsewhere unasked.
+    """
+    if collection.embed is not None:
+        return collection.embed == "auto"
+    return index.model_provider.server("embed") is None
