@@ -93,7 +93,9 @@ def _offer_to_watch(session: Session) -> None:
             except QmdError as error:
                 session.note(error.in_one_line())
             return
-    session.note("to keep it up to date, run 'qmd watch', or 'qmd watch --install' to do so in the background")
+    session.note(
+        "to keep it up to date, run 'qmd watch', or 'qmd watch --install' to do so in the background"
+    )
 
 
 def _watch(session: Session) -> None:

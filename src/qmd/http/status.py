@@ -38,10 +38,14 @@ class State(IndexState):
 
 
 class Health(BaseModel):
-    """Whether the index can be used, and whether the embedding model is in memory."""
+    """Whether the index can be used, whether the embedding model is in memory, and how changes are noticed.
+
+    `watching` is `events`, `polling`, `standby` while another process may watch the folders, or `off`.
+    """
 
     status: Literal["healthy", "unhealthy"]
     model_loaded: bool
+    watching: Literal["events", "polling", "standby", "off"]
 
 
 class Unhealthy(Health):
@@ -88,7 +92,12 @@ def _check(index_host: IndexHost) -> Response:
     except QmdError as error:
         logger.warning("not ready: %s", error.in_one_line())
         unhealthy = Unhealthy(
-            status="unhealthy", model_loaded=False, detail="The index is not ready", status_code=503
+            status="unhealthy",
+            model_loaded=False,
+            watching=index_host.watching,
+            detail="The index is not ready",
+            status_code=503,
         )
         return JSONResponse(unhealthy.model_dump(), 503)
-    return JSONResponse(Health(status="healthy", model_loaded=index.model_loaded).model_dump())
+    health = Health(status="healthy", model_loaded=index.model_loaded, watching=index_host.watching)
+    return JSONResponse(health.model_dump())

@@ -8,11 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import anyio
 
 from qmd.engine.index import Index
+from qmd.engine.watching.watcher import Watcher
 from qmd.models.base import Cancelled
 
 Answer = TypeVar("Answer")
@@ -47,6 +48,8 @@ class IndexHost:
         self._calls = 0
         self._model_calls = 0
         self._models_used_at: float | None = None
+        #: The watcher of this process, while it runs.
+        self.watcher: Watcher | None = None
         # The lock is fair: it goes to the task that has waited longest.
         self._writing = anyio.Lock()
 
@@ -63,6 +66,17 @@ class IndexHost:
         """The number of writes that wait, including the running one."""
         statistics = self._writing.statistics()
         return statistics.tasks_waiting + statistics.locked
+
+    @property
+    def watching(self) -> Literal["events", "polling", "standby", "off"]:
+        """How this process learns of changes: `events`, `polling`, `standby` (another may watch) or `off`."""
+        if self.watcher is None:
+            return "off"
+        state = self.watcher.state
+        if state is None:
+            return "standby"
+        modes = {collection.mode for collection in state.collections.values()}
+        return "polling" if "polling" in modes else "events"
 
     async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
         """Run `work` in a thread and return its result. `models` is whether it may use models."""

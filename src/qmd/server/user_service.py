@@ -167,9 +167,7 @@ def _quoted(word: str, *, dollar: bool = False) -> str:
     return f'"{word.replace("$", "$$") if dollar else word}"'
 
 
-def _plist(
-    label: str, command: Sequence[str], folder: str, variables: Mapping[str, str], log: str
-) -> bytes:
+def _plist(label: str, command: Sequence[str], folder: str, variables: Mapping[str, str], log: str) -> bytes:
     return plistlib.dumps(
         {
             "Label": label,

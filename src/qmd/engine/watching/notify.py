@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _SLICE_MS = 500
 
 
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """A change of the entry `name` in a folder. It is a hint: only a scan tells what has changed.
@@ -63,13 +62,11 @@ class Notifier(Protocol):
         """Stop watching."""
 
 
-def open_notifier() -> Notifier | None:
+def open_notifier(platform: str = sys.platform) -> Notifier | None:
     """Return a notifier for this system; None if it has none. Raises `OSError` at the system's limit."""
-    if sys.platform == "linux":
+    if platform == "linux":
         return Inotify()
-    if sys.platform in ("darwin", "win32"):
-        return Recursive()
-    return None
+    return Recursive() if platform in ("darwin", "win32") else None
 
 
 class Inotify:
