@@ -79,7 +79,7 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
 
 def _offer_to_watch(session: Session) -> None:
     """Offer to install the service, unless the index is watched already."""
-    from qmd.engine.watching.election import find_watcher
+    from qmd.engine.watch_state import find_watcher
 
     watcher = find_watcher(session.index.locations.index)
     if watcher is not None:

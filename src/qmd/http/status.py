@@ -32,7 +32,10 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 
 
 class State(IndexState):
-    """The state of the index; `needs_embedding` is the number of texts without vectors."""
+    """The state of the index; `needs_embedding` is the number of texts without vectors.
+
+    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
+    """
 
     content: str
 

@@ -75,8 +75,7 @@ class IndexHost:
         state = self.watcher.state
         if state is None:
             return "standby"
-        modes = {collection.mode for collection in state.collections.values()}
-        return "polling" if "polling" in modes else "events"
+        return "polling" if state.mode == "polling" else "events"
 
     async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
         """Run `work` in a thread and return its result. `models` is whether it may use models."""

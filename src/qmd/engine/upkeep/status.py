@@ -11,6 +11,7 @@ from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import ALTERNATIVE_INDEX
 from qmd.engine.requests import DEFAULT_RANKING
+from qmd.engine.watch_state import WatchState, find_watcher
 from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import CollectionStats, Scope, Store
@@ -65,6 +66,12 @@ class Status:
     ranking: str
     last_updated: str | None = None  #: The time of the latest scan of any collection
     notes: tuple[str, ...] = ()  #: Messages for the user, one line each
+    watcher: WatchState | None = None  #: The process that keeps the index as the files are
+
+    @property
+    def watching(self) -> str:
+        """How changes are noticed: `events`, `polling`, or `off`."""
+        return "off" if self.watcher is None else self.watcher.mode
 
 
 def gather(workspace: Workspace) -> Status:
@@ -100,6 +107,7 @@ def gather(workspace: Workspace) -> Status:
         ranking=workspace.settings.ranking or DEFAULT_RANKING,
         last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
+        watcher=find_watcher(workspace.locations.index),
     )
 
 

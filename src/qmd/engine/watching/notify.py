@@ -199,7 +199,8 @@ class Recursive:
     @staticmethod
     def _event(path: str, appeared: bool) -> Event:
         folder, name = os.path.split(path)
-        return Event(folder, name, os.path.isdir(path), appeared)
+        # What is gone may have been a folder.
+        return Event(folder, name, not os.path.isfile(path), appeared)
 
     def wake(self) -> None:
         self._stop.set()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from qmd.errors import StoreError
 
@@ -56,6 +56,17 @@ class WatchState:
     def folders(self) -> int:
         """The number of watched folders."""
         return sum(collection.folders for collection in self.collections.values())
+
+    @property
+    def mode(self) -> str:
+        """`events`, or `polling` if at least one collection is polled."""
+        modes = {collection.mode for collection in self.collections.values()}
+        return "polling" if "polling" in modes else "events"
+
+    def only(self, names: Container[str]) -> WatchState:
+        """Return what a reader may know who sees only these collections."""
+        visible = {name: value for name, value in self.collections.items() if name in names}
+        return replace(self, embedding="", collections=visible)
 
     def indexed_at(self, collection: str, now: str) -> str:
         """Return the latest time whose state of a collection is certainly in the index; "" if unknown.
