@@ -327,7 +327,9 @@ def no_instances() -> Inotify:
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-@pytest.mark.parametrize("notifier", [Limited, no_instances, lambda: None], ids=["limit", "instances", "none"])
+@pytest.mark.parametrize(
+    "notifier", [Limited, no_instances, lambda: None], ids=["limit", "instances", "none"]
+)
 def test_without_watches_a_collection_is_polled(
     index: qmd.Index, notes: Notes, notifier: Callable[[], Inotify | None]
 ) -> None:
