@@ -1,6 +1,6 @@
 """How soon changes of files are found, what watching costs, and how searches fare meanwhile.
 
-    python bench/freshness.py --corpus FOLDER [--files 7425] [--idle 600] [--saves 40] [--work DIR] [--json OUT]
+    python bench/freshness.py --corpus FOLDER [--files 7425] [--idle 600] [--saves 40] [--json OUT]
 
 A corpus of so many files (copies with another first line, if the folder has fewer) is served by `qmd server`,
 which watches. Files are saved in a second, small collection, whose texts are embedded, until a search finds
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import re
 import secrets
 import signal
 import subprocess
@@ -21,13 +22,13 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import SOURCE, machine, percentile, say, table, word_counts, write_json
-
 import qmd
+from common import SOURCE, percentile, say, table, write_json
 
 CHANGES = 5_000
 #: Seconds of searches when nothing else happens, and while texts are embedded after the burst.
@@ -83,6 +84,10 @@ class Serving:
     def is_current(self) -> bool:
         watcher = self.index.status().watcher
         return watcher is not None and watcher.current and len(watcher.collections) == 2
+
+    def is_idle(self) -> bool:
+        watcher = self.index.status().watcher
+        return watcher is not None and watcher.current and watcher.embedding == "idle"
 
     def search(self, kind: str, query: str) -> tuple[list[str], float]:
         """Return the files found, and the milliseconds it took."""
@@ -157,7 +162,7 @@ def cost(pid: int) -> tuple[float, int]:
 
 def idle(serving: Serving, seconds: float) -> dict[str, float]:
     """Return what the server costs while nothing happens."""
-    until(lambda: (serving.index.status().watcher or serving).embedding == "idle")  # type: ignore[union-attr]
+    until(serving.is_idle)
     time.sleep(10)
     before, written = cost(serving.process.pid)
     time.sleep(seconds)
@@ -214,6 +219,16 @@ def self_found(serving: Serving, path: str) -> bool:
     return any(hit.path == path for hit in hits)
 
 
+def common_words(corpus: Path) -> list[str]:
+    """Return words that many files have, but not the most frequent ones."""
+    counts = Counter(
+        word
+        for file in sorted(corpus.rglob("*.md"))[:2_000]
+        for word in set(re.findall(r"[a-z]{4,}", file.read_text(encoding="utf-8").lower()))
+    )
+    return [word for word, _ in counts.most_common(400)][100:]
+
+
 def summary(times: list[float]) -> dict[str, float]:
     p50, p95 = (round(percentile(times, share), 1) for share in (0.5, 0.95))
     return {"count": len(times), "p50": p50, "p95": p95, "max": round(max(times), 1)}
@@ -232,10 +247,10 @@ def main() -> None:
     corpus = work / "corpus"
     copy_corpus(options.corpus, corpus, options.files)
     say(f"{options.files:,} files in {corpus}")
-    words = [word for word, _ in word_counts([corpus]).most_common(400)][100:]
+    words = common_words(corpus)
     serving = Serving(work, corpus)
     try:
-        result: dict[str, Any] = {"files": options.files, "machine": machine()}
+        result: dict[str, Any] = {"files": options.files}
         watcher = serving.index.status().watcher
         result["watches"] = 0 if watcher is None else watcher.folders
         result["word_ms"] = summary(save_to_word(serving, options.saves))

@@ -185,8 +185,8 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         """Make the missing vectors of some collections; `force` makes all of them again.
 
         If there are vectors of another model, searches use them until every text has new ones. `workers` is
-        the number of processes. `background` uses processes of low priority, even if there is only one
-        worker, and half of the processors. Raises `AlreadyRunningError` if another process embeds,
+        the number of processes. `background` uses processes of low priority and half of the processors,
+        unless there are only a few kilobytes of text. Raises `AlreadyRunningError` if another process embeds,
         `ModelError` if there is no embedder, and `CancelledError` if the workers were stopped because of
         `cancelled`.
         """

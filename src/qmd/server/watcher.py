@@ -95,9 +95,13 @@ class _HostWork:
         # Not in the queue of writes, because it takes long. Its batches wait for the lock of the index.
         return self._wait(
             self._host.call(
-                lambda index, _: index.embed(collections, background=True, cancelled=self.cancelled.is_set)
+                lambda index, _: index.embed(collections, background=True, cancelled=self.cancelled.is_set),
+                models=True,
             )
         )
+
+    def rest(self) -> None:
+        """Do nothing: `IndexHost` frees the models."""
 
     def _wait(self, call: Coroutine[None, None, Answer]) -> Answer:
         """Run a call in the event loop and wait for it. Raises `CancelledError` if the server shuts down."""

@@ -43,6 +43,9 @@ class Work(Protocol):
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         """Make the missing vectors of collections at low priority."""
 
+    def rest(self) -> None:
+        """Free what is not needed while nothing changes. Called every few seconds, but not while embedding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -243,6 +246,8 @@ class Watcher:
         if now < self._check_at:
             return
         self._check_at = now + self._timing.check
+        if self._embedding is None:
+            self._work.rest()
         try:
             collections = self._collections()
             self._succeed("configuration")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from qmd.types import Collection
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedReport
 
+#: Models that are unused for this many seconds are freed.
+_IDLE_SECONDS = 300.0
+
 
 class IndexWork:
     """The work of a watcher of an index that this process has open; see `Work`.
@@ -23,6 +27,7 @@ class IndexWork:
     def __init__(self, index: Index, cancelled: Cancelled) -> None:
         self._index = index
         self._cancelled = cancelled
+        self._models_used_at: float | None = None
 
     @property
     def index_file(self) -> str:
@@ -40,7 +45,15 @@ class IndexWork:
         )
 
     def embed(self, collections: Sequence[str]) -> EmbedReport:
-        return self._index.embed(collections, background=True, cancelled=self._cancelled)
+        try:
+            return self._index.embed(collections, background=True, cancelled=self._cancelled)
+        finally:
+            self._models_used_at = time.monotonic()
+
+    def rest(self) -> None:
+        if self._models_used_at is not None and time.monotonic() - self._models_used_at > _IDLE_SECONDS:
+            self._models_used_at = None
+            self._index.release_models()
 
 
 def embeds(index: Index, collection: Collection) -> bool:
