@@ -15,6 +15,7 @@ import pytest
 import qmd
 from qmd.engine.watch_state import find_watcher
 from qmd.engine.watching.notify import Inotify, Recursive
+from qmd.models.base import CancelledError
 from tests.conftest import Notes
 from tests.waiting import until
 from tests.watching import FAST, watched
@@ -477,3 +478,19 @@ def test_changed_documents_are_embedded_unless_the_collection_says_manual(
         assert hits[0].path == "c.md"
         assert index.missing_vectors().texts == 1
         until(lambda: seen.watcher.state is not None and seen.watcher.state.embedding == "idle")
+
+
+@pytest.mark.slow
+def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", "b.md": "alpha\n"})
+    index.add_collection(str(root))
+    notes({"a.md": "bravo\n", "sub/c.md": "bravo\n"})
+    (root / "b.md").unlink()
+    report = index.rescan("notes", ["a.md", "b.md", "sub"], background=True)
+    assert (report.added, report.updated, report.removed, report.error) == (1, 1, 1, None)
+    assert sorted(hit.path for hit in index.search("bravo").hits) == ["a.md", "sub/c.md"]
+    shutil.rmtree(root)
+    error = index.rescan("notes", background=True).error
+    assert error is not None and "does not exist" in error.message
+    with pytest.raises(CancelledError):
+        index.rescan("notes", background=True, cancelled=lambda: True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -235,15 +235,11 @@ class CollectionState(Collection):
 
 
 class IndexState(BaseModel):
-    """The state of the index; `needs_embedding` is the number of texts without vectors.
-
-    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
-    """
+    """The state of the index; `needs_embedding` is the number of texts without vectors."""
 
     total_documents: int
     needs_embedding: int
     has_vector_index: bool
-    watching: Literal["events", "polling", "off"]
     collections: list[CollectionState]
 
     def text(self) -> str:
@@ -278,8 +274,6 @@ class IndexOverview(IndexState):
     def text(self) -> str:
         """Return the state in lines for a reader."""
         lines = [super().text()]
-        if self.watching != "off":
-            lines.append("  Watched: changes of files are indexed by themselves")
         if self.fields:
             lines += ["  Top fields:", *(f"    - {line}" for line in self.fields)]
         if self.tags:

@@ -152,8 +152,9 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         within: Sequence[str] = (),
         *,
         record: bool = False,
-        on_progress: scan.OnProgress | None = None,
+        background: bool = False,
         on_change: scan.OnChange | None = None,
+        cancelled: Cancelled | None = None,
     ) -> scan.ScanReport:
         """Compare files of one collection with the index, as `update` does, and run no commands.
 
@@ -161,15 +162,21 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
             collection: The name of the collection.
             within: Paths of files and folders relative to the collection; all files if there are none.
             record: Also record the time of a scan that finds no change, which is a write.
-            on_progress: Called with collection, files done and files in total.
+            background: Scan in a process of low priority, and do not call `on_change`.
             on_change: Called with collection, path and the kind of change after a change has been stored.
+            cancelled: Called between batches of files; if it returns true, `CancelledError` is raised, and
+                finished batches stay.
 
         Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
         """
+        if background:
+            from qmd.engine.indexing.background import rescan as rescan_in_background
+
+            return rescan_in_background(self._workspace, collection, within, record, cancelled)
         from qmd.engine.indexing.update import rescan
 
         return rescan(
-            self._workspace, collection, within, record=record, on_progress=on_progress, on_change=on_change
+            self._workspace, collection, within, record=record, on_change=on_change, cancelled=cancelled
         )
 
     def embed(

@@ -58,10 +58,9 @@ class WatchState:
         return sum(collection.folders for collection in self.collections.values())
 
     @property
-    def mode(self) -> str:
-        """`events`, or `polling` if at least one collection is polled."""
-        modes = {collection.mode for collection in self.collections.values()}
-        return "polling" if "polling" in modes else "events"
+    def polled(self) -> bool:
+        """Whether at least one collection is polled."""
+        return any(collection.mode == "polling" for collection in self.collections.values())
 
     def only(self, names: Container[str]) -> WatchState:
         """Return what a reader may know who sees only these collections."""

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from qmd.api import operations
 from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
@@ -37,6 +36,7 @@ class State(IndexState):
     `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
     """
 
+    watching: Literal["events", "polling", "off"]
     content: str
 
 
@@ -61,8 +61,9 @@ class Unhealthy(Health):
 @routes.endpoint("GET", "/status")
 def status(index: Index, cancelled: Cancelled) -> State:
     """Return the state of the index."""
-    state = operations.status(index)
-    return State(**dict(state), content=state.text())
+    status = index.status()
+    state = IndexState.model_validate(status, from_attributes=True)
+    return State(**dict(state), watching=status.watching, content=state.text())
 
 
 @routes.get("/health", response_model=Health, responses={503: {"model": Unhealthy}})

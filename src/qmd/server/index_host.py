@@ -75,7 +75,7 @@ class IndexHost:
         state = self.watcher.state
         if state is None:
             return "standby"
-        return "polling" if state.mode == "polling" else "events"
+        return "polling" if state.polled else "events"
 
     async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
         """Run `work` in a thread and return its result. `models` is whether it may use models."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from qmd.engine.indexing.scan import OnChange, ScanReport, stop_if
+from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
 from qmd.engine.watching.work import embeds
 from qmd.models.base import CancelledError
@@ -83,11 +83,12 @@ class _HostWork:
     def embeds(self, collection: Collection) -> bool:
         return embeds(self._host.index, collection)
 
-    def scan(self, collection: str, within: Sequence[str], on_change: OnChange) -> ScanReport:
-        progress = stop_if(self.cancelled.is_set)
+    def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         return self._wait(
             self._host.write(
-                lambda index, _: index.rescan(collection, within, on_progress=progress, on_change=on_change)
+                lambda index, _: index.rescan(
+                    collection, within, background=burst, on_change=on_change, cancelled=self.cancelled.is_set
+                )
             )
         )
 

@@ -10,6 +10,7 @@ from qmd.engine.indexing import scan
 from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError
+from qmd.models.base import Cancelled
 from qmd.sources import git
 from qmd.types import Collection
 
@@ -68,8 +69,8 @@ def rescan(
     within: Sequence[str],
     *,
     record: bool,
-    on_progress: scan.OnProgress | None,
-    on_change: scan.OnChange | None,
+    on_change: scan.OnChange | None = None,
+    cancelled: Cancelled | None = None,
 ) -> scan.ScanReport:
     """Compare files of one collection with the index; see `Index.rescan`."""
     config, store, owner = workspace.config, workspace.store, workspace.locations.config
@@ -80,7 +81,7 @@ def rescan(
         report = scan.scan(
             store,
             config.collections[name],
-            on_progress,
+            None if cancelled is None else scan.stop_if(cancelled),
             owner=owner,
             within=within,
             record=record,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from qmd.engine.embedding.active_vectors import embedded_share, select
 from qmd.engine.models.egress import allowed, local_only
@@ -69,9 +70,11 @@ class Status:
     watcher: WatchState | None = None  #: The process that keeps the index as the files are
 
     @property
-    def watching(self) -> str:
+    def watching(self) -> Literal["events", "polling", "off"]:
         """How changes are noticed: `events`, `polling`, or `off`."""
-        return "off" if self.watcher is None else self.watcher.mode
+        if self.watcher is None:
+            return "off"
+        return "polling" if self.watcher.polled else "events"
 
 
 def gather(workspace: Workspace) -> Status:

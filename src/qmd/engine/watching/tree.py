@@ -18,6 +18,8 @@ from qmd.types import Collection
 
 #: Everything in a collection.
 EVERYTHING = ""
+#: More changed paths than this are a burst.
+_BURST_PATHS = 64
 #: With more changed paths than this, the whole collection is scanned.
 _MAX_PATHS = 1_000
 _LIMITS = {
@@ -39,6 +41,8 @@ class Tree:
         self.changes = debounce
         self.full_scan_at = 0.0
         self.checked = ""
+        #: Whether many files have changed since the last scan.
+        self.burst = False
         #: Whether the watches have to be set again, because links have changed.
         self.outdated = False
         self._notifier = notifier
@@ -115,19 +119,21 @@ class Tree:
     def mark(self, path: str, now: float) -> None:
         """Note that a file or folder may have changed, or `EVERYTHING`."""
         self._paths.add(path)
+        self.burst |= len(self._paths) > _BURST_PATHS
         if len(self._paths) > _MAX_PATHS:
             self._paths = {EVERYTHING}
         self.changes.touch(now)
 
     def take(self) -> Sequence[str]:
         """Return the paths to scan, () for everything, and forget them."""
-        paths, self._paths = self._paths, set()
+        paths, self._paths, self.burst = self._paths, set(), False
         self.changes.clear()
         return () if EVERYTHING in paths else sorted(paths)
 
     def put_back(self, paths: Sequence[str], until: float) -> None:
         """Undo `take`, because the scan failed. The paths are not to be scanned again before a time."""
         self._paths.update(paths or [EVERYTHING])
+        self.burst = len(paths) > _BURST_PATHS
         self.changes.delay(until)
 
     def _prefix(self, folder: str) -> str | None:

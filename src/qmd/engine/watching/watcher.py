@@ -37,14 +37,14 @@ class Work(Protocol):
     def embeds(self, collection: Collection) -> bool:
         """Return whether a collection is embedded without being asked."""
 
-    def scan(self, collection: str, within: Sequence[str], on_change: OnChange) -> ScanReport:
-        """Scan a collection, after all earlier writes; see `Index.rescan`."""
+    def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
+        """Scan a collection, after all earlier writes; see `Index.rescan`. A `burst` has many changes."""
 
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         """Make the missing vectors of collections at low priority."""
 
     def rest(self) -> None:
-        """Free what is not needed while nothing changes. Called every few seconds, but not while embedding."""
+        """Free what is not needed while nothing changes. Called again and again, but not while embedding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Watcher:
         now = time.monotonic()
         if events is None:
             for tree in self._trees.values():
-                tree.outdated = not tree.polled
+                tree.outdated, tree.burst = not tree.polled, True
                 tree.mark(EVERYTHING, now)
             return
         for event in events:
@@ -280,17 +280,18 @@ class Watcher:
             if tree.outdated:
                 # Set the watches first, so that no change between the scan and the watches is missed.
                 tree.watch()
+            burst = tree.burst
             paths = tree.take()
             if tree.missing:
                 self._fail(name, f"{name}: {tree.state().reason}; its documents stay in the index")
                 continue
             self._publish()
-            self._scan(name, tree, paths)
+            self._scan(name, tree, paths, burst)
 
-    def _scan(self, name: str, tree: Tree, paths: Sequence[str]) -> None:
+    def _scan(self, name: str, tree: Tree, paths: Sequence[str], burst: bool) -> None:
         started = time.monotonic()
         try:
-            report = self._work.scan(name, paths, self._listener.changed)
+            report = self._work.scan(name, paths, self._listener.changed, burst=burst)
         except CancelledError:
             return
         except QmdError as error:

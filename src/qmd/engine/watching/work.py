@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.engine.index import Index
-from qmd.engine.indexing.scan import OnChange, ScanReport, stop_if
+from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.models.base import Cancelled
 from qmd.types import Collection
 
@@ -39,10 +39,8 @@ class IndexWork:
     def embeds(self, collection: Collection) -> bool:
         return embeds(self._index, collection)
 
-    def scan(self, collection: str, within: Sequence[str], on_change: OnChange) -> ScanReport:
-        return self._index.rescan(
-            collection, within, on_progress=stop_if(self._cancelled), on_change=on_change
-        )
+    def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
+        return self._index.rescan(collection, within, on_change=on_change, cancelled=self._cancelled)
 
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         try:
