@@ -266,9 +266,13 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 def _next_steps(session: Session, name: str) -> None:
     from shlex import quote
 
+    from qmd.engine.watch_state import find_watcher
+
+    watcher = find_watcher(session.index.locations.index)
+    embeds = watcher is not None and session.index.collection(name).embed != "manual"
     steps = [
         ('qmd search "..." -c ' + quote(name), "search by keyword"),
-        ("qmd embed", "make vectors, so that vsearch and query work"),
+        *([] if embeds else [("qmd embed", "make vectors, so that vsearch and query work")]),
         (f'qmd context add {quote("qmd://" + name)} "..."', "describe these documents"),
     ]
     show_steps(session, steps)

@@ -115,6 +115,10 @@ class _HostWork:
             return future.result()
         except (FutureCancelledError, asyncio.CancelledError) as error:
             raise CancelledError from error
+        except RuntimeError as error:
+            if self.cancelled.is_set():  # no calls are accepted any more
+                raise CancelledError from error
+            raise
 
 
 class _Log(Listener):
