@@ -185,7 +185,7 @@ class Recursive:
             before.close()
 
     def wait(self, seconds: float) -> list[Event] | None:
-        if self._changes is None:
+        if self._changes is None or seconds <= 0:
             self._stop.wait(seconds)
             return []
         deadline = time.monotonic() + seconds

@@ -209,8 +209,10 @@ class Watcher:
                     return
                 self._scan_changed()
                 self._embed_changed()
-                self._publish()
-                self._wait(notifier)
+                # Changes during a scan are noted before the index is said to be current.
+                if not self._note_events(notifier, 0.0):
+                    self._publish()
+                    self._note_events(notifier, self._seconds_to_wait())
         finally:
             with self._lock:
                 self._notifier = None
@@ -220,25 +222,29 @@ class Watcher:
                         tree.forget()
             self._trees = {}
 
-    def _wait(self, notifier: Notifier | None) -> None:
-        """Wait for events until something else is due, and note them."""
+    def _seconds_to_wait(self) -> float:
+        """Return the time until something is due without an event."""
         due = [self._check_at, *(tree.changes.due for tree in self._trees.values())]
         if self._embedding is None:
             due.append(self._embeddings.due)
-        seconds = max(0.0, min(moment for moment in due if moment is not None) - time.monotonic())
+        return max(0.0, min(moment for moment in due if moment is not None) - time.monotonic())
+
+    def _note_events(self, notifier: Notifier | None, seconds: float) -> bool:
+        """Wait for events, and note them. Return whether there were any."""
         if notifier is None:
             self._stopped.wait(seconds)
-            return
+            return False
         events = notifier.wait(seconds)
         now = time.monotonic()
         if events is None:
             for tree in self._trees.values():
                 tree.outdated, tree.burst = not tree.polled, True
                 tree.mark(EVERYTHING, now)
-            return
+            return True
         for event in events:
             for tree in self._trees.values():
                 tree.note(event, now)
+        return bool(events)
 
     def _check(self, notifier: Notifier | None, reason: str) -> None:
         """Follow changes of the configuration and of the collections' folders, and start regular scans."""
@@ -285,7 +291,7 @@ class Watcher:
             if tree.missing:
                 self._fail(name, f"{name}: {tree.state().reason}; its documents stay in the index")
                 continue
-            self._publish()
+            self._publish(scanning=True)
             self._scan(name, tree, paths, burst)
 
     def _scan(self, name: str, tree: Tree, paths: Sequence[str], burst: bool) -> None:
@@ -347,14 +353,14 @@ class Watcher:
             if report.texts:
                 self._listener.embedded(report)
 
-    def _publish(self) -> None:
+    def _publish(self, *, scanning: bool = False) -> None:
         """Publish the state if it has changed."""
         embedding = self._embedding_state
         if embedding == "idle" and self._embeddings.due is not None:
             embedding = "waiting"
         state = replace(
             self._state,
-            current=all(tree.changes.due is None for tree in self._trees.values()),
+            current=not scanning and all(tree.changes.due is None for tree in self._trees.values()),
             embedding=embedding,
             collections={name: tree.state() for name, tree in self._trees.items()},
         )
