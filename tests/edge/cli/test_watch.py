@@ -19,6 +19,7 @@ import pytest
 
 from qmd.server.user_service import service
 from tests.clients import server_of
+from tests.edge.cli.schemas import faults, schema
 from tests.users import User
 from tests.waiting import PATIENCE, until
 
@@ -85,6 +86,7 @@ def test_watch_prints_each_change_and_embeds_until_it_is_interrupted(owner: User
         running.until_printed("removed  notes/new.md")
         state = json.loads(owner.ok("status", "--json"))
         assert state["watching"] == "events"
+        assert faults(state, schema("status")) == []
         assert state["watcher"]["pid"] == running.process.pid
         assert "Watched:" in owner.ok("status")
         running.process.send_signal(signal.SIGINT)
