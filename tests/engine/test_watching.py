@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.engine.watch_state import find_watcher
+from qmd.engine.watch_state import WatchState, find_watcher
 from qmd.engine.watching.notify import Inotify, Recursive
 from qmd.models.base import CancelledError
 from tests.conftest import Notes
@@ -494,3 +494,34 @@ def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes:
     assert error is not None and "does not exist" in error.message
     with pytest.raises(CancelledError):
         index.rescan("notes", background=True, cancelled=lambda: True)
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_embedding_in_the_background_makes_the_same_vectors(index: qmd.Index, notes: Notes) -> None:
+    texts = {f"{number}.md": f"# Note {number}\n\n" + "boats on the lake " * 200 for number in range(4)}
+    index.add_collection(str(notes(texts)))
+    with pytest.raises(CancelledError):
+        index.embed(background=True, cancelled=lambda: True)
+    report = index.embed(background=True, cancelled=lambda: False)
+    assert (report.texts, index.missing_vectors().texts) == (4, 0)
+    assert len(index.vsearch("ships", min_score=0.0).hits) == 4
+
+
+@pytest.mark.slow
+def test_an_error_of_embedding_is_published(index: qmd.Index, notes: Notes) -> None:
+    environ = {**index._workspace.environ, "QMD_EMBED_MODEL": "/nowhere/model.gguf"}
+    index.add_collection(str(notes({"a.md": "alpha\n"})))
+    with (
+        qmd.open_index(index.locations.index, environ=environ) as broken,
+        watched(broken, embed=True) as seen,
+    ):
+        until(lambda: any(message.startswith("embedding: ") for message in seen.diary.messages))
+        until(lambda: "model.gguf" in (broken.status().watcher or FALLBACK).embedding)
+        warnings = [each for each in broken.doctor() if (each.check, each.level) == ("watching", "warning")]
+        assert "cannot embed" in warnings[0].message
+        notes({"b.md": "bravo\n"})
+        seen.until_found("bravo", "b.md")
+
+
+FALLBACK = WatchState(0, "", "")

@@ -323,6 +323,8 @@ class Watcher:
             if self._embedding.is_alive():
                 return
             self._embedding = None
+            if self._embedding_state == "running":
+                self._embedding_state = "it ended with an unexpected error, which the log has"
         due = self._embeddings.due
         if due is None or due > time.monotonic():
             return
