@@ -27,8 +27,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import qmd
 from common import SOURCE, percentile, say, table, write_json
+from qmd import open_index
 
 CHANGES = 5_000
 #: Seconds of searches when nothing else happens, and while texts are embedded after the burst.
@@ -70,7 +70,7 @@ class Serving:
         )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split()[-1]
-        self.index = qmd.open_index(environ=self.environ)
+        self.index = open_index(environ=self.environ)
         until(self.is_current)
 
     def configure(self, *, embed_corpus: bool) -> None:

@@ -41,6 +41,8 @@ class Tree:
         self.changes = debounce
         self.full_scan_at = 0.0
         self.checked = ""
+        #: Whether there are changes that the index does not have, or may not have.
+        self.unsettled = True
         #: Whether many files have changed since the last scan.
         self.burst = False
         #: Whether the watches have to be set again, because links have changed.
@@ -116,8 +118,12 @@ class Tree:
         elif not self._rules.file_excluded(name, path):
             self.mark(EVERYTHING if self._links else path, now)
 
-    def mark(self, path: str, now: float) -> None:
-        """Note that a file or folder may have changed, or `EVERYTHING`."""
+    def mark(self, path: str, now: float, *, scheduled: bool = False) -> None:
+        """Note that a file or folder may have changed, or `EVERYTHING`.
+
+        A `scheduled` scan is due although no change was noticed.
+        """
+        self.unsettled |= not scheduled
         self._paths.add(path)
         self.burst |= len(self._paths) > _BURST_PATHS
         if len(self._paths) > _MAX_PATHS:
@@ -134,6 +140,7 @@ class Tree:
         """Undo `take`, because the scan failed. The paths are not to be scanned again before a time."""
         self._paths.update(paths or [EVERYTHING])
         self.burst = len(paths) > _BURST_PATHS
+        self.unsettled = True
         self.changes.delay(until)
 
     def _prefix(self, folder: str) -> str | None:

@@ -271,12 +271,12 @@ class Watcher:
                 tree = self._trees[name] = Tree(collection, notifier, reason, debounce)
                 tree.full_scan_at = now
             elif tree.moved():
-                tree.full_scan_at = now
+                tree.full_scan_at, tree.unsettled = now, True
             if now < tree.full_scan_at:
                 continue
             tree.outdated = True
             tree.full_scan_at = now + self._timing.full_scan
-            tree.mark(EVERYTHING, now - self._timing.scan_longest)
+            tree.mark(EVERYTHING, now - self._timing.scan_longest, scheduled=True)
 
     def _scan_changed(self) -> None:
         """Scan the collections whose changes have come to an end."""
@@ -289,9 +289,10 @@ class Watcher:
             burst = tree.burst
             paths = tree.take()
             if tree.missing:
+                tree.unsettled = False
                 self._fail(name, f"{name}: {tree.state().reason}; its documents stay in the index")
                 continue
-            self._publish(scanning=True)
+            self._publish()
             self._scan(name, tree, paths, burst)
 
     def _scan(self, name: str, tree: Tree, paths: Sequence[str], burst: bool) -> None:
@@ -304,6 +305,7 @@ class Watcher:
             tree.put_back(paths, time.monotonic() + self._timing.retry)
             self._fail(name, f"{name}: {error.in_one_line()}")
             return
+        tree.unsettled = False
         finished = time.monotonic()
         if tree.polled:
             tree.checked = timestamp()
@@ -355,14 +357,14 @@ class Watcher:
             if report.texts:
                 self._listener.embedded(report)
 
-    def _publish(self, *, scanning: bool = False) -> None:
+    def _publish(self) -> None:
         """Publish the state if it has changed."""
         embedding = self._embedding_state
         if embedding == "idle" and self._embeddings.due is not None:
             embedding = "waiting"
         state = replace(
             self._state,
-            current=not scanning and all(tree.changes.due is None for tree in self._trees.values()),
+            current=not any(tree.unsettled for tree in self._trees.values()),
             embedding=embedding,
             collections={name: tree.state() for name, tree in self._trees.items()},
         )
