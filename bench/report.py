@@ -1,4 +1,4 @@
-"""Write the result tables of `bench/README.md` and `docs/reliability.md` anew, from `bench/results/`."""
+"""Write the result tables of `bench/README.md` and of pages in `docs` anew, from `bench/results/`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def main() -> None:
     for name, text in (("faults", faults()), ("fuzz", fuzz())):
         if text:
             _put(_DOCS / "reliability.md", name, text)
+    if text := freshness():
+        _put(_DOCS / "freshness.md", "results", text)
 
 
 def _put(page: Path, name: str, text: str) -> None:
@@ -260,6 +262,27 @@ def fuzz() -> str:
         for name, each in _load("fuzz.json").get("targets", {}).items()
     ]
     return table(["reader", "inputs", "seconds", "failures"], rows) if rows else ""
+
+
+def freshness() -> str:
+    found = [result for size in (7_425, 38_000) if (result := _load(f"freshness-{size}.json"))]
+    rows: list[tuple[str, list[object]]] = [
+        ("watches used", [each["watches"] for each in found]),
+        ("from saving a file to finding it by word, ms", [_p50_p95(each["word_ms"]) for each in found]),
+        ("from saving a file to finding it by meaning, ms", [_p50_p95(each["meaning_ms"]) for each in found]),
+        ("processor while idle, % of a core", [each["idle"]["percent_of_a_core"] for each in found]),
+        ("over so many seconds", [each["idle"]["seconds"] for each in found]),
+        ("bytes written to disk meanwhile", [each["idle"]["bytes_written"] for each in found]),
+        ("a search, nothing else going on, ms", [_p50_p95(each["burst"]["quiet_ms"]) for each in found]),
+        ("a search, 5,000 files changing, ms", [_p50_p95(each["burst"]["busy_ms"]) for each in found]),
+        ("p95 over p95 when quiet", [each["burst"]["p95_ratio"] for each in found]),
+    ]
+    sizes = [f"{each['files']:,} files" for each in found]
+    return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
+
+
+def _p50_p95(times: dict[str, float]) -> str:
+    return f"{times['p50']:,.0f} / {times['p95']:,.0f}"
 
 
 def install_size() -> str:

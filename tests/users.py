@@ -90,6 +90,8 @@ def make_home(home: Path, models: Path) -> User:
         "XDG_CONFIG_HOME": str(home / "config"),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PYTHONUTF8": "1",
+        # Servers watch in the tests of watching only.
+        "QMD_WATCH": "0",
         "TERM": "xterm-256color",
         "TZ": "UTC",
     }

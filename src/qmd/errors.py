@@ -135,9 +135,11 @@ class VectorIndexMissingError(QmdError):
     """A vector search was requested, but the index has no vectors."""
 
     http_status = 503
+    #: The message of every such error.
+    MESSAGE = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
     def __init__(self) -> None:
-        super().__init__("Vector index not found. Run 'qmd embed' first to create embeddings.")
+        super().__init__(self.MESSAGE)
 
 
 class TimedOutError(QmdError):

@@ -15,6 +15,7 @@ StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 Ranking = Literal["contract", "tuned"]
 SearchType = Literal["lex", "vec", "hyde"]
 SortOrder = Literal["relevance", "date"]
+EmbedMode = Literal["auto", "manual"]
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
@@ -35,6 +36,9 @@ class Collection:
     weight: float = 1.0  #: How much its documents count in a search, relative to other collections
     #: The half-life of its documents' scores in days; 0 for none, None for that of the index.
     recency: float | None = None
+    watch: bool = True  #: Whether servers and `qmd watch` follow changes of the files
+    #: Whether watchers also embed changed documents; None: if the embedder runs on this machine.
+    embed: EmbedMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

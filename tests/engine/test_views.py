@@ -46,6 +46,7 @@ SEEN = {
     "indexed_at",
     "link_lists",
     "links",
+    "missing_vectors",
     "multi_get",
     "orphans",
     "outline",
@@ -63,6 +64,7 @@ OF_ITS_OWN = {
     "embed",
     "include_collection",
     "remove_context",
+    "rescan",
     "set_recency",
     "set_weight",
     "update",
@@ -109,6 +111,7 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "set_weight": lambda index: index.set_weight("mine", 2),
     "pull": lambda index: index.pull(CARDS[-1]),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
+    "rescan": lambda index: index.rescan("mine"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "update": lambda index: index.update(),
 }

@@ -30,8 +30,9 @@ def search(
 ) -> tuple[SearchResponse, str | None]:
     """Run a search. Return the response and the time of the index, None if it was never scanned."""
     request = arguments.request()
-    response = index.run(kind, request, cancelled=cancelled)
-    return response, index.indexed_at(request.collections)
+    # Before the search, which does not show changes that are indexed meanwhile.
+    indexed_at = index.indexed_at(request.collections)
+    return index.run(kind, request, cancelled=cancelled), indexed_at
 
 
 def get(index: Index, arguments: GetArguments) -> Document:

@@ -9,7 +9,7 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail
-from qmd.cli.options import all_formats, chosen_format, decimal, half_life
+from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
@@ -19,6 +19,7 @@ from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN, MAX_WEIGHT, MIN_WEIGHT
 
 if TYPE_CHECKING:
+    from qmd.engine.indexing.scan import ScanReport
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
 
@@ -27,6 +28,32 @@ ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update
 _COLUMNS = (
     *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
+)
+
+
+#: The folder to add, and how it is indexed.
+adding_options = combined(
+    click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders),
+    click.option("--name", metavar="N", help="Name the collection N.  [default: the folder's name]"),
+    click.option(
+        "--mask",
+        "--pattern",
+        "--glob",
+        "pattern",
+        default=DEFAULT_PATTERN,
+        metavar="GLOB",
+        help=f"Index the files that match; use commas or braces for alternatives.  "
+        f"[default: {DEFAULT_PATTERN}]",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="GLOB",
+        help="Do not index the files that match (may be repeated).",
+    ),
+    click.option(
+        "--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030."
+    ),
 )
 
 
@@ -41,21 +68,7 @@ def collection() -> None:
 
 
 @collection.subcommand()
-@click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders)
-@click.option("--name", metavar="N", help="Name the collection N.  [default: the folder's name]")
-@click.option(
-    "--mask",
-    "--pattern",
-    "--glob",
-    "pattern",
-    default=DEFAULT_PATTERN,
-    metavar="GLOB",
-    help=f"Index the files that match; use commas or braces for alternatives.  [default: {DEFAULT_PATTERN}]",
-)
-@click.option(
-    "--ignore", multiple=True, metavar="GLOB", help="Do not index the files that match (may be repeated)."
-)
-@click.option("--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030.")
+@adding_options
 def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
     """Add a folder as a collection, and index it.
 
@@ -64,6 +77,13 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
     """
+    report = index_folder(session, path, name, options)
+    if report.added or report.unchanged:
+        _next_steps(session, report.collection)
+
+
+def index_folder(session: Session, path: str, name: str | None, options: dict[str, Any]) -> ScanReport:
+    """Add a folder as a collection, index it and say what was found."""
     from qmd.cli.indexing import show_report
     from qmd.cli.progress import Bar
 
@@ -73,10 +93,9 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
     place = f"{clean_name(added.path)} ({clean_name(added.pattern)})"
     say(f"Added collection '{clean_name(added.name)}': {place}")
     show_report(report)
-    if report.added or report.unchanged:
-        _next_steps(session, added.name)
-    else:
+    if not (report.added or report.unchanged):
         session.note(f"no file in {added.path} matches {added.pattern}: see --mask")
+    return report
 
 
 @collection.subcommand("list")
@@ -247,9 +266,13 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 def _next_steps(session: Session, name: str) -> None:
     from shlex import quote
 
+    from qmd.engine.watch_state import find_watcher
+
+    watcher = find_watcher(session.index.locations.index)
+    embeds = watcher is not None and session.index.collection(name).embed != "manual"
     steps = [
         ('qmd search "..." -c ' + quote(name), "search by keyword"),
-        ("qmd embed", "make vectors, so that vsearch and query work"),
+        *([] if embeds else [("qmd embed", "make vectors, so that vsearch and query work")]),
         (f'qmd context add {quote("qmd://" + name)} "..."', "describe these documents"),
     ]
     show_steps(session, steps)

@@ -39,6 +39,7 @@ COMMANDS: Table = {
         ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
     ),
     "Collections": (
+        ("add", "qmd.cli.watch:add", "Add a folder, index and embed it, in one step."),
         ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
         ("context", "qmd.cli.contexts:context", "Describe collections and folders."),
         ("init", "qmd.cli.projects:init", "Make the current folder a project with its own index."),
@@ -48,6 +49,7 @@ COMMANDS: Table = {
         ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
         ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
         ("embed", "qmd.cli.indexing:embed", "Make the missing vectors."),
+        ("watch", "qmd.cli.watch:watch", "Keep the index as the files are."),
         ("status", "qmd.cli.upkeep:status", "Show the state of the index and its models."),
         ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
         ("pull", "qmd.cli.models:pull", "Download missing models."),

@@ -78,6 +78,13 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
       qmd embed -c notes
       qmd embed --force
     """
+    make_vectors(session, collections, force=force, workers=workers)
+
+
+def make_vectors(
+    session: Session, collections: tuple[str, ...], *, force: bool = False, workers: int = 1
+) -> None:
+    """Embed collections with a progress bar, and say what was done."""
     index = session.index  # it may ask for approval: open it before the bar is drawn
     interrupted = "Interrupted. Finished vectors are saved; run 'qmd embed' to continue."
     try:

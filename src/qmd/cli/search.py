@@ -11,7 +11,7 @@ from qmd.cli import candidates, options
 from qmd.cli.command import command, fail, intended_as_text
 from qmd.cli.session import Session
 from qmd.cli.terminal import write
-from qmd.errors import CollectionNotFoundError, NotFoundError
+from qmd.errors import CollectionNotFoundError, NotFoundError, VectorIndexMissingError
 
 if TYPE_CHECKING:
     from qmd.engine.index import Index
@@ -148,6 +148,11 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         hints = (intended_as_text(f"-c{name}") for name in arguments["collections"])
         error.hint = next(filter(None, hints), error.hint)
         raise
+    except VectorIndexMissingError as error:
+        error.hint = _missing_vectors(session, arguments)
+        raise
+    if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in response.stages):
+        session.note(_missing_vectors(session, arguments))
     collections = session.index.config.collections
     if not collections:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
@@ -155,6 +160,21 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
     _show(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
+
+
+def _missing_vectors(session: Session, arguments: dict[str, Any]) -> str:
+    """Say how many documents have no vectors, who makes them or what to type, and how long that takes."""
+    from qmd.cli.sizes import about
+    from qmd.engine.watch_state import find_watcher
+    from qmd.text.wording import plural
+
+    missing = session.index.missing_vectors(arguments["collections"])
+    texts = f"{plural(missing.texts, 'text')} without vectors"
+    watcher = find_watcher(session.index.locations.index)
+    if watcher is not None and watcher.embedding in ("waiting", "running"):
+        return f"{texts}: {watcher.command} (process {watcher.pid}) is making them"
+    time = "" if missing.seconds is None else f", which takes {about(missing.seconds)}"
+    return f"{texts}: run 'qmd embed'{time}"
 
 
 def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchResponse:

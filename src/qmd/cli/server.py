@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -33,6 +33,9 @@ PORT, MCP_PORT = 18765, 8181
 LOOPBACK = "127.0.0.1"
 
 http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
+no_watch_option = flag(
+    "--no-watch", help="Do not watch the folders: the index changes only by update and embed."
+)
 insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
 
 
@@ -59,6 +62,7 @@ def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
 @listen_options(PORT)
 @daemon_option("server")
 @flag("--replace", help="Stop the running server of this index first.")
+@no_watch_option
 @insecure_option
 @flag("--log-queries", help="Write the text of queries to the audit log.")
 @click.pass_context
@@ -67,7 +71,8 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
 
     HTTP has the API, its documentation (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is also spoken
     on stdin and stdout if another program started the server; the server then ends with that program. While
-    it runs, the search commands of this index use it, because its models are already loaded.
+    it runs, the search commands of this index use it, because its models are already loaded, and it keeps the
+    index as the files are (see 'qmd watch').
 
     Examples:
       qmd server                       at http://127.0.0.1:18765
@@ -81,10 +86,12 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
+        watch = _watches(options)
         refuse(options, "--transport http or both")
-        over_stdio(session, "qmd server", _index_server(session))
+        _over_stdio(session, "qmd server", watch)
     elif options["daemon"]:
-        flags = [f"--{name}" for name in ("insecure", "log-queries") if options[name.replace("-", "_")]]
+        names = ("insecure", "log-queries", "no-watch")
+        flags = [f"--{name}" for name in names if options[name.replace("-", "_")]]
         flags += ["--replace"] if options["replace"] else []
         _start_daemon(session, "server", ["--transport", "http", *_address_options(options, PORT), *flags])
     else:
@@ -132,13 +139,14 @@ def status(session: Session, as_json: bool) -> None:
 @http_option
 @listen_options(MCP_PORT)
 @daemon_option("mcp")
+@no_watch_option
 @insecure_option
 @click.pass_context
 def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     """Serve AI agents over the Model Context Protocol (MCP).
 
-    Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". If
-    QMD_MCP_UPDATE=1 is set, it scans the collections when it starts, and again whenever a file changes.
+    Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". It keeps the
+    index as the files are; of several servers of an index one does so (see 'qmd watch').
 
     Examples:
       qmd mcp
@@ -150,19 +158,23 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if not http:
+        watch = _watches(options)
         refuse(options, "--http")
-        over_stdio(session, "qmd mcp", _index_server(session))
+        _over_stdio(session, "qmd mcp", watch)
     elif options["daemon"]:
-        flags = ["--insecure"] if options["insecure"] else []
+        flags = [f"--{name}" for name in ("insecure", "no-watch") if options[name.replace("-", "_")]]
         _start_daemon(session, "mcp", ["--http", *_address_options(options, MCP_PORT), *flags])
     else:
         from qmd.mcp.http import rest_routes
         from qmd.server.index_host import IndexHost
         from qmd.server.keys import Keys, keys_path
+        from qmd.server.watcher import watching
 
         index_host = IndexHost(lambda: session.index)
         keys = Keys(keys_path(os.environ), session.index_file())
-        over_http(session, options, _index_server(session, index_host), keys, rest_routes(index_host))
+        beside = watching(index_host, "qmd mcp" if _watches(options) else None)
+        routes = rest_routes(index_host)
+        over_http(session, options, _index_server(session, index_host), keys, routes, beside)
 
 
 @mcp.subcommand("stop")
@@ -207,13 +219,12 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
                 gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
-                application = app(index_host, os.environ, host, gate)
+                application = app(index_host, os.environ, host, gate, watch=_watches(options))
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: _announce(line))
                 else:
-                    # Only one of the two may watch the folders.
-                    agent = build(index_host, {**os.environ, "QMD_MCP_UPDATE": ""})
+                    agent = build(index_host)
                     serve(
                         application,
                         listener,
@@ -224,6 +235,11 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
         finally:
             session.abandoned = not index_host.close()
             audit.close()
+
+
+def _watches(options: dict[str, Any]) -> bool:
+    """Take `--no-watch` out of the options, and return whether the server watches."""
+    return not options.pop("no_watch") and os.environ.get("QMD_WATCH", "").strip() != "0"
 
 
 def refuse(options: dict[str, Any], needed: str) -> None:
@@ -258,7 +274,33 @@ def _listen(
     return host, listener
 
 
-def over_stdio(session: Session, command: str, context: ServerContext) -> None:
+def _over_stdio(session: Session, command: str, watch: bool) -> None:
+    """Serve MCP of the index on stdin and stdout."""
+    hosts: list[IndexHost] = []
+
+    @contextmanager
+    def context() -> Iterator[Server[Any]]:
+        from qmd.server.index_host import IndexHost
+
+        hosts.append(IndexHost(lambda: session.index))
+        with _index_server(session, hosts[0]) as server:
+            yield server
+
+    def beside() -> AbstractAsyncContextManager[None]:
+        from qmd.server.watcher import watching
+
+        return watching(hosts[0], command if watch else None)
+
+    over_stdio(session, command, context(), beside)
+
+
+def over_stdio(
+    session: Session,
+    command: str,
+    context: ServerContext,
+    beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> None:
+    """Serve MCP on stdin and stdout. The context manager that `beside` returns is entered meanwhile."""
     if is_terminal(sys.stdin):
         session.note(
             f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"
@@ -271,8 +313,12 @@ def over_stdio(session: Session, command: str, context: ServerContext) -> None:
 
     from qmd.mcp.stdio import serve
 
+    async def run(server: Server[Any]) -> None:
+        async with beside():
+            await serve(server, source, sink)
+
     with context as server:
-        anyio.run(serve, server, source, sink)
+        anyio.run(run, server)
 
 
 def over_http(
@@ -281,10 +327,12 @@ def over_http(
     context: ServerContext,
     keys: Keys | None = None,
     routes: Sequence[Route] = (),
+    beside: AbstractAsyncContextManager[None] | None = None,
 ) -> None:
     """Serve MCP, and `routes` beside it, over HTTP until the process is told to stop.
 
-    `options` has `host`, `port` and `insecure`. Clients need one of `keys` if there are any.
+    `options` has `host`, `port` and `insecure`. Clients need one of `keys` if there are any. `beside` is
+    entered while the server runs.
     """
     from qmd.mcp.http import PATH, app
     from qmd.server.access import Gate
@@ -295,7 +343,7 @@ def over_http(
     host, listener = _listen(session, options, MCP_PORT, keys, "read everything that is served")
     with context as server:
         serve(
-            app(server, os.environ, host, Gate(keys), routes),
+            app(server, os.environ, host, Gate(keys), routes, beside=beside),
             listener,
             limits=limits,
             ready=lambda: _announce(f"qmd serves MCP at {url(listener, PATH)}"),

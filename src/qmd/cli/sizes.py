@@ -23,13 +23,16 @@ def local_time(moment: str) -> str:
 
 def time_left(seconds: float | None) -> str:
     """Return an estimate: `about 3 min left`."""
-    if seconds is None:
-        return ""
+    return "" if seconds is None else f"{about(seconds)} left"
+
+
+def about(seconds: float) -> str:
+    """Return an estimated duration: `about 3 min`."""
     if seconds < 60:
-        return f"about {max(1, round(seconds))} s left"
+        return f"about {max(1, round(seconds))} s"
     if seconds < 5400:
-        return f"about {round(seconds / 60)} min left"
-    return f"about {seconds / 3600:.1f} h left"
+        return f"about {round(seconds / 60)} min"
+    return f"about {seconds / 3600:.1f} h"
 
 
 def duration(seconds: float) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.cleanup import CleanupReport
     from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
+    from qmd.engine.watch_state import WatchedCollection, WatchState
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
@@ -41,7 +42,7 @@ def status(session: Session, as_json: bool) -> None:
     """
     status = session.index.status()
     if as_json:
-        show_json(asdict(status) | {"models": dict(status.models)})
+        show_json(asdict(status) | {"models": dict(status.models), "watching": status.watching})
         return
     shown = session.index.notes
     notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
@@ -54,7 +55,8 @@ def status(session: Session, as_json: bool) -> None:
     for each in status.collections:
         name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
-        lines = (f"    {line}" for line in columns(_collection(each)))
+        watched = None if status.watcher is None else status.watcher.collections.get(each.name)
+        lines = (f"    {line}" for line in columns(_collection(each, watched)))
         say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
 
 
@@ -65,6 +67,8 @@ def _status_rows(status: Status) -> list[tuple[str, str]]:
         ("Documents:", f"{status.total_documents:,}"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
     ]
+    if status.watcher is not None:
+        rows.append(("Watched:", _watcher(status.watcher)))
     vectors = [_vectors(each) for each in status.vectors]
     if not any(each.current for each in status.vectors):
         vectors.insert(0, "none")
@@ -73,11 +77,18 @@ def _status_rows(status: Status) -> list[tuple[str, str]]:
         pending = plural(status.needs_embedding, "text")
         others = any(each.current and not each.configured for each in status.vectors)
         missing = "vectors by the configured model" if others else "vectors"
-        rows.append(("Pending:", f"{pending} without {missing}: run 'qmd embed'"))
+        embeds = status.watcher is not None and status.watcher.embedding in ("waiting", "running")
+        todo = "they are being made" if embeds else "run 'qmd embed'"
+        rows.append(("Pending:", f"{pending} without {missing}: {todo}"))
     for at, (role, name) in enumerate(status.models):
         rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", status.ranking))
     return rows
+
+
+def _watcher(watcher: WatchState) -> str:
+    state = "up to date" if watcher.current else "indexing changes"
+    return f"by {watcher.command} (process {watcher.pid}), {plural(watcher.folders, 'folder')}, {state}"
 
 
 def _vectors(vectors: VectorsStatus) -> str:
@@ -91,7 +102,7 @@ def _vectors(vectors: VectorsStatus) -> str:
     return f"{made}, made for other settings: not used"
 
 
-def _collection(collection: CollectionStatus) -> list[tuple[str, ...]]:
+def _collection(collection: CollectionStatus, watched: WatchedCollection | None) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("Path:", clean_name(collection.path)),
         ("Pattern:", clean_name(collection.pattern)),
@@ -100,6 +111,9 @@ def _collection(collection: CollectionStatus) -> list[tuple[str, ...]]:
     ]
     if collection.contexts:
         rows.append(("Contexts:", str(collection.contexts)))
+    if watched is not None and watched.mode != "events":
+        when = f", last {local_time(watched.checked)}" if watched.checked else ""
+        rows.append(("Watched:", one_line(f"{watched.mode}{when}: {watched.reason}")))
     return rows
 
 

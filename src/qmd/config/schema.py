@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
@@ -21,7 +21,7 @@ from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, Ranking, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, EmbedMode, Models, Ranking, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -191,6 +191,8 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         remote=_remote(section),
         weight=_weight(section),
         recency=_recency(section),
+        watch=section.flag("watch", True),
+        embed=_embed(section),
     )
 
 
@@ -241,6 +243,14 @@ def _recency(section: _Section) -> float | None:
         return 0.0
     days = dates.days(node.text) if node.kind in ("number", "text") else None
     return days or section.fail(node, RECENCY)
+
+
+def _embed(section: _Section) -> EmbedMode | None:
+    text = section.text("embed")
+    mode = next((mode for mode in get_args(EmbedMode) if mode == text), None)
+    if text is not None and mode is None:
+        section.fail(section.entries["embed"].value, "embed must be auto or manual")
+    return mode
 
 
 def _encoding(section: _Section) -> str | None:

@@ -146,23 +146,68 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
             on_report=on_report,
         )
 
+    def rescan(
+        self,
+        collection: str,
+        within: Sequence[str] = (),
+        *,
+        record: bool = False,
+        background: bool = False,
+        on_change: scan.OnChange | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> scan.ScanReport:
+        """Compare files of one collection with the index, as `update` does, and run no commands.
+
+        Args:
+            collection: The name of the collection.
+            within: Paths of files and folders relative to the collection; all files if there are none.
+            record: Also record the time of a scan that finds no change, which is a write.
+            background: Scan in a process of low priority, and do not call `on_change`.
+            on_change: Called with collection, path and the kind of change after a change has been stored.
+            cancelled: Called between batches of files; if it returns true, `CancelledError` is raised, and
+                finished batches stay.
+
+        Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
+        """
+        if background:
+            from qmd.engine.indexing.background import rescan as rescan_in_background
+
+            return rescan_in_background(self._workspace, collection, within, record, cancelled)
+        from qmd.engine.indexing.update import rescan
+
+        return rescan(
+            self._workspace, collection, within, record=record, on_change=on_change, cancelled=cancelled
+        )
+
     def embed(
         self,
         collections: Sequence[str] = (),
         *,
         force: bool = False,
         workers: int = 1,
+        background: bool = False,
         on_progress: batches.OnProgress | None = None,
+        cancelled: Cancelled | None = None,
     ) -> batches.EmbedReport:
         """Make the missing vectors of some collections; `force` makes all of them again.
 
         If there are vectors of another model, searches use them until every text has new ones. `workers` is
-        the number of processes. Raises `AlreadyRunningError` if another process embeds, `ModelError` if there
-        is no embedder.
+        the number of processes. `background` uses processes of low priority and half of the processors,
+        unless there are only a few kilobytes of text. Raises `AlreadyRunningError` if another process embeds,
+        `ModelError` if there is no embedder, and `CancelledError` if the workers were stopped because of
+        `cancelled`.
         """
         from qmd.engine.embedding.embed import embed
 
-        return embed(self._workspace, collections, force=force, workers=workers, on_progress=on_progress)
+        return embed(
+            self._workspace,
+            collections,
+            force=force,
+            workers=workers,
+            background=background,
+            on_progress=on_progress,
+            cancelled=cancelled,
+        )
 
     def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
         """Embed texts as if they were documents. Of a long text only the first chunk is used.

@@ -18,6 +18,7 @@ from qmd.server.errors import handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.server.run_handler import RunHandler
+from qmd.server.watcher import watching
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
@@ -29,9 +30,15 @@ Every error is `{"detail": "...", "status_code": N}`. Unknown fields and fields 
 """
 
 
-def app(index_host: IndexHost, environ: Mapping[str, str], host: str, gate: Gate) -> ASGIApp:
-    """Return the application behind the gate, for a server bound to a host name or address."""
-    return gate.wrap(_answer_head(api(index_host, environ)), Allowed.from_environ(environ, host))
+def app(
+    index_host: IndexHost, environ: Mapping[str, str], host: str, gate: Gate, *, watch: bool = False
+) -> ASGIApp:
+    """Return the application behind the gate, for a server bound to a host name or address.
+
+    With `watch` it also watches the folders of the index.
+    """
+    application = api(index_host, environ, watch=watch)
+    return gate.wrap(_answer_head(application), Allowed.from_environ(environ, host))
 
 
 def _answer_head(app: ASGIApp) -> ASGIApp:
@@ -45,13 +52,13 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def api(index_host: IndexHost, environ: Mapping[str, str]) -> FastAPI:
+def api(index_host: IndexHost, environ: Mapping[str, str], *, watch: bool = False) -> FastAPI:
     """Return the application without access control."""
     mcp = Endpoint(build(index_host, environ))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with mcp.run():
+        async with mcp.run(), watching(index_host, "qmd server" if watch else None):
             yield
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)

@@ -11,11 +11,11 @@ from qmd.api.arguments import NOT_BLANK, Arguments, Name
 from qmd.api.results import Collection
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
+from qmd.engine.indexing.scan import stop_if
 from qmd.engine.upkeep.status import CollectionStatus
 from qmd.errors import UsageError
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
-from qmd.server.index_host import stop_if
 from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 

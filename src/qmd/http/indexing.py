@@ -10,11 +10,10 @@ from pydantic import BaseModel, Field
 from qmd.api.arguments import Arguments
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.index import Index
-from qmd.engine.indexing.scan import ScanReport
+from qmd.engine.indexing.scan import ScanReport, stop_if
 from qmd.errors import ModelError
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled, CancelledError
-from qmd.server.index_host import stop_if
 from qmd.text.wording import plural
 
 routes = Router()

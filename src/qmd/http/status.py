@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from qmd.api import operations
 from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
@@ -32,16 +31,24 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 
 
 class State(IndexState):
-    """The state of the index; `needs_embedding` is the number of texts without vectors."""
+    """The state of the index; `needs_embedding` is the number of texts without vectors.
 
+    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
+    """
+
+    watching: Literal["events", "polling", "off"]
     content: str
 
 
 class Health(BaseModel):
-    """Whether the index can be used, and whether the embedding model is in memory."""
+    """Whether the index can be used, whether the embedding model is in memory, and how changes are noticed.
+
+    `watching` is `events`, `polling`, `standby` while another process may watch the folders, or `off`.
+    """
 
     status: Literal["healthy", "unhealthy"]
     model_loaded: bool
+    watching: Literal["events", "polling", "standby", "off"]
 
 
 class Unhealthy(Health):
@@ -54,8 +61,9 @@ class Unhealthy(Health):
 @routes.endpoint("GET", "/status")
 def status(index: Index, cancelled: Cancelled) -> State:
     """Return the state of the index."""
-    state = operations.status(index)
-    return State(**dict(state), content=state.text())
+    status = index.status()
+    state = IndexState.model_validate(status, from_attributes=True)
+    return State(**dict(state), watching=status.watching, content=state.text())
 
 
 @routes.get("/health", response_model=Health, responses={503: {"model": Unhealthy}})
@@ -88,7 +96,12 @@ def _check(index_host: IndexHost) -> Response:
     except QmdError as error:
         logger.warning("not ready: %s", error.in_one_line())
         unhealthy = Unhealthy(
-            status="unhealthy", model_loaded=False, detail="The index is not ready", status_code=503
+            status="unhealthy",
+            model_loaded=False,
+            watching=index_host.watching,
+            detail="The index is not ready",
+            status_code=503,
         )
         return JSONResponse(unhealthy.model_dump(), 503)
-    return JSONResponse(Health(status="healthy", model_loaded=index.model_loaded).model_dump())
+    health = Health(status="healthy", model_loaded=index.model_loaded, watching=index_host.watching)
+    return JSONResponse(health.model_dump())

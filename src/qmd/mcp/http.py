@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -71,17 +71,24 @@ class Endpoint:
 
 
 def app(
-    server: Server[Any], environ: Mapping[str, str], host: str, gate: Gate, routes: Sequence[Route] = ()
+    server: Server[Any],
+    environ: Mapping[str, str],
+    host: str,
+    gate: Gate,
+    routes: Sequence[Route] = (),
+    *,
+    beside: AbstractAsyncContextManager[None] | None = None,
 ) -> ASGIApp:
     """Return the application with `/mcp` and other routes behind the gate.
 
-    It is bound to the host name or address `host`. The environment may allow more hosts and origins.
+    It is bound to the host name or address `host`. The environment may allow more hosts and origins. `beside`
+    is entered while the application runs.
     """
     endpoint = Endpoint(server)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with endpoint.run():
+        async with endpoint.run(), beside or nullcontext():
             yield
 
     application = Starlette(
@@ -98,7 +105,8 @@ def rest_routes(host: IndexHost) -> list[Route]:
     started = time.monotonic()
 
     async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "uptime": int(time.monotonic() - started)})
+        uptime = int(time.monotonic() - started)
+        return JSONResponse({"status": "ok", "uptime": uptime, "watching": host.watching})
 
     async def query(request: Request) -> Response:
         arguments = _query_arguments(await request.body())

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
@@ -35,7 +34,6 @@ from qmd.mcp.tool import Result, Tool
 from qmd.mcp.tools import TOOLS
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
-from qmd.server.watcher import Watcher
 from qmd.sources.formats import markdown
 from qmd.text.uris import is_uri
 
@@ -47,8 +45,7 @@ RESOURCE_NOT_FOUND = -32002
 def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[None]:
     """Return a server for an index.
 
-    With `QMD_MCP_TEXT_RESOURCES=1` in the environment documents are returned as text. With
-    `QMD_MCP_UPDATE=1` the collections are scanned at the start and whenever their files change.
+    With `QMD_MCP_TEXT_RESOURCES=1` in the environment documents are returned as text.
     """
     variables = os.environ if environ is None else environ
     methods = Methods(host)
@@ -58,11 +55,8 @@ def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[N
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
-        async with host.releasing_models(), anyio.create_task_group() as tasks:
-            if variables.get("QMD_MCP_UPDATE") == "1":
-                tasks.start_soon(Watcher(host).run)
+        async with host.releasing_models():
             yield
-            tasks.cancel_scope.cancel()
 
     server: Server[None] = Server(
         "qmd",

@@ -8,13 +8,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import anyio
 
 from qmd.engine.index import Index
-from qmd.engine.indexing.scan import OnProgress
-from qmd.models.base import Cancelled, CancelledError
+from qmd.engine.watching.watcher import Watcher
+from qmd.models.base import Cancelled
 
 Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
@@ -48,6 +48,8 @@ class IndexHost:
         self._calls = 0
         self._model_calls = 0
         self._models_used_at: float | None = None
+        #: The watcher of this process, while it runs.
+        self.watcher: Watcher | None = None
         # The lock is fair: it goes to the task that has waited longest.
         self._writing = anyio.Lock()
 
@@ -64,6 +66,16 @@ class IndexHost:
         """The number of writes that wait, including the running one."""
         statistics = self._writing.statistics()
         return statistics.tasks_waiting + statistics.locked
+
+    @property
+    def watching(self) -> Literal["events", "polling", "standby", "off"]:
+        """How this process learns of changes: `events`, `polling`, `standby` (another may watch) or `off`."""
+        if self.watcher is None:
+            return "off"
+        state = self.watcher.state
+        if state is None:
+            return "standby"
+        return "polling" if state.polled else "events"
 
     async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
         """Run `work` in a thread and return its result. `models` is whether it may use models."""
@@ -140,13 +152,3 @@ class IndexHost:
                 self._model_calls -= models
                 if models:
                     self._models_used_at = self._clock()
-
-
-def stop_if(cancelled: Cancelled) -> OnProgress:
-    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
-
-    def on_progress(collection: str, done: int, total: int) -> None:
-        if cancelled():
-            raise CancelledError
-
-    return on_progress

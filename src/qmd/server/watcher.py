@@ -1,94 +1,135 @@
-"""Scans of the collections whose files change while a server runs."""
+"""The watcher of a server's index. Its scans wait in the queue of writes like all others."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import CancelledError as FutureCancelledError
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from qmd.errors import QmdError
-from qmd.server.index_host import IndexHost, stop_if
+from qmd.engine.indexing.scan import OnChange, ScanReport
+from qmd.engine.watching.watcher import Listener, Timing, Watcher
+from qmd.engine.watching.work import embeds
+from qmd.models.base import CancelledError
+from qmd.server.index_host import IndexHost
+from qmd.types import Collection
 
-#: Seconds between checks for new or removed collections. The server needs up to this long to shut down.
-CHECK_SECONDS = 0.5
-#: Seconds between scans if the system cannot watch the folders.
-SCAN_SECONDS = 60.0
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
-#: Takes folders. Yields the paths that changed in them, and regularly an empty collection.
-Watch = Callable[[Collection[str]], AsyncIterator[Collection[str]]]
+    from qmd.engine.embedding.batches import EmbedReport
 
+#: Seconds for the watcher to end when the server shuts down.
+_GRACE = 5.0
+
+Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-class Watcher:
-    """Scans all collections once, and then each collection whose files change. Runs no update commands.
+@asynccontextmanager
+async def watching(
+    host: IndexHost, command: str | None, *, timing: Timing | None = None
+) -> AsyncIterator[None]:
+    """Watch the folders of the server's index inside the context, if no other process does.
 
-    Each scan goes through the queue of writes.
+    `command` is the name of the server for other processes; with None nothing is watched.
     """
+    if command is None:
+        yield
+        return
+    work = _HostWork(host, asyncio.get_running_loop())
+    watcher = Watcher(work, command, _Log(), timing=timing)
+    thread = threading.Thread(target=_run, args=(watcher,), name="qmd-watch", daemon=True)
+    thread.start()
+    host.watcher = watcher
+    try:
+        yield
+    finally:
+        host.watcher = None
+        work.cancelled.set()
+        watcher.stop()
+        # The thread may wait for a call in this loop, so the loop must go on.
+        with anyio.CancelScope(shield=True):
+            await asyncio.to_thread(thread.join, _GRACE)
 
-    def __init__(self, host: IndexHost, watch: Watch | None = None) -> None:
+
+def _run(watcher: Watcher) -> None:
+    try:
+        watcher.run()
+    except Exception:
+        logger.exception("the watcher has ended: the index is not brought up to date any more")
+
+
+class _HostWork:
+    """The work of a watcher with the index of a server; see `Work`."""
+
+    def __init__(self, host: IndexHost, loop: asyncio.AbstractEventLoop) -> None:
         self._host = host
-        self._watch = watch or watch_folders
+        self._loop = loop
+        self.cancelled = threading.Event()
 
-    async def run(self) -> None:
-        """Run until cancelled."""
-        while True:
-            await self._update(())
-            try:
-                await self._follow(await self._folders())
-            except OSError as error:
-                logger.warning("cannot watch for changes (%s): scanning every %g s", error, SCAN_SECONDS)
-                await anyio.sleep(SCAN_SECONDS)
+    @property
+    def index_file(self) -> str:
+        return self._host.index.locations.index
 
-    async def _follow(self, folders: Mapping[str, str]) -> None:
-        """Scan collections that change, until collections are added or removed."""
-        watching = False
-        async for changed in self._watch([*folders.values()]):
-            if not watching:
-                # Files may have changed between the last scan and the start of watching.
-                await self._update(())
-                watching = True
-            elif names := [name for name, folder in folders.items() if _touches(changed, folder)]:
-                await self._update(names)
-            if await self._folders() != folders:
-                return
+    def collections(self) -> Mapping[str, Collection]:
+        return self._host.index.config.collections
 
-    async def _folders(self) -> dict[str, str]:
-        """Return the folders by collection; empty if the configuration cannot be read."""
-        try:
-            collections = await self._host.call(lambda index, _: index.config.collections)
-        except QmdError:
-            return {}
-        return {name: os.path.realpath(collection.path) for name, collection in collections.items()}
+    def embeds(self, collection: Collection) -> bool:
+        return embeds(self._host.index, collection)
 
-    async def _update(self, names: Sequence[str]) -> None:
-        try:
-            reports = await self._host.write(
-                lambda index, cancelled: index.update(names, commands=False, on_progress=stop_if(cancelled)),
-                finish=False,
+    def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
+        return self._wait(
+            self._host.write(
+                lambda index, _: index.rescan(
+                    collection, within, background=burst, on_change=on_change, cancelled=self.cancelled.is_set
+                )
             )
-        except QmdError as error:
-            logger.warning("scan failed: %s", error.in_one_line())
-            return
-        for report in reports:
-            if report.error is not None:
-                logger.warning("scan of %s failed: %s", report.collection, report.error.in_one_line())
+        )
+
+    def embed(self, collections: Sequence[str]) -> EmbedReport:
+        # Not in the queue of writes, because it takes long. Its batches wait for the lock of the index.
+        return self._wait(
+            self._host.call(
+                lambda index, _: index.embed(collections, background=True, cancelled=self.cancelled.is_set),
+                models=True,
+            )
+        )
+
+    def rest(self) -> None:
+        """Do nothing: `IndexHost` frees the models."""
+
+    def _wait(self, call: Coroutine[None, None, Answer]) -> Answer:
+        """Run a call in the event loop and wait for it. Raises `CancelledError` if the server shuts down."""
+        try:
+            future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        except RuntimeError as error:  # the loop has ended
+            call.close()
+            raise CancelledError from error
+        try:
+            return future.result()
+        except (FutureCancelledError, asyncio.CancelledError) as error:
+            raise CancelledError from error
+        except RuntimeError as error:
+            if self.cancelled.is_set():  # no calls are accepted any more
+                raise CancelledError from error
+            raise
 
 
-async def watch_folders(folders: Collection[str]) -> AsyncIterator[Collection[str]]:
-    """Yield the paths that the operating system reports, and an empty list every `CHECK_SECONDS`.
+class _Log(Listener):
+    """Writes failures to the log of the server."""
 
-    If there are more folders than the system can watch, `OSError` is raised.
-    """
-    from watchfiles import awatch
+    def noted(self, message: str) -> None:
+        logger.info("%s", message)
 
-    existing = [folder for folder in folders if os.path.isdir(folder)]
-    milliseconds = int(CHECK_SECONDS * 1000)
-    async for changes in awatch(*existing, rust_timeout=milliseconds, yield_on_timeout=True):
-        yield [path for _, path in changes]
+    def failed(self, message: str) -> None:
+        logger.warning("%s", message)
 
-
-def _touches(changed: Collection[str], folder: str) -> bool:
-    return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for path in changed)
+    def scanned(self, report: ScanReport) -> None:
+        for path, reason in report.problems:
+            logger.info("%s/%s: %s", report.collection, path, reason)

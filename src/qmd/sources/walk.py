@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 
 from qmd.errors import SourceError
 from qmd.sources.problems import OnProblem, in_words, printable
+from qmd.sources.read import absolute_path
 from qmd.sources.rules import Rules, is_inside
 from qmd.types import Collection, Fingerprint, SourceFile
 
@@ -32,6 +36,39 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
     return walker.files()
 
 
+def walk_within(
+    collection: Collection, paths: Iterable[str], on_problem: OnProblem | None = None
+) -> list[SourceFile] | None:
+    """Return the files of a collection that are at `paths` or in these folders, as `walk` lists them.
+
+    The paths are relative to the collection, in NFC, and need not exist. None if there are links on the way
+    or among the files, because what a link stands for depends on the whole collection. Raises as `walk`.
+    """
+    walker = _Walker(collection, on_problem)
+    return walker.files_within(paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The folders of a collection that can hold documents, and the links in them.
+
+    Attributes:
+        prefixes: The prefix of the paths of a folder's files (`""` or `folder/`), by the folder's real path.
+        links: The paths of links, relative to the collection.
+    """
+
+    prefixes: dict[str, str]
+    links: frozenset[str]
+
+
+def folders(collection: Collection, under: str = "") -> Folders:
+    """List the folders that `walk` would list, or only `under`, a relative path, and the folders in it.
+
+    No file is accessed. Raises `SourceError` if the collection's folder cannot be listed.
+    """
+    return _Walker(collection, None, folders_only=True).folders(under)
+
+
 def device_of(folder: str) -> int | None:
     """Return the device of a folder, which changes when a drive is mounted or removed there."""
     try:
@@ -41,8 +78,12 @@ def device_of(folder: str) -> int | None:
 
 
 class _Walker:
-    def __init__(self, collection: Collection, on_problem: OnProblem | None) -> None:
+    def __init__(
+        self, collection: Collection, on_problem: OnProblem | None, *, folders_only: bool = False
+    ) -> None:
         self.collection = collection
+        self.folders_only = folders_only
+        self.prefixes: dict[str, str] = {}  # the prefix of every real folder listed
         self.rules = Rules(collection)
         self.root = os.path.abspath(collection.path)
         self.prefix = self.root.rstrip(os.sep) + os.sep
@@ -80,14 +121,67 @@ class _Walker:
             for absolute, path, name in batch:
                 yield from self._link(absolute, path, name)
         if self.check_root() != root:
-            raise SourceError(
-                f"collection '{self.collection.name}': {self.collection.path} was replaced during the scan",
-                "Nothing was changed. Run the command again.",
-            )
+            raise self._replaced()
 
-    def _tree(self, top: str, prefix: str) -> Iterator[SourceFile]:
-        """List the files in the real folder `top`. Their relative paths start with `prefix`."""
+    def files_within(self, paths: Iterable[str]) -> list[SourceFile] | None:
+        root = self.check_root()
+        self.real_root = os.path.realpath(self.root)
+        names: defaultdict[str, set[str]] = defaultdict(set)
+        for path in paths:
+            parent, _, name = path.rpartition("/")
+            names[parent].add(name)
+        files: list[SourceFile] = []
+        for parent in sorted(names):
+            if self._excluded(parent):
+                continue
+            top = absolute_path(self.root, parent) if parent else self.root
+            inside = top[len(self.prefix) :]
+            if os.path.realpath(top) != os.path.join(self.real_root, inside).rstrip(os.sep):
+                return None
+            files += self._tree(top, f"{parent}/" if parent else "", names[parent])
+        if self.check_root() != root:
+            raise self._replaced()
+        return None if self.links else files
+
+    def folders(self, under: str) -> Folders:
+        self.check_root()
+        self.root = self.real_root = os.path.realpath(self.root)
+        self.prefix = self.root.rstrip(os.sep) + os.sep
+        if not self._excluded(under):
+            top = absolute_path(self.real_root, under) if under else self.real_root
+            for _ in self._tree(top, f"{under}/" if under else ""):
+                pass
+        done = 0
+        while done < len(self.links):
+            absolute, path, name = self.links[done]
+            done += 1
+            for _ in self._link(absolute, path, name):
+                pass
+        return Folders(self.prefixes, frozenset(path for _, path, _ in self.links))
+
+    def _excluded(self, folder: str) -> bool:
+        """Return whether a rule excludes a folder of the collection or one above it."""
+        path = ""
+        for name in folder.split("/") if folder else ():
+            path += name
+            if self.rules.folder_excluded(name, path):
+                return True
+            path += "/"
+        return False
+
+    def _replaced(self) -> SourceError:
+        return SourceError(
+            f"collection '{self.collection.name}': {self.collection.path} was replaced during the scan",
+            "Nothing was changed. Run the command again.",
+        )
+
+    def _tree(self, top: str, prefix: str, only: Names[str] | None = None) -> Iterator[SourceFile]:
+        """List the files in the real folder `top`. Their relative paths start with `prefix`.
+
+        Of the entries of `top` itself, list `only` those with these names.
+        """
         rules, links, listed = self.rules, self.links, self.listed
+        folders_only = self.folders_only
         pending = [(top, prefix)]
         while pending:
             folder, prefix = pending.pop()
@@ -106,6 +200,8 @@ class _Walker:
                             )
                             continue
                         names.add(name)
+                if only is not None and folder is top and name not in only:
+                    continue
                 path = prefix + name
                 try:
                     if entry.is_symlink():
@@ -115,7 +211,8 @@ class _Walker:
                         if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                             folders.append((entry.path, path + "/"))
                     elif (
-                        not rules.file_excluded(name, path)
+                        not folders_only
+                        and not rules.file_excluded(name, path)
                         and entry.path not in listed
                         and self._is_valid(path)
                     ):
@@ -138,6 +235,7 @@ class _Walker:
             if identity in self.visited:
                 return []
             self.visited.add(identity)
+            self.prefixes[folder] = prefix
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
@@ -162,7 +260,8 @@ class _Walker:
             if not self.rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                 yield from self._tree(target, path + "/")
         elif (
-            S_ISREG(status.st_mode)
+            not self.folders_only
+            and S_ISREG(status.st_mode)
             and target not in self.listed
             and not self.rules.file_excluded(name, path)
             and self._is_valid(path)

@@ -113,7 +113,7 @@ def test_each_text_gets_a_vector_in_order(client: Client) -> None:
     assert [len(vector) for vector in vectors] == [384] * 5
     assert all(math.isclose(math.hypot(*vector), 1, abs_tol=1e-3) for vector in vectors)
     assert vectors[0] == vectors[2] != vectors[1]
-    assert client.ok("GET", "/health") == {"status": "healthy", "model_loaded": True}
+    assert client.ok("GET", "/health") == {"status": "healthy", "model_loaded": True, "watching": "off"}
 
 
 def test_embed_limits_the_number_of_texts(client: Client) -> None:
@@ -138,4 +138,4 @@ def test_embed_refuses_wrong_texts_by_name(client: Client, fields: dict[str, Any
 def test_embed_without_a_model_is_not_ready(owner: User) -> None:
     with server_of(owner, QMD_EMBED_MODEL="no-such-model") as server:
         assert server.refused(503, "/embed", texts=["a"]) == "Model not loaded"
-        assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False}
+        assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False, "watching": "off"}

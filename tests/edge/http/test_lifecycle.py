@@ -177,7 +177,7 @@ def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
     begun, go = owner.home / "begun", owner.home / "go"
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")
-    with server_of(owner, QMD_MCP_UPDATE="1") as server:
+    with server_of(owner, QMD_WATCH="") as server:
         update = in_background(lambda: server.post("/update"))
         until(begun.exists, update.is_alive)
         (owner.home / "folder" / "new.md").write_text("quetzal\n", encoding="utf-8")

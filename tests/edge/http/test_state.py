@@ -36,6 +36,7 @@ def test_status_has_numbers_and_a_text(client: Client) -> None:
         "total_documents",
         "needs_embedding",
         "has_vector_index",
+        "watching",
         "collections",
         "content",
     }
@@ -62,9 +63,9 @@ def test_status_of_a_missing_index_is_empty(bare: Client) -> None:
 
 @pytest.mark.slow
 def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
-    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False}
+    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False, "watching": "off"}
     server.post("/embed", texts=["a text"])
-    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": True}
+    assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": True, "watching": "off"}
 
 
 @pytest.mark.parametrize("path", ["/health", "/status", "/docs", "/openapi.json"])

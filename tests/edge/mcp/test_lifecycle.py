@@ -240,13 +240,13 @@ def test_another_index_is_served_by_name(start: StartAgent, reader: User) -> Non
     assert "Nothing is indexed yet" in agent.greet()["instructions"]
 
 
-def test_update_setting_scans_collections_at_the_start(start: StartAgent, newcomer: User) -> None:
+def test_server_watches_unless_told_not_to(start: StartAgent, newcomer: User) -> None:
     newcomer.ok("collection", "add", str(newcomer.notes), "--name", "notes")
     (newcomer.notes / "late.md").write_text("# Late\n\nquetzal\n", encoding="utf-8")
-    plain = start(newcomer)
+    plain = start(newcomer, "--no-watch", QMD_WATCH="")
     plain.greet()
     assert plain.text("search", query="quetzal") == 'No results found for "quetzal"'
-    fresh = start(newcomer, QMD_MCP_UPDATE="1")
+    fresh = start(newcomer, QMD_WATCH="")
     fresh.greet()
     until(lambda: "late.md" in fresh.text("search", query="quetzal"))
     assert fresh.hang_up() == (0, [])

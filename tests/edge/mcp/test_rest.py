@@ -22,7 +22,7 @@ def ask(site: Site, path: str, status: int = 200, method: str = "POST", **fields
 
 def test_health_has_the_uptime(site: Site) -> None:
     found = ask(site, "/health", method="GET")
-    assert set(found) == {"status", "uptime"}
+    assert set(found) == {"status", "uptime", "watching"}
     assert found["status"] == "ok"
     assert isinstance(found["uptime"], int)
     status, _, body = site.request("HEAD", "/health")

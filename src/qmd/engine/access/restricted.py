@@ -35,6 +35,7 @@ _SETTING = Rule(changes=True, collections="name")
 #: Reading needs no check, because the configuration that it goes by lists the visible collections only.
 RULES = {
     **dict.fromkeys(("authors", "collection", "config", "contexts", "documents", "get", "indexed_at"), _READ),
+    "missing_vectors": _READ,
     **dict.fromkeys(("locations", "multi_get", "notes", "query", "run", "search"), _READ),
     **dict.fromkeys(("undescribed", "vsearch"), _READ),
     **dict.fromkeys(("fields", "field_values", "links", "backlinks", "link_lists", "outline"), _READ),
@@ -44,6 +45,7 @@ RULES = {
     **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
     **dict.fromkeys(("update", "embed"), _CHANGE),
     **dict.fromkeys(("include_collection", "set_weight", "set_recency"), _SETTING),
+    "rescan": Rule(changes=True, collections="collection"),
     "add_context": _CONTEXT,
     "remove_context": _CONTEXT,
     "add_collection": Rule(changes=True, action="add one"),
@@ -98,7 +100,8 @@ class RestrictedIndex:
         if self._permissions.collections is None:
             return status
         # The size, the vectors and the notes concern the whole index.
-        return replace(status, size=0, vectors=(), notes=())
+        watcher = status.watcher and status.watcher.only(self._index.config.collections)
+        return replace(status, size=0, vectors=(), notes=(), watcher=watcher)
 
     def _call(self, rule: Rule, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
         if rule is not _READ:

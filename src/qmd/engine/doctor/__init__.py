@@ -68,6 +68,7 @@ def examine(
         embeds = yield from models.installed(settings, cache, provider, on_step)
         if store is not None and intact:
             yield from index_file.scans(store, config)
+            yield from index_file.watching(chosen.index)
             yield from models.vectors(store, config, provider, embeds, on_step)
             yield from index_file.reclaimable(store, written, provider, cache)
     finally:

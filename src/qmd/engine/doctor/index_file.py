@@ -9,8 +9,10 @@ from collections.abc import Generator, Iterator, Mapping
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
+from qmd.engine.watch_state import find_watcher
 from qmd.store.base import OnStep, Store
 from qmd.store.opening import open_store
+from qmd.text.wording import plural
 from qmd.types import Config
 
 MEGABYTE = 1_000_000
@@ -73,6 +75,27 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
+
+
+def watching(index: str) -> Iterator[Finding]:
+    """Report which process watches the folders, and which collections it cannot watch."""
+    watcher = find_watcher(index)
+    if watcher is None:
+        hint = "run 'qmd watch', or a server; 'qmd watch --install' does so whenever you are logged in"
+        yield ok("watching", "no process watches the folders", hint)
+        return
+    name = f"{watcher.command} (process {watcher.pid})"
+    yield ok("watching", f"{name} watches {plural(watcher.folders, 'folder')}")
+    for collection, state in watcher.collections.items():
+        if state.mode == "polling":
+            message = f"collection '{collection}' is polled: {state.reason}"
+            yield warning("watching", message, "changes are found within about a minute")
+        elif state.mode == "missing":
+            hint = "its documents stay; restore the folder, or remove the collection"
+            yield warning("watching", state.reason, hint)
+    if watcher.embedding not in ("", "idle", "waiting", "running", "off"):
+        hint = "run 'qmd embed' to see the error"
+        yield warning("watching", f"{name} cannot embed: {watcher.embedding}", hint)
 
 
 def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_dir: str) -> Iterator[Finding]:

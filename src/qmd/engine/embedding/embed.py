@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Texts of `embed_texts` that go to the model together; between these batches it can be cancelled.
 _TEXT_BATCH = 16
+#: In the background, up to this size of texts no process is started, which would take longer than they do.
+_FEW_BYTES = 8_192
 #: No text has more characters per token, white space aside, so it is cut there before it is tokenized.
 _TOKEN_CHARACTERS = 64
 
@@ -31,7 +33,9 @@ def embed(
     *,
     force: bool,
     workers: int,
-    on_progress: batches.OnProgress | None,
+    background: bool = False,
+    on_progress: batches.OnProgress | None = None,
+    cancelled: Cancelled | None = None,
 ) -> batches.EmbedReport:
     """Embed the documents of some collections, all if none is named; see `Index.embed`."""
     store, models, config = workspace.store, workspace.models, workspace.config
@@ -45,12 +49,15 @@ def embed(
         vectors = models.vector_set
         if force:
             store.vector_sets.drop(scope, vectors.fingerprint)
-        tally = batches.Tally(store.pending.sizes(vectors.fingerprint, scope), on_progress)
+        sizes = store.pending.sizes(vectors.fingerprint, scope)
+        tally = batches.Tally(sizes, on_progress)
         lost = 0
-        if workers > 1:
+        if workers > 1 or (background and sum(sizes) > _FEW_BYTES):
             from qmd.engine.embedding import workers as processes
 
-            lost = processes.embed(workspace, scope, prefix, workers, tally)
+            lost = processes.embed(
+                workspace, scope, prefix, workers, tally, background=background, cancelled=cancelled
+            )
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
             for share in batches.shares(store, models.embedder, vectors, scope, worker, lease):

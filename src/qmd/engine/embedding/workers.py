@@ -14,19 +14,37 @@ from qmd.config.paths import Locations
 from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.errors import ModelError, QmdError
+from qmd.models.base import Cancelled, CancelledError
 from qmd.store.base import Scope
+
+#: The priority of workers in the background: the lowest.
+_NICE = 19
+#: Seconds between two questions whether the work is cancelled.
+_CHECK_SECONDS = 0.2
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 
-def embed(workspace: Workspace, scope: Scope, prefix: str, count: int, tally: Tally) -> int:
+def embed(
+    workspace: Workspace,
+    scope: Scope,
+    prefix: str,
+    count: int,
+    tally: Tally,
+    *,
+    background: bool = False,
+    cancelled: Cancelled | None = None,
+) -> int:
     """Embed, with `count` processes, the texts that the configured vectors lack; return how many have died.
 
     The caller holds `embedding_lock`, which gives the `prefix`. A worker that dies is replaced, and others
-    take over its texts. Raises `ModelError` if `count` workers have died, and the error that stops a worker.
+    take over its texts. In the `background`, the workers have low priority and use half of the processors.
+    Raises `ModelError` if `count` workers have died (in the background: if any has), the error that stops a
+    worker, and `CancelledError` if `cancelled` returns true.
     """
-    threads = max(1, (workspace.settings.threads or os.cpu_count() or 1) // count)
+    processors = workspace.settings.threads or os.cpu_count() or 1
+    threads = max(1, processors // count // (2 if background else 1))
     environ = {**workspace.environ, "QMD_THREADS": str(threads)}
     #: The processes by the pipe from which their messages are read. A process has the name of its worker.
     workers: dict[Connection, SpawnProcess] = {}
@@ -34,7 +52,7 @@ def embed(workspace: Workspace, scope: Scope, prefix: str, count: int, tally: Ta
 
     def start() -> None:
         nonlocal lost
-        while not _start(workers, workspace.locations, environ, scope, worker_name(prefix)):
+        while not _start(workers, workspace.locations, environ, scope, worker_name(prefix), background):
             lost += 1
             if lost >= count:
                 raise _too_many_lost(lost, None)
@@ -43,7 +61,9 @@ def embed(workspace: Workspace, scope: Scope, prefix: str, count: int, tally: Ta
         for _ in range(min(count, tally.total)):
             start()
         while workers:
-            for messages in wait(list(workers)):
+            if cancelled is not None and cancelled():
+                raise CancelledError
+            for messages in wait(list(workers), None if cancelled is None else _CHECK_SECONDS):
                 assert isinstance(messages, Connection)
                 message = _receive(messages)
                 if isinstance(message, Share):
@@ -73,11 +93,12 @@ def _start(
     environ: Mapping[str, str],
     scope: Scope,
     name: str,
+    background: bool,
 ) -> bool:
     """Start a worker; return false if it died before it received its task."""
     context = multiprocessing.get_context("spawn")
     messages, sender = context.Pipe(duplex=False)
-    task = locations, environ, scope, name, sender
+    task = locations, environ, scope, name, background, sender
     process = context.Process(target=_run, args=task, name=name, daemon=True)
     try:
         process.start()
@@ -92,9 +113,16 @@ def _start(
 
 
 def _run(
-    locations: Locations, environ: Mapping[str, str], scope: Scope, name: str, sender: Connection
+    locations: Locations,
+    environ: Mapping[str, str],
+    scope: Scope,
+    name: str,
+    background: bool,
+    sender: Connection,
 ) -> None:
     """Embed in the process of a worker, and send each share or the error."""
+    if background:
+        os.nice(_NICE)
     # Ctrl-C goes to all processes of a terminal; the first process ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -9,6 +9,7 @@ from qmd.engine.requests import collections_of
 
 if TYPE_CHECKING:
     from qmd.engine.doctor import Finding
+    from qmd.engine.embedding.estimate import MissingVectors
     from qmd.engine.models.usage import ModelUse
     from qmd.engine.upkeep import copying
     from qmd.engine.upkeep.backup import Backup
@@ -30,11 +31,29 @@ class MaintenanceMethods:
     def indexed_at(self, collections: Sequence[str] = ()) -> str | None:
         """Return the time of the oldest last scan of collections (those searched, if none is named).
 
-        ISO 8601 in UTC; None if one was never scanned. Results do not show later changes on disk.
+        If a process watches the collections, and the index has all changes, it is the present time. ISO 8601
+        in UTC; None if one was never scanned. Results do not show later changes on disk.
         """
+        from qmd.engine.watch_state import find_watcher
+        from qmd.store.records import now
+
         scans = self._workspace.store.collections.last_scans()
-        times = [scans.get(name) for name in collections_of(self._workspace.config, collections)]
-        return min((time or "" for time in times), default="") or None
+        watcher, moment = find_watcher(self._workspace.locations.index), now()
+        times = []
+        for name in collections_of(self._workspace.config, collections):
+            scanned = scans.get(name) or ""
+            checked = watcher.indexed_at(name, moment) if watcher and scanned else ""
+            times.append(max(scanned, checked))
+        return min(times, default="") or None
+
+    def missing_vectors(self, collections: Sequence[str] = ()) -> MissingVectors:
+        """Count the texts of collections (all, if none is named) without vectors.
+
+        Raises `ModelError` if there is no embedder.
+        """
+        from qmd.engine.embedding.estimate import missing_vectors
+
+        return missing_vectors(self._workspace, collections)
 
     def status(self) -> Status:
         """Return the state of the index, its collections, vectors and models. Reads only."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from itertools import chain
+from typing import Any, Literal, NoReturn
 
 from qmd.errors import QmdError, SourceError
+from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
 from qmd.sources.read import read_source
-from qmd.sources.walk import device_of, walk
+from qmd.sources.walk import device_of, walk, walk_within
 from qmd.store.base import DocumentChange, Store
 from qmd.text import authorship
 from qmd.text.wording import plural
-from qmd.types import Collection, SourceFile
+from qmd.types import Collection, Fingerprint, SourceFile
 
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
@@ -27,6 +29,9 @@ _ROOT = 4
 
 #: Called with (collection, files scanned, files in total).
 OnProgress = Callable[[str, int, int], None]
+ChangeKind = Literal["new", "updated", "removed"]
+#: Called with collection, path and kind after a change of a document has been stored.
+OnChange = Callable[[str, str, ChangeKind], None]
 
 
 @dataclass(slots=True)
@@ -45,6 +50,16 @@ class ScanReport:
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
 
 
+def stop_if(cancelled: Cancelled) -> OnProgress:
+    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
+
+    def on_progress(collection: str, done: int, total: int) -> None:
+        if cancelled():
+            raise CancelledError
+
+    return on_progress
+
+
 def check(collection: Collection) -> None:
     """Check that a collection can be scanned. Raises `SourceError` if its folder cannot be listed."""
     walk(collection)
@@ -57,8 +72,15 @@ def scan(
     *,
     owner: str = "",
     allow_empty: bool = False,
+    within: Sequence[str] = (),
+    record: bool = True,
+    on_change: OnChange | None = None,
 ) -> ScanReport:
     """Bring one collection up to date. `owner` is the configuration file that names it.
+
+    With `within`, only the files at these paths and in these folders are compared. Links, and folders that
+    become or cease to be an author's, still cause a scan of everything. Without `record`, a scan that finds
+    no change writes nothing, not even its time.
 
     Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
     documents any more, or was replaced by another folder without most of them; then nothing is removed.
@@ -76,9 +98,15 @@ def scan(
     # The walk reads no file, and gives the total for the progress.
     root = _root_identity(collection, owner)
     last = json.loads(store.collections.last_root(collection.name) or "[]")
-    files = list(walk(collection, note))
-    formats, outdated = _formats(files, dict(*last[_ROOT:]))
-    present = {file.path for file in files if file.fingerprint.size}
+    found = walk_within(collection, within, note) if within else None
+    files = list(walk(collection, note)) if found is None else found
+    # Files that are not looked at count as unchanged.
+    scanned = frozenset(within)
+    outside = [] if found is None else [path for path in indexed if not _covers(scanned, path)]
+    for path in outside:
+        del unseen[path]
+    formats, outdated = _formats(chain((file.path for file in files), outside), dict(*last[_ROOT:]))
+    present = {file.path for file in files if file.fingerprint.size}.union(outside)
     lost = sum(path not in present and not _is_unlisted(path, unlisted) for path in indexed)
     if lost and not allow_empty:
         if not present:
@@ -86,9 +114,11 @@ def scan(
         if lost * 2 > len(indexed) and _root_changed(last, root):
             reason = f"is another folder than before, without {lost:,} of {len(indexed):,} documents"
             _refuse_removal(collection, reason)
-    authors = authorship.authors_of(file.path for file in files)
+    authors = authorship.authors_of(chain((file.path for file in files), outside))
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
+    if found is not None and (reassigned or outdated):
+        return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
     changed: list[DocumentChange] = []
     emptied: list[str] = []
     with_nul: list[str] = []
@@ -111,16 +141,18 @@ def scan(
         changed.append(item)
         characters += len(item.source.text)
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
-            _apply(store, changed, [], report)
+            _apply(store, changed, [], report, indexed, on_change)
             changed, characters = [], 0
             if on_progress is not None:
                 on_progress(collection.name, number, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     deleted = [path for path in unseen if not _is_unlisted(path, unlisted)]
-    _apply(store, changed, [*emptied, *deleted], report)
+    _apply(store, changed, [*emptied, *deleted], report, indexed, on_change)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    store.collections.finish_scan(collection.name, json.dumps([*root, formats]))
+    state = json.dumps([*root, formats])
+    if record or changed or report.added or report.updated or report.removed or last != json.loads(state):
+        store.collections.finish_scan(collection.name, state)
     if with_nul:
         report.notices.append(
             f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
@@ -128,7 +160,7 @@ def scan(
     return report
 
 
-def _formats(files: Sequence[SourceFile], last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+def _formats(paths: Iterable[str], last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
     """Return the formats by suffix, and the suffixes whose files had another format or version before.
 
     Suffixes with the first version of Markdown are left out. If a package is broken, its format counts as
@@ -136,7 +168,7 @@ def _formats(files: Sequence[SourceFile], last: dict[str, str]) -> tuple[dict[st
     """
     first = registry.FIRST_IDENTITY
     found, outdated = {}, set()
-    for suffix in {registry.suffix(file.path) for file in files}:
+    for suffix in {registry.suffix(path) for path in paths}:
         before = last.get(suffix, first)
         now = registry.identity(f"x.{suffix}") or before
         if now != before:
@@ -181,15 +213,50 @@ def _read(
 
 
 def _apply(
-    store: Store, changed: Sequence[DocumentChange], removed: Sequence[str], report: ScanReport
+    store: Store,
+    changed: Sequence[DocumentChange],
+    removed: Sequence[str],
+    report: ScanReport,
+    indexed: Mapping[str, Fingerprint],
+    on_change: OnChange | None,
 ) -> None:
     if not changed and not removed:
         return
-    applied = store.documents.apply(report.collection, changed, removed)
+    name = report.collection
+    kinds: list[tuple[str, ChangeKind]] = []
+    if on_change is not None:
+        kinds = [*_kinds(store, name, changed, indexed), *((path, "removed") for path in removed)]
+    applied = store.documents.apply(name, changed, removed)
     report.added += applied.added
     report.updated += applied.updated
     report.removed += applied.removed
     report.unchanged += len(changed) - applied.added - applied.updated
+    if on_change is not None:
+        for path, kind in kinds:
+            on_change(name, path, kind)
+
+
+def _kinds(
+    store: Store, collection: str, changed: Sequence[DocumentChange], indexed: Mapping[str, Fingerprint]
+) -> Iterator[tuple[str, ChangeKind]]:
+    """Yield the paths of files that are new or have another text or title than in the index."""
+    for item in changed:
+        if item.path not in indexed:
+            yield item.path, "new"
+            continue
+        before = store.documents.find(collection, item.path)
+        if before is None or (before.hash, before.title) != (item.source.hash, item.source.title):
+            yield item.path, "updated"
+
+
+def _covers(paths: frozenset[str], path: str) -> bool:
+    """Return whether a path is one of `paths`, or in a folder with one of these paths."""
+    at = len(path)
+    while at > 0:
+        if path[:at] in paths:
+            return True
+        at = path.rfind("/", 0, at)
+    return False
 
 
 def _is_unlisted(path: str, unlisted: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from qmd.engine.indexing import scan
 from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError
+from qmd.models.base import Cancelled
 from qmd.sources import git
 from qmd.types import Collection
 
@@ -60,6 +61,37 @@ def update(
         store.documents.prune()
     store.documents.refresh_statistics()
     return reports
+
+
+def rescan(
+    workspace: Workspace,
+    name: str,
+    within: Sequence[str],
+    *,
+    record: bool,
+    on_change: scan.OnChange | None = None,
+    cancelled: Cancelled | None = None,
+) -> scan.ScanReport:
+    """Compare files of one collection with the index; see `Index.rescan`."""
+    config, store, owner = workspace.config, workspace.store, workspace.locations.config
+    collections_of(config, [name])
+    refuse_to_empty(workspace)
+    workspace.sync()
+    try:
+        report = scan.scan(
+            store,
+            config.collections[name],
+            None if cancelled is None else scan.stop_if(cancelled),
+            owner=owner,
+            within=within,
+            record=record,
+            on_change=on_change,
+        )
+    except (SourceError, CollectionNotFoundError) as error:
+        return scan.ScanReport(name, error=error)
+    if report.added or report.removed:
+        store.documents.refresh_statistics()
+    return report
 
 
 def _run(steps: Sequence[_Step], collection: Collection, notices: list[str]) -> QmdError | None:

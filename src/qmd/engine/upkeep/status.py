@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from qmd.engine.embedding.active_vectors import embedded_share, select
 from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import ALTERNATIVE_INDEX
 from qmd.engine.requests import DEFAULT_RANKING
+from qmd.engine.watch_state import WatchState, find_watcher
 from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import CollectionStats, Scope, Store
@@ -65,6 +67,14 @@ class Status:
     ranking: str
     last_updated: str | None = None  #: The time of the latest scan of any collection
     notes: tuple[str, ...] = ()  #: Messages for the user, one line each
+    watcher: WatchState | None = None  #: The process that keeps the index as the files are
+
+    @property
+    def watching(self) -> Literal["events", "polling", "off"]:
+        """How changes are noticed: `events`, `polling`, or `off`."""
+        if self.watcher is None:
+            return "off"
+        return "polling" if self.watcher.polled else "events"
 
 
 def gather(workspace: Workspace) -> Status:
@@ -100,6 +110,7 @@ def gather(workspace: Workspace) -> Status:
         ranking=workspace.settings.ranking or DEFAULT_RANKING,
         last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
+        watcher=find_watcher(workspace.locations.index),
     )
 
 

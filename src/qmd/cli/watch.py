@@ -1,0 +1,203 @@
+"""`watch` and `add`: an index that follows its files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qmd.cli.collections import adding_options, index_folder
+from qmd.cli.command import command, fail
+from qmd.cli.options import flag
+from qmd.cli.session import NO_COLLECTIONS, Session
+from qmd.cli.terminal import clean_name, is_terminal, one_line, say
+from qmd.errors import QmdError
+from qmd.text.wording import plural
+
+if TYPE_CHECKING:
+    from qmd.server.user_service import Service
+
+#: The priority of `qmd watch`, which works in the background.
+_NICE = 10
+
+
+@command()
+@flag("--install", help="Run it whenever you are logged in: as a systemd user unit or a launchd agent.")
+@flag("--uninstall", help="Stop and remove that service.")
+@flag("--dry-run", help="With --install or --uninstall, show what would be done, and change nothing.")
+def watch(session: Session, install: bool, uninstall: bool, dry_run: bool) -> None:
+    """Keep the index as the files are: index and embed what changes, until you press Ctrl-C.
+
+    Each change is printed as a line. Servers ('qmd server', 'qmd mcp') watch by themselves; of several
+    processes one watches, and another takes over when it ends. A collection with 'watch: false' in index.yml
+    is left out, one with 'embed: manual' is not embedded.
+
+    Examples:
+      qmd watch
+      qmd watch --install
+      qmd watch --install --dry-run
+      qmd watch --uninstall
+    """
+    if install and uninstall:
+        fail("--install and --uninstall at once")
+    if dry_run and not (install or uninstall):
+        fail("--dry-run needs --install or --uninstall")
+    if uninstall:
+        _uninstall(session, dry_run)
+    elif install:
+        install_service(session, dry_run)
+    else:
+        _watch(session)
+
+
+@command()
+@adding_options
+@flag("--no-embed", help="Do not make vectors.")
+def add(session: Session, /, path: str, name: str | None, no_embed: bool, **options: Any) -> None:
+    """Add a folder as a collection, index it and make its vectors: then every search works.
+
+    A running server, or 'qmd watch', keeps it up to date; on a terminal you are asked whether to install the
+    latter as a service.
+
+    Examples:
+      qmd add ~/notes
+      qmd add ~/code/app --name app --mask '**/*.{md,txt}'
+    """
+    from qmd.cli.indexing import make_vectors
+
+    report = index_folder(session, path, name, options)
+    if not (report.added or report.unchanged):
+        return
+    if not no_embed:
+        make_vectors(session, (report.collection,))
+    _offer_to_watch(session)
+
+
+def _offer_to_watch(session: Session) -> None:
+    """Offer to install the service, unless the index is watched already."""
+    from qmd.engine.watch_state import find_watcher
+
+    watcher = find_watcher(session.index.locations.index)
+    if watcher is not None:
+        say(f"{watcher.command} (process {watcher.pid}) keeps it up to date.")
+        return
+    if is_terminal(sys.stdin) and is_terminal(sys.stderr) and not session.quiet:
+        question = session.addressed("Keep it up to date in the background ('qmd watch --install')?")
+        if click.confirm(question, default=False, err=True):
+            try:
+                install_service(session, dry_run=False)
+            except QmdError as error:
+                session.note(error.in_one_line())
+            return
+    session.note(
+        "to keep it up to date, run 'qmd watch', or 'qmd watch --install' to do so in the background"
+    )
+
+
+def _watch(session: Session) -> None:
+    from qmd.engine.watching.watcher import Listener, Watcher
+    from qmd.engine.watching.work import IndexWork
+
+    class Printer(Listener):
+        """Prints a line for each change."""
+
+        def changed(self, collection: str, path: str, kind: str) -> None:
+            _line(f"{kind:<8} {clean_name(collection)}/{clean_name(path)}")
+
+        def scanned(self, report: Any) -> None:
+            for path, reason in report.problems:
+                text, file = one_line(reason), clean_name(path)
+                session.note(text if file in text else f"{report.collection}/{file}: {text}")
+
+        def embedded(self, report: Any) -> None:
+            _line(f"embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')})")
+
+        def noted(self, message: str) -> None:
+            session.note(message)
+
+        def failed(self, message: str) -> None:
+            session.note(message)
+
+    index = session.index
+    if not index.config.collections:
+        session.note(session.addressed(NO_COLLECTIONS))
+    os.nice(_NICE)
+    stopped = threading.Event()
+    watcher = Watcher(IndexWork(index, stopped.is_set), "qmd watch", Printer())
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        watcher.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    thread = threading.Thread(target=watcher.run, name="qmd-watch")
+    thread.start()
+    session.note("watching; stop with Ctrl-C")
+    thread.join()
+
+
+def _line(text: str) -> None:
+    say(text)
+    sys.stdout.flush()
+
+
+def install_service(session: Session, dry_run: bool) -> None:
+    """Install the service that runs `qmd watch`, or show what would be done."""
+    from qmd.server.user_service import install
+
+    item = _service(session)
+    if dry_run:
+        _show(item.file, item.content.decode(), item.start)
+        return
+    changed = install(item)
+    say(f"{'Installed' if changed else 'Already installed:'} {item.name} ({clean_name(item.file)}).")
+    session.note("it runs while you are logged in; remove it with 'qmd watch --uninstall'")
+
+
+def _uninstall(session: Session, dry_run: bool) -> None:
+    from qmd.server.user_service import uninstall
+
+    item = _service(session)
+    if dry_run:
+        _show(f"would be removed: {item.file}", "", item.stop)
+    elif uninstall(item):
+        say(f"Removed {item.name} ({clean_name(item.file)}).")
+    else:
+        say(f"{item.name} is not installed.")
+
+
+def _show(place: str, content: str, commands: tuple[tuple[str, ...], ...]) -> None:
+    from shlex import join
+
+    say(f"# {clean_name(place)}", *content.splitlines(), "", *(f"$ {join(words)}" for words in commands))
+
+
+def _service(session: Session) -> Service:
+    """Return the service of the index that this command was given."""
+    from hashlib import sha256
+
+    from qmd.config.paths import locate
+    from qmd.server.user_service import service
+
+    folder = session.folder()
+    project = locate(session.index_name, os.environ, folder).project
+    words = [sys.executable, "-m", "qmd"]
+    for option, value in (("--index", session.index_name), ("--store", session.store)):
+        if value is not None:
+            words += [option, value]
+    index = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+    name = "qmd-watch" if index is None else f"qmd-watch-{_unit_name(index)}"
+    return service(name, [*words, "watch"], project, os.environ)
+
+
+def _unit_name(index: str) -> str:
+    """Return the name of an index as a part of the name of a unit."""
+    from hashlib import sha256
+
+    plain = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in index)
+    return plain if plain == index else f"{plain}-{sha256(index.encode()).hexdigest()[:8]}"

@@ -1,0 +1,211 @@
+"""Notices of the operating system about changes in folders."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from watchfiles import Change
+
+#: The longest wait inside the library of `Recursive`, in milliseconds.
+_SLICE_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change of the entry `name` in a folder. It is a hint: only a scan tells what has changed.
+
+    `folder_changed` is whether the entry is, or was, a folder that now has another place. `appeared` is
+    whether it is new in this folder.
+    """
+
+    folder: str
+    name: str
+    folder_changed: bool
+    appeared: bool
+
+
+class Notifier(Protocol):
+    """Watches folders, which are given by their real paths.
+
+    Attributes:
+        recursive: Whether a watch also covers the folders inside. Then only the roots need one.
+    """
+
+    recursive: bool
+
+    def add(self, folders: Iterable[str]) -> None:
+        """Watch folders; a folder may be added several times. Those that do not exist are left out.
+
+        Raises `OSError` if the system watches no more folders.
+        """
+
+    def remove(self, folders: Iterable[str]) -> None:
+        """Stop watching folders, unless they were added more often than removed."""
+
+    def wait(self, seconds: float) -> list[Event] | None:
+        """Wait for changes, and return them; [] if there are none in time. None if changes were lost."""
+
+    def wake(self) -> None:
+        """Make a `wait` in another thread return, and all later ones."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+def open_notifier(platform: str = sys.platform) -> Notifier | None:
+    """Return a notifier for this system; None if it has none. Raises `OSError` at the system's limit."""
+    if platform == "linux":
+        return Inotify()
+    return Recursive() if platform in ("darwin", "win32") else None
+
+
+class Inotify:
+    """Linux: a watch for each folder, on one descriptor."""
+
+    recursive = False
+
+    def __init__(self) -> None:
+        from inotify_simple import INotify, flags
+
+        self._flags = flags
+        self._mask = (
+            *(flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO | flags.DELETE,),
+            *(flags.ONLYDIR | flags.EXCL_UNLINK | flags.DONT_FOLLOW,),
+        )
+        self._inotify = INotify(nonblocking=True)
+        self._folders: dict[int, str] = {}
+        self._watches: dict[str, int] = {}
+        self._uses: Counter[str] = Counter()
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def add(self, folders: Iterable[str]) -> None:
+        for folder in folders:
+            try:
+                watch = self._inotify.add_watch(folder, self._mask[0] | self._mask[1])
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue
+            # A folder that was moved keeps its watch, under the new name.
+            before = self._folders.get(watch)
+            if before is not None and before != folder and self._watches.get(before) == watch:
+                del self._watches[before], self._uses[before]
+            self._folders[watch] = folder
+            self._watches[folder] = watch
+            self._uses[folder] += 1
+
+    def remove(self, folders: Iterable[str]) -> None:
+        for folder in [*folders]:
+            self._uses[folder] -= 1
+            if self._uses[folder] > 0:
+                continue
+            del self._uses[folder]
+            watch = self._watches.pop(folder, None)
+            if watch is not None and self._folders.get(watch) == folder:
+                del self._folders[watch]
+                with suppress(OSError):  # the folder is gone, and its watch with it
+                    self._inotify.rm_watch(watch)
+
+    def wait(self, seconds: float) -> list[Event] | None:
+        select.select([self._inotify, self._wakeup], [], [], max(0.0, seconds))
+        flags = self._flags
+        events: dict[Event, None] = {}
+        for event in self._inotify.read(timeout=0):
+            if event.mask & flags.Q_OVERFLOW:
+                return None
+            if event.mask & flags.IGNORED:
+                folder = self._folders.pop(event.wd, None)
+                if folder is not None and self._watches.get(folder) == event.wd:
+                    del self._watches[folder], self._uses[folder]
+                continue
+            folder = self._folders.get(event.wd)
+            if folder is not None and event.name:
+                appeared = bool(event.mask & (flags.CREATE | flags.MOVED_TO))
+                events[Event(folder, event.name, bool(event.mask & flags.ISDIR), appeared)] = None
+        return list(events)
+
+    def wake(self) -> None:
+        os.eventfd_write(self._wakeup, 1)
+
+    def close(self) -> None:
+        self._inotify.close()
+        os.close(self._wakeup)
+
+
+class Recursive:
+    """macOS and Windows: one watch covers a folder with everything inside."""
+
+    recursive = True
+
+    def __init__(self) -> None:
+        self._uses: Counter[str] = Counter()
+        self._roots: frozenset[str] = frozenset()
+        self._changes: Generator[set[tuple[Change, str]]] | None = None
+        self._stop = threading.Event()
+
+    def add(self, folders: Iterable[str]) -> None:
+        self._uses.update(folder for folder in folders if os.path.isdir(folder))
+        self._watch()
+
+    def remove(self, folders: Iterable[str]) -> None:
+        self._uses.subtract([*folders])
+        self._watch()
+
+    def _watch(self) -> None:
+        from watchfiles import watch
+
+        self._uses = +self._uses
+        roots = frozenset(self._uses)
+        if roots == self._roots:
+            return
+        before, self._changes, self._roots = self._changes, None, roots
+        if roots:
+            self._changes = watch(
+                *sorted(roots),
+                watch_filter=None,
+                debounce=50,
+                step=50,
+                rust_timeout=_SLICE_MS,
+                yield_on_timeout=True,
+                stop_event=self._stop,
+                ignore_permission_denied=True,
+            )
+            # The first step starts the watch, before the old one ends. Its changes need no notice, because
+            # folders are scanned after they were added.
+            next(self._changes, None)
+        if before is not None:
+            before.close()
+
+    def wait(self, seconds: float) -> list[Event] | None:
+        if self._changes is None or seconds <= 0:
+            self._stop.wait(seconds)
+            return []
+        deadline = time.monotonic() + seconds
+        changes: set[tuple[Change, str]] = set()
+        while not changes and not self._stop.is_set():
+            changes = next(self._changes, set())
+            if time.monotonic() >= deadline:
+                break
+        return [self._event(path, change.name == "added") for change, path in changes]
+
+    @staticmethod
+    def _event(path: str, appeared: bool) -> Event:
+        folder, name = os.path.split(path)
+        # What is gone may have been a folder.
+        return Event(folder, name, not os.path.isfile(path), appeared)
+
+    def wake(self) -> None:
+        self._stop.set()
+
+    def close(self) -> None:
+        if self._changes is not None:
+            self._changes.close()
+        self._changes = None

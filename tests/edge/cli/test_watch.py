@@ -1,0 +1,241 @@
+"""`qmd watch` and `qmd add`."""
+
+from __future__ import annotations
+
+import json
+import os
+import plistlib
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from qmd.server.user_service import service
+from tests.clients import server_of
+from tests.edge.cli.schemas import faults, schema
+from tests.users import User
+from tests.waiting import PATIENCE, until
+
+
+class Watch:
+    """`qmd watch` in a process of its own, and the lines that it prints."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.lines: list[str] = []
+        self.notes: list[str] = []
+        for stream, lines in ((process.stdout, self.lines), (process.stderr, self.notes)):
+            threading.Thread(target=lambda s=stream, into=lines: into.extend(s), daemon=True).start()
+
+    def until_printed(self, line: str) -> None:
+        until(lambda: f"{line}\n" in self.lines, lambda: self.process.poll() is None)
+
+    def until_noted(self, text: str) -> None:
+        until(lambda: any(text in note for note in self.notes), lambda: self.process.poll() is None)
+
+
+@contextmanager
+def watch(user: User, *args: str) -> Iterator[Watch]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "qmd", "watch", *args],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=user.environ,
+        cwd=user.home,
+    )
+    with process:
+        try:
+            yield Watch(process)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+def manual(user: User) -> None:
+    """Keep the watcher from embedding."""
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.write_text(config.read_text().replace("  notes:", "  notes:\n    embed: manual"))
+
+
+@pytest.fixture
+def owner(user: User) -> User:
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    return user
+
+
+@pytest.mark.slow
+def test_watch_prints_each_change_and_embeds_until_it_is_interrupted(owner: User) -> None:
+    with watch(owner) as running:
+        until(lambda: any(line.startswith("embedded ") for line in running.lines))
+        (owner.notes / "new.md").write_text("# New\n\nquetzal\n", encoding="utf-8")
+        running.until_printed("new      notes/new.md")
+        assert "notes/new.md" in owner.ok("search", "quetzal", "--files")
+        running.until_printed("embedded 1 text (1 chunk)")
+        (owner.notes / "new.md").write_text("# New\n\nocelot\n", encoding="utf-8")
+        running.until_printed("updated  notes/new.md")
+        (owner.notes / "new.md").unlink()
+        running.until_printed("removed  notes/new.md")
+        state = json.loads(owner.ok("status", "--json"))
+        assert state["watching"] == "events"
+        assert faults(state, schema("status")) == []
+        assert state["watcher"]["pid"] == running.process.pid
+        assert "Watched:" in owner.ok("status")
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(PATIENCE) == 0
+    assert json.loads(owner.ok("status", "--json"))["watching"] == "off"
+
+
+@pytest.mark.slow
+def test_another_process_takes_over_from_a_killed_watcher(owner: User) -> None:
+    manual(owner)
+    with watch(owner) as first:
+        first.until_noted("watching;")
+        until(lambda: json.loads(owner.ok("status", "--json"))["watching"] == "events")
+        with watch(owner) as second:
+            second.until_noted(f"process {first.process.pid} (qmd watch) watches already")
+            (owner.notes / "one.md").write_text("quetzal\n", encoding="utf-8")
+            first.until_printed("new      notes/one.md")
+            first.process.kill()
+            first.process.wait()
+            # Found by the scan of the second, or by its watch, whichever is first.
+            (owner.notes / "two.md").write_text("ocelot\n", encoding="utf-8")
+            second.until_printed("new      notes/two.md")
+            assert second.lines == ["new      notes/two.md\n"]
+
+
+@pytest.mark.slow
+def test_a_full_disk_meanwhile_loses_nothing(owner: User) -> None:
+    manual(owner)
+    with watch(owner) as running:
+        until(lambda: json.loads(owner.ok("status", "--json"))["watching"] == "events")
+        index = owner.home / "cache" / "qmd" / "index.sqlite"
+        pid, (_, hard) = running.process.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (index.stat().st_size // 2, hard))
+        (owner.notes / "new.md").write_text("quetzal " * 100_000, encoding="utf-8")
+        running.until_noted("notes: ")
+        assert owner.ok("search", "performance", "--files")
+        assert "new.md" not in owner.ok("search", "quetzal", "--files")
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        running.until_printed("new      notes/new.md")
+        assert "notes/new.md" in owner.ok("search", "quetzal", "--files")
+
+
+@pytest.mark.slow
+def test_servers_watch_unless_told_not_to(owner: User) -> None:
+    manual(owner)
+    with server_of(owner, QMD_WATCH="") as server:
+        until(lambda: server.ok("GET", "/health")["watching"] == "events")
+        before = server.post("/search", query="performance")["indexed_at"]
+        (owner.notes / "new.md").write_text("quetzal\n", encoding="utf-8")
+        until(lambda: server.post("/search", query="quetzal")["results"])
+        assert server.post("/search", query="performance")["indexed_at"] > before
+        assert server.ok("GET", "/status")["watching"] == "events"
+        assert server.end() == 0
+    with server_of(owner, "--no-watch", QMD_WATCH="") as server:
+        assert server.ok("GET", "/health")["watching"] == "off"
+        assert server.ok("GET", "/status")["watching"] == "off"
+
+
+def test_options_of_watch_that_contradict_each_other(user: User) -> None:
+    assert user.invoke("watch", "--install", "--uninstall").exit_code == 2
+    assert "--dry-run needs" in user.invoke("watch", "--dry-run").stderr
+
+
+@pytest.fixture
+def systemctl(user: User) -> Path:
+    """A systemctl that only writes its arguments to a file."""
+    folder = user.home / "bin"
+    folder.mkdir()
+    calls = user.home / "calls"
+    program = folder / "systemctl"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n[ ! -e {user.home}/broken ] || exit 1\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    user.environ["PATH"] = f"{folder}:{user.environ['PATH']}"
+    return calls
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd")
+def test_install_writes_a_unit_once_and_uninstall_removes_it(user: User, systemctl: Path) -> None:
+    unit = user.home / "config" / "systemd" / "user" / "qmd-watch-my_work.service"
+    name = ("--index", "my_work")
+    planned = user.ok("watch", "--install", "--dry-run", *name)
+    assert str(unit) in planned and "systemctl --user restart" in planned
+    assert not unit.exists() and not systemctl.exists()
+    assert user.ok("watch", "--install", *name).startswith("Installed qmd-watch-my_work.service")
+    content = unit.read_text()
+    assert f'ExecStart="{sys.executable}" "-m" "qmd" "--index" "my_work" "watch"' in content
+    assert f'Environment="XDG_CACHE_HOME={user.home / "cache"}"' in content
+    assert user.ok("watch", "--install", *name).startswith("Already installed")
+    assert unit.read_text() == content
+    assert systemctl.read_text().splitlines()[:3] == [
+        "--user daemon-reload",
+        "--user enable qmd-watch-my_work.service",
+        "--user restart qmd-watch-my_work.service",
+    ]
+    assert user.ok("watch", "--uninstall", *name).startswith("Removed")
+    assert not unit.exists()
+    assert user.ok("watch", "--uninstall", *name) == "qmd-watch-my_work.service is not installed.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd")
+def test_install_says_what_failed(user: User, systemctl: Path) -> None:
+    (user.home / "broken").touch()
+    result = user.invoke("watch", "--install")
+    assert result.exit_code == 1
+    assert "'systemctl --user daemon-reload' failed" in result.stderr
+
+
+def test_units_quote_odd_paths() -> None:
+    environ = {"HOME": "/h", "QMD_CONFIG_DIR": '/a b/50%/"x"', "QMD_OPENAI_API_KEY": "secret"}
+    item = service(
+        "qmd-watch", ["/opt/my $python", "-m", "qmd", "watch"], "/p/100%", environ, platform="linux"
+    )
+    content = item.content.decode()
+    assert item.file == "/h/.config/systemd/user/qmd-watch.service"
+    assert 'ExecStart="/opt/my $$python" "-m" "qmd" "watch"\n' in content
+    assert 'Environment="QMD_CONFIG_DIR=/a b/50%%/\\"x\\""\n' in content
+    assert "WorkingDirectory=/p/100%%\n" in content
+    assert "secret" not in content
+
+
+def test_launchd_agent() -> None:
+    item = service("qmd-watch-a", ["/py", "-m", "qmd", "watch"], None, {"HOME": "/h"}, platform="darwin")
+    assert item.file == "/h/Library/LaunchAgents/org.qmd.watch-a.plist"
+    agent = plistlib.loads(item.content)
+    assert agent["ProgramArguments"] == ["/py", "-m", "qmd", "watch"]
+    assert (agent["Label"], agent["WorkingDirectory"]) == ("org.qmd.watch-a", "/h")
+    assert item.start == (("launchctl", "bootstrap", f"gui/{os.getuid()}", item.file),)
+
+
+@pytest.mark.models
+def test_add_makes_every_search_work(user: User) -> None:
+    result = user.invoke("add", str(user.notes))
+    assert result.exit_code == 0, result.output
+    assert "11 new" in result.stdout
+    assert "Embedded 11 texts" in result.stdout
+    assert "'qmd watch'" in result.stderr
+    assert user.ok("vsearch", "undo a release", "--files")
+    assert user.invoke("add", str(user.notes)).exit_code == 1
+
+
+def test_add_without_embedding_or_documents(user: User) -> None:
+    (user.home / "empty").mkdir()
+    assert "no file in" in user.invoke("add", str(user.home / "empty")).stderr
+    result = user.invoke("add", str(user.notes), "--no-embed")
+    assert (result.exit_code, "Embedded" in result.stdout) == (0, False)
+
+
+def test_first_searches_by_meaning_say_what_to_type_and_how_long_it_takes(owner: User) -> None:
+    expected = "11 texts without vectors: run 'qmd embed', which takes about 1 s"
+    assert expected in owner.invoke("query", "performance", "--no-rerank").stderr
+    assert expected in owner.invoke("vsearch", "performance").stderr
+    assert expected not in owner.invoke("search", "performance").stderr

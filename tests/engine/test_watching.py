@@ -1,0 +1,525 @@
+"""Changes of files get into the index by themselves, whatever program makes them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.engine.watch_state import WatchState, find_watcher
+from qmd.engine.watching.notify import Inotify, Recursive
+from qmd.models.base import CancelledError
+from tests.conftest import Notes
+from tests.waiting import until
+from tests.watching import FAST, watched
+
+
+def in_place(file: Path, text: str) -> None:
+    """As VS Code and Obsidian save: the file is cut and written."""
+    with file.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def vim(file: Path, text: str) -> None:
+    """As vim saves with `backupcopy=no`: a probe, a renamed backup, a new file."""
+    probe = file.with_name("4913")
+    probe.touch()
+    probe.unlink()
+    swap = file.with_name(f".{file.name}.swp")
+    swap.write_text("swap", encoding="utf-8")
+    backup = file.with_name(f"{file.name}~")
+    file.rename(backup)
+    in_place(file, text)
+    backup.unlink()
+    swap.unlink()
+
+
+def emacs(file: Path, text: str) -> None:
+    """As emacs saves: a lock that is a broken link, an auto-save file, a backup, a new file."""
+    lock = file.with_name(f".#{file.name}")
+    lock.symlink_to("user@host.1234:5678")
+    draft = file.with_name(f"#{file.name}#")
+    draft.write_text(text, encoding="utf-8")
+    file.rename(file.with_name(f"{file.name}~"))
+    in_place(file, text)
+    draft.unlink()
+    lock.unlink()
+
+
+def atomic(file: Path, text: str) -> None:
+    """As gedit, Typora and sync programs save: a temporary file gets the name."""
+    temporary = file.with_name(f".goutputstream-{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(file)
+
+
+def jetbrains(file: Path, text: str) -> None:
+    """As JetBrains' editors save: new and old file change places."""
+    new, old = file.with_name(f"{file.name}___jb_tmp___"), file.with_name(f"{file.name}___jb_old___")
+    new.write_text(text, encoding="utf-8")
+    file.rename(old)
+    new.rename(file)
+    old.unlink()
+
+
+def hard_link(file: Path, text: str) -> None:
+    """As some mail and sync programs save: a link to a temporary file, which then goes."""
+    temporary = file.with_name("tmp")
+    temporary.write_text(text, encoding="utf-8")
+    file.unlink()
+    file.hardlink_to(temporary)
+    temporary.unlink()
+
+
+def real_vim(file: Path, text: str) -> None:
+    """The program itself."""
+    if shutil.which("vim") is None:
+        pytest.skip("vim is not installed")
+    script = ["-c", "%d", "-c", f"call setline(1, {text.split()!r})", "-c", "wq"]
+    subprocess.run(["vim", "-u", "NONE", "-es", *script, str(file)], check=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    "save", [in_place, vim, emacs, atomic, jetbrains, hard_link, real_vim], ids=lambda save: save.__name__
+)
+def test_a_saved_file_is_found_however_the_editor_saves(
+    index: qmd.Index, notes: Notes, save: Callable[[Path, str], None]
+) -> None:
+    root = notes({"a.md": "alpha\n", "other.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        save(root / "a.md", "bravo charlie")
+        seen.until_found("bravo", "a.md")
+        seen.until_found("alpha", "other.md")
+        save(root / "a.md", "delta")
+        seen.until_found("delta", "a.md")
+        until(lambda: seen.current)
+        # Only the file itself was scanned, and nothing else that the editor wrote.
+        assert {path for path, _ in seen.diary.changes} == {"a.md"}
+        assert all(report.unchanged <= 1 for report in seen.diary.scans[1:])
+
+
+def test_changes_from_before_the_start_are_found(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", "b.md": "alpha\n"})
+    index.add_collection(str(root))
+    notes({"c.md": "charlie\n"})
+    (root / "b.md").unlink()
+    with watched(index) as seen:
+        assert (seen.found("charlie"), seen.found("alpha")) == (["c.md"], ["a.md"])
+        assert sorted(seen.diary.changes) == [("b.md", "removed"), ("c.md", "new")]
+
+
+def test_new_folders_are_watched_with_the_files_made_in_them_at_once(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        notes({"new/deep/b.md": "bravo\n"})
+        seen.until_found("bravo", "new/deep/b.md")
+        until(lambda: seen.folders == 3)
+        notes({"new/deep/c.md": "charlie\n"})
+        seen.until_found("charlie", "new/deep/c.md")
+
+
+def test_a_renamed_folder_keeps_its_documents_and_vectors(index: qmd.Index, notes: Notes) -> None:
+    root = notes({f"old/deep/{number}.md": f"alpha {number}\n" for number in range(30)})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        (root / "old").rename(root / "new")
+        seen.until_found("alpha", *(f"new/deep/{number}.md" for number in range(30)))
+        until(lambda: seen.folders == 3)
+        notes({"new/deep/0.md": "bravo\n", "old/deep/0.md": "charlie\n"})
+        seen.until_found("bravo", "new/deep/0.md")
+        seen.until_found("charlie", "old/deep/0.md")
+
+
+def test_a_folder_moved_out_and_in_again_is_followed(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+    root = notes({"sub/a.md": "alpha\n", "b.md": "bravo\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        (root / "sub").rename(tmp_path / "away")
+        seen.until_found("alpha")
+        (tmp_path / "away" / "a.md").write_text("charlie\n", encoding="utf-8")
+        (tmp_path / "away").rename(root / "back")
+        seen.until_found("charlie", "back/a.md")
+        notes({"back/a.md": "delta\n"})
+        seen.until_found("delta", "back/a.md")
+
+
+def test_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
+    root = notes({f"{number % 7}/{number}.md": f"alpha {number}\n" for number in range(300)})
+
+    def git(*args: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *identity, "-C", str(root), *args], check=True, capture_output=True)
+
+    git("init", "-b", "main")
+    git("add", ".")
+    git("commit", "-m", "alpha")
+    git("checkout", "-b", "other")
+    for number in range(300):
+        file = root / f"{number % 7}" / f"{number}.md"
+        if number % 3:
+            file.write_text(f"bravo {number}\n", encoding="utf-8")
+        else:
+            file.unlink()
+    git("add", "-A")
+    git("commit", "-m", "bravo")
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        assert len(seen.found("bravo")) == 200
+        git("checkout", "main")
+        until(lambda: len(seen.found("alpha")) == 300 and not seen.found("bravo"))
+        git("checkout", "other")
+        until(lambda: len(seen.found("bravo")) == 200 and not seen.found("alpha"))
+
+
+def rsync(source: dict[str, str], root: Path) -> None:
+    """What `rsync -r --delete` calls: deletions first, each file under a temporary name, then renamed."""
+    for file in sorted(root.rglob("*"), reverse=True):
+        inside = file.relative_to(root).as_posix()
+        if file.is_file() and inside not in source:
+            file.unlink()
+        elif file.is_dir() and not any(name.startswith(f"{inside}/") for name in source):
+            file.rmdir()
+    for name, text in source.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_name(f".{file.name}.Xq3Zu9")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.chmod(0o644)
+        os.utime(temporary, (1_700_000_000, 1_700_000_000))
+        temporary.replace(file)
+
+
+def test_rsync_with_delete(index: qmd.Index, notes: Notes) -> None:
+    root = notes({f"old/{number}.md": f"alpha {number}\n" for number in range(50)})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        rsync({f"new/{number}.md": f"bravo {number}\n" for number in range(40)}, root)
+        seen.until_found("bravo", *(f"new/{number}.md" for number in range(40)))
+        seen.until_found("alpha")
+
+
+def test_a_root_that_vanishes_and_returns_empty_loses_no_document(
+    index: qmd.Index, notes: Notes, tmp_path: Path
+) -> None:
+    root = notes({"a.md": "alpha\n", "b.md": "bravo\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        root.rename(tmp_path / "elsewhere")
+        until(lambda: any("does not exist" in message for message in seen.diary.messages))
+        assert seen.found("alpha") == ["a.md"]
+        state = find_watcher(index.locations.index)
+        assert state is not None and state.collections["notes"].mode == "missing"
+        root.mkdir()
+        until(lambda: any("nothing was removed" in message for message in seen.diary.messages))
+        assert seen.found("alpha") == ["a.md"]
+        root.rmdir()
+        (tmp_path / "elsewhere").rename(root)
+        notes({"c.md": "charlie\n"})
+        seen.until_found("charlie", "c.md")
+        assert seen.found("alpha") == ["a.md"]
+
+
+def test_a_folder_that_appears_later_and_collections_that_come_and_go(index: qmd.Index, notes: Notes) -> None:
+    first, second = notes({"a.md": "alpha\n"}, "first"), notes({"b.md": "alpha\n"}, "second")
+    index.add_collection(str(first))
+    index.add_collection(str(second))
+    shutil.rmtree(second)
+    with watched(index) as seen:
+        notes({"c.md": "charlie\n"}, "second")
+        seen.until_found("charlie", "c.md")
+        index.add_collection(str(notes({"d.md": "delta\n"}, "third")))
+        notes({"e.md": "echo\n"}, "third")
+        seen.until_found("echo", "e.md")
+        index.remove_collection("first")
+        until(lambda: seen.folders == 2)
+
+
+def test_collection_with_watch_false_is_left_alone(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "alpha\n"}, "first")))
+    index.add_collection(str(notes({"b.md": "bravo\n"}, "second")))
+    config = Path(index.locations.config)
+    config.write_text(config.read_text().replace("  first:", "  first:\n    watch: false"))
+    with watched(index) as seen:
+        notes({"new.md": "charlie\n"}, "first")
+        notes({"new.md": "charlie\n"}, "second")
+        until(lambda: seen.found("charlie"))
+        assert [hit.file for hit in index.search("charlie").hits] == ["second/new.md"]
+        assert seen.folders == 1
+
+
+def test_folders_that_cannot_hold_documents_are_not_watched(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", "drafts/b.md": "bravo\n", "sub/c.md": "charlie\n"})
+    for number in range(3_000):
+        (root / "node_modules" / str(number)).mkdir(parents=True)
+    index.add_collection(str(root), ignore=["drafts/**"])
+    with watched(index) as seen:
+        assert seen.folders == 2
+        scans = len(seen.diary.scans)
+        notes({"node_modules/7/x.md": "delta\n", "drafts/d.md": "delta\n", "image.png": "x"})
+        notes({"e.md": "echo\n"})
+        seen.until_found("echo", "e.md")
+        assert (seen.found("delta"), len(seen.diary.scans)) == ([], scans + 1)
+
+
+def test_links_are_followed(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", ".hidden/b.md": "bravo\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        (root / "shown").symlink_to(".hidden", target_is_directory=True)
+        seen.until_found("bravo", "shown/b.md")
+        notes({".hidden/c.md": "charlie\n"})
+        seen.until_found("charlie", "shown/c.md")
+        (root / "shown").unlink()
+        seen.until_found("bravo")
+
+
+def test_two_collections_may_share_a_folder(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"sub/a.md": "alpha\n"})
+    index.add_collection(str(root), "whole")
+    index.add_collection(str(root / "sub"), "part")
+    with watched(index) as seen:
+        notes({"sub/b.md": "bravo\n"})
+        seen.until_found("bravo", "b.md", "sub/b.md")
+        index.remove_collection("whole")
+        until(lambda: seen.folders == 1)
+        notes({"sub/c.md": "charlie\n"})
+        seen.until_found("charlie", "c.md")
+
+
+@pytest.mark.slow
+def test_ten_thousand_files_at_once(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        notes({f"{number % 50}/{number}.md": f"bravo {number}\n" for number in range(10_000)})
+        until(lambda: index.status().total_documents == 10_001)
+        until(lambda: seen.folders == 51 and seen.current)
+        # More changes than the system keeps in its queue.
+        with Path("/proc/sys/fs/inotify/max_queued_events").open() as limit:
+            files = int(limit.read())
+        for number in range(files):
+            (root / "1" / f"{number}.tmp").touch()
+        notes({"1/last.md": "charlie\n"})
+        seen.until_found("charlie", "1/last.md")
+
+
+class Limited(Inotify):
+    """A system with few watches."""
+
+    def add(self, folders: Iterable[str]) -> None:
+        wanted = [*folders]
+        if len(wanted) > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().add(wanted)
+
+
+def no_instances() -> Inotify:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    "notifier", [Limited, no_instances, lambda: None], ids=["limit", "instances", "none"]
+)
+def test_without_watches_a_collection_is_polled(
+    index: qmd.Index, notes: Notes, notifier: Callable[[], Inotify | None]
+) -> None:
+    root = notes({f"{number}/a.md": "alpha\n" for number in range(5)})
+    index.add_collection(str(root))
+    with watched(index, notifier=notifier, timing=replace(FAST, poll=0.05)) as seen:
+        notes({"0/b.md": "bravo\n"})
+        seen.until_found("bravo", "0/b.md")
+        state = index.status().watcher
+        assert state is not None
+        assert (state.collections["notes"].mode, state.folders) == ("polling", 0)
+        assert state.collections["notes"].reason
+        assert state.collections["notes"].checked
+
+
+def test_recursive_watches_of_other_systems(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", "node_modules/x.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index, notifier=Recursive) as seen:
+        notes({"sub/b.md": "bravo\n", "node_modules/y.md": "bravo\n"})
+        seen.until_found("bravo", "sub/b.md")
+        (root / "sub").rename(root / "moved")
+        seen.until_found("bravo", "moved/b.md")
+        index.add_collection(str(notes({"c.md": "charlie\n"}, "other")))
+        notes({"d.md": "delta\n"}, "other")
+        seen.until_found("delta", "d.md")
+        vim(root / "a.md", "echo")
+        seen.until_found("echo", "a.md")
+
+
+def test_full_scan_finds_what_no_event_told(index: qmd.Index, notes: Notes) -> None:
+    class Deaf(Inotify):
+        """A system that reports nothing."""
+
+        def wait(self, seconds: float) -> list[object]:  # type: ignore[override]
+            super().wait(seconds)
+            return []
+
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index, notifier=Deaf, timing=replace(FAST, full_scan=0.2)) as seen:
+        notes({"b.md": "bravo\n"})
+        seen.until_found("bravo", "b.md")
+
+
+def test_an_idle_watcher_writes_nothing(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    folder = Path(index.locations.index).parent
+
+    def state() -> dict[str, tuple[int, int]]:
+        files = [file for file in folder.iterdir() if file.is_file()]
+        return {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
+
+    with watched(index, timing=replace(FAST, full_scan=0.1)) as seen:
+        until(lambda: len(seen.diary.scans) > 2 and seen.current)
+        before, scans = state(), len(seen.diary.scans)
+        until(lambda: len(seen.diary.scans) > scans + 3)
+        assert state() == before
+
+
+def test_indexed_at_is_the_present_while_all_changes_are_indexed(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    scanned = index.indexed_at()
+    assert scanned is not None
+    with watched(index):
+        first = index.indexed_at()
+        assert first is not None and first > scanned
+        until(lambda: (index.indexed_at() or "") > first)
+        assert index.limited(["notes"]).indexed_at() is not None
+    after = index.indexed_at()
+    assert after == index.indexed_at()
+
+
+def test_status_and_doctor_tell_what_is_watched(index: qmd.Index, notes: Notes) -> None:
+    first = notes({"a.md": "alpha\n", "sub/b.md": "bravo\n"}, "first")
+    index.add_collection(str(first))
+    index.add_collection(str(notes({"a.md": "alpha\n"}, "second")))
+    assert index.status().watching == "off"
+    assert [each.message for each in index.doctor() if each.check == "watching"] == [
+        "no process watches the folders"
+    ]
+    with watched(index):
+        status = index.status()
+        assert status.watching == "events"
+        assert status.watcher is not None
+        assert {name: each.folders for name, each in status.watcher.collections.items()} == {
+            "first": 2,
+            "second": 1,
+        }
+        visible = index.limited(["second"]).status().watcher
+        assert visible is not None
+        assert (set(visible.collections), visible.folders) == ({"second"}, 1)
+        (found,) = [each.message for each in index.doctor() if each.check == "watching"]
+        assert found == f"test (process {os.getpid()}) watches 3 folders"
+    assert index.status().watching == "off"
+
+
+def test_one_of_two_watchers_is_elected_and_the_other_takes_over(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n"})
+    index.add_collection(str(root))
+    with qmd.open_index(index.locations.index, environ=index._workspace.environ) as other:
+        with watched(index) as first:
+            import threading
+
+            from qmd.engine.watching.watcher import Watcher
+            from qmd.engine.watching.work import IndexWork
+            from tests.watching import Diary
+
+            diary = Diary()
+            second = Watcher(IndexWork(other, lambda: False), "second", diary, timing=FAST)
+            thread = threading.Thread(target=second.run)
+            thread.start()
+            until(lambda: diary.messages)
+            assert "watches already" in diary.messages[0]
+            notes({"b.md": "bravo\n"})
+            first.until_found("bravo", "b.md")
+            assert (second.state, diary.scans) == (None, [])
+        try:
+            until(lambda: second.state is not None and second.state.current)
+            notes({"c.md": "charlie\n"})
+            until(lambda: ("c.md", "new") in diary.changes)
+        finally:
+            second.stop()
+            thread.join()
+
+
+@pytest.mark.slow
+def test_changed_documents_are_embedded_unless_the_collection_says_manual(
+    index: qmd.Index, notes: Notes
+) -> None:
+    index.add_collection(str(notes({"a.md": "A small boat on the lake.\n"}, "first")))
+    index.add_collection(str(notes({"b.md": "Bread from the oven.\n"}, "second")))
+    config = Path(index.locations.config)
+    config.write_text(config.read_text().replace("  second:", "  second:\n    embed: manual"))
+    with watched(index, embed=True) as seen:
+        until(lambda: seen.diary.embedded_texts == 1)
+        assert [hit.path for hit in index.vsearch("a vessel on the water", min_score=0.0).hits] == ["a.md"]
+        notes({"c.md": "A train through the mountains.\n"}, "first")
+        until(lambda: seen.diary.embedded_texts == 2)
+        hits = index.vsearch("railway", min_score=0.0).hits
+        assert hits[0].path == "c.md"
+        assert index.missing_vectors().texts == 1
+        until(lambda: seen.watcher.state is not None and seen.watcher.state.embedding == "idle")
+
+
+@pytest.mark.slow
+def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"a.md": "alpha\n", "b.md": "alpha\n"})
+    index.add_collection(str(root))
+    notes({"a.md": "bravo\n", "sub/c.md": "bravo\n"})
+    (root / "b.md").unlink()
+    report = index.rescan("notes", ["a.md", "b.md", "sub"], background=True)
+    assert (report.added, report.updated, report.removed, report.error) == (1, 1, 1, None)
+    assert sorted(hit.path for hit in index.search("bravo").hits) == ["a.md", "sub/c.md"]
+    shutil.rmtree(root)
+    error = index.rescan("notes", background=True).error
+    assert error is not None and "does not exist" in error.message
+    with pytest.raises(CancelledError):
+        index.rescan("notes", background=True, cancelled=lambda: True)
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_embedding_in_the_background_makes_the_same_vectors(index: qmd.Index, notes: Notes) -> None:
+    texts = {f"{number}.md": f"# Note {number}\n\n" + "boats on the lake " * 200 for number in range(4)}
+    index.add_collection(str(notes(texts)))
+    with pytest.raises(CancelledError):
+        index.embed(background=True, cancelled=lambda: True)
+    report = index.embed(background=True, cancelled=lambda: False)
+    assert (report.texts, index.missing_vectors().texts) == (4, 0)
+    assert len(index.vsearch("ships", min_score=0.0).hits) == 4
+
+
+@pytest.mark.slow
+def test_an_error_of_embedding_is_published(index: qmd.Index, notes: Notes) -> None:
+    environ = {**index._workspace.environ, "QMD_EMBED_MODEL": "/nowhere/model.gguf"}
+    index.add_collection(str(notes({"a.md": "alpha\n"})))
+    with (
+        qmd.open_index(index.locations.index, environ=environ) as broken,
+        watched(broken, embed=True) as seen,
+    ):
+        until(lambda: any(message.startswith("embedding: ") for message in seen.diary.messages))
+        until(lambda: "model.gguf" in (broken.status().watcher or FALLBACK).embedding)
+        warnings = [each for each in broken.doctor() if (each.check, each.level) == ("watching", "warning")]
+        assert "cannot embed" in warnings[0].message
+        notes({"b.md": "bravo\n"})
+        seen.until_found("bravo", "b.md")
+
+
+FALLBACK = WatchState(0, "", "")

@@ -1,0 +1,64 @@
+"""A scan of some paths finds what a scan of everything finds there."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmd.sources.walk import folders, walk, walk_within
+from qmd.types import Collection
+
+NAMES = st.sampled_from(["a", "b", "é", "node_modules", ".hidden", "drafts"])
+FILES = st.sampled_from(["x.md", "é.md", "y.txt", ".z.md", "b.md"])
+PATHS = st.builds(lambda parts, file: "/".join([*parts, file]), st.lists(NAMES, max_size=3), FILES)
+
+
+def make(root: Path, paths: list[str]) -> Collection:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("text", encoding="utf-8")
+    return Collection("c", str(root), ignore=("drafts/**",))
+
+
+@settings(max_examples=60)
+@given(st.lists(PATHS, max_size=12), st.lists(PATHS | st.lists(NAMES, min_size=1).map("/".join), max_size=5))
+def test_walk_within_lists_the_files_of_walk_at_these_paths(paths: list[str], within: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        collection = make(Path(folder).resolve(), paths)
+        expected = {
+            file
+            for file in walk(collection)
+            if any(f"{file.path}/".startswith(f"{path}/") for path in within)
+        }
+        found = walk_within(collection, within)
+        assert found is not None
+        assert len(found) == len(expected)
+        assert set(found) == expected
+
+
+@settings(max_examples=60)
+@given(st.lists(PATHS, max_size=12))
+def test_folders_are_those_that_hold_documents_or_can(paths: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        collection = make(root, paths)
+        found = folders(collection)
+        assert {str(Path(file.absolute).parent) for file in walk(collection)} <= found.prefixes.keys()
+        names = {part for prefix in found.prefixes.values() for part in prefix.split("/")}
+        assert not names & {"node_modules", ".hidden"}
+        for real, prefix in found.prefixes.items():
+            assert real == str(root / prefix)
+
+
+def test_walk_within_leaves_links_to_walk(tmp_path: Path) -> None:
+    collection = make(tmp_path, ["a/x.md", "b/y.md"])
+    (tmp_path / "link.md").symlink_to("a/x.md")
+    (tmp_path / "folder").symlink_to("b")
+    assert walk_within(collection, ["link.md"]) is None
+    assert walk_within(collection, ["folder/y.md"]) is None
+    assert [file.path for file in walk_within(collection, ["a"]) or ()] == ["a/x.md"]
+    assert folders(collection).links == {"link.md", "folder"}
