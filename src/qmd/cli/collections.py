@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default", "weight", "recency"),
+    *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
+    *("include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
 )
 
@@ -48,35 +49,42 @@ def collection() -> None:
     "--pattern",
     "--glob",
     "pattern",
-    default=DEFAULT_PATTERN,
     metavar="GLOB",
-    help=f"Index the files that match; use commas or braces for alternatives.  [default: {DEFAULT_PATTERN}]",
+    help="Index the files that match; use commas or braces for alternatives.  "
+    f"[default: {DEFAULT_PATTERN}, or the files of the --formats]",
+)
+@click.option(
+    "--formats",
+    metavar="LIST",
+    help="Read these formats, such as pdf,docx,text, or all.  [default: Markdown and plain text]",
 )
 @click.option(
     "--ignore", multiple=True, metavar="GLOB", help="Do not index the files that match (may be repeated)."
 )
 @click.option("--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030.")
-def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
+def add(session: Session, /, path: str, name: str | None, formats: str | None, **options: Any) -> None:
     """Add a folder as a collection, and index it.
 
     Examples:
       qmd collection add
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
+      qmd collection add ~/papers --formats all
     """
     from qmd.cli.indexing import show_report
     from qmd.cli.progress import Bar
 
     with Bar("Indexing", session) as bar:
-        report = session.index.add_collection(path, name, **options, on_progress=bar.files)
+        chosen = formats.split(",") if formats else []
+        report = session.index.add_collection(path, name, formats=chosen, **options, on_progress=bar.files)
     added = session.index.collection(report.collection)
-    place = f"{clean_name(added.path)} ({clean_name(added.pattern)})"
+    place = f"{clean_name(added.path)} ({clean_name(added.selection)})"
     say(f"Added collection '{clean_name(added.name)}': {place}")
     show_report(report)
     if report.added or report.unchanged:
         _next_steps(session, added.name)
     else:
-        session.note(f"no file in {added.path} matches {added.pattern}: see --mask")
+        session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
 
 
 @collection.subcommand("list")
@@ -257,7 +265,11 @@ def _next_steps(session: Session, name: str) -> None:
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
     name = clean_name(collection.name)
-    rows = [("Path:", clean_name(collection.path)), ("Pattern:", clean_name(collection.pattern))]
+    rows = [("Path:", clean_name(collection.path))]
+    if collection.pattern:
+        rows.append(("Pattern:", clean_name(collection.pattern)))
+    if collection.formats:
+        rows.append(("Formats:", clean_name(", ".join(collection.formats))))
     if collection.ignore:
         rows.append(("Ignore:", clean_name(", ".join(collection.ignore))))
     if collection.encoding:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from qmd.engine.indexing.unread import Unread, last_unread
 from qmd.errors import QmdError, SourceError
 from qmd.sources.formats import registry
-from qmd.sources.read import read_source
+from qmd.sources.formats.registry import Readers
+from qmd.sources.reading import Outcome, read_all, waits_for
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import DocumentChange, Store
 from qmd.text import authorship
 from qmd.text.wording import plural
-from qmd.types import Collection, SourceFile
+from qmd.types import Collection, Fingerprint, SourceFile
 
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
 #: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
 
-#: The length of the identity of a folder; the formats of its files follow in the store.
+#: The length of the identity of a folder. In the store follow the formats of its files, and the unread files.
 _ROOT = 4
 
 #: Called with (collection, files scanned, files in total).
@@ -43,6 +45,8 @@ class ScanReport:
     #: Messages of git, of the update command, and about files that were indexed with changes.
     notices: list[str] = field(default_factory=list)
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
+    #: Numbers of files that wait for an extra, by extra and suffix.
+    waiting: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def check(collection: Collection) -> None:
@@ -77,9 +81,15 @@ def scan(
     root = _root_identity(collection, owner)
     last = json.loads(store.collections.last_root(collection.name) or "[]")
     files = list(walk(collection, note))
-    formats, outdated = _formats(files, dict(*last[_ROOT:]))
+    readers = Readers(collection.formats)
+    formats, outdated = _formats(files, readers, dict(*last[_ROOT : _ROOT + 1]))
+    documents_of = _by_file(indexed, files, readers)
     present = {file.path for file in files if file.fingerprint.size}
-    lost = sum(path not in present and not _is_unlisted(path, unlisted) for path in indexed)
+    lost = sum(
+        len(documents)
+        for path, documents in documents_of.items()
+        if path not in present and not _is_unlisted(path, unlisted)
+    )
     if lost and not allow_empty:
         if not present:
             _refuse_removal(collection, "contains no documents any more")
@@ -89,38 +99,61 @@ def scan(
     authors = authorship.authors_of(file.path for file in files)
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
+    unread = Unread(last_unread(last))
+    seen = 0
+
+    def to_read() -> Iterator[SourceFile]:
+        """Yield the files that must be read."""
+        nonlocal seen
+        for file in files:
+            seen += 1
+            documents = documents_of.get(file.path, ())
+            for path in documents:
+                unseen.pop(path, None)
+            if (
+                documents
+                and all(indexed[path] == file.fingerprint for path in documents)
+                and file.path.partition("/")[0] not in reassigned
+                and not (outdated and registry.suffix(file.path) in outdated)
+            ):
+                report.unchanged += len(documents)
+            elif extra := waits_for(readers, file.path):
+                unread.wait(extra, registry.suffix(file.path))
+            elif reason := unread.again(file, readers.identity(file.path)):
+                report.problems.append((file.path, f"cannot read {file.path}: {reason}"))
+            else:
+                yield file
+
     changed: list[DocumentChange] = []
-    emptied: list[str] = []
+    removed: list[str] = []
     with_nul: list[str] = []
     characters = 0
-    for number, file in enumerate(files, 1):
-        unseen.pop(file.path, None)
-        same = indexed.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in reassigned
-        if same and not (outdated and registry.suffix(file.path) in outdated):
-            report.unchanged += 1
+    for outcome in read_all(to_read(), readers, collection.encoding):
+        file = outcome.file
+        if outcome.error is not None:
+            report.problems.append((file.path, outcome.error.message))
+            if outcome.reason:
+                unread.add(file, readers.identity(file.path), outcome.reason)
             continue
-        item = _read(file, collection, authors, report)
-        if item is None:
-            continue
-        if not item.source.text.strip():
-            if file.path in indexed:
-                emptied.append(file.path)
-            continue
-        if item.source.zeros:
-            with_nul.append(file.path)
-        changed.append(item)
-        characters += len(item.source.text)
+        items = list(_changes(outcome, authors))
+        changed += items
+        kept = {item.path for item in items}
+        removed += [path for path in documents_of.get(file.path, ()) if path not in kept]
+        with_nul += [item.path for item in items if item.source.zeros]
+        characters += sum(len(item.source.text) for item in items)
+        # All documents of a file are in one transaction: its fingerprint says that all are there.
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
             _apply(store, changed, [], report)
             changed, characters = [], 0
             if on_progress is not None:
-                on_progress(collection.name, number, len(files))
+                on_progress(collection.name, seen, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
-    deleted = [path for path in unseen if not _is_unlisted(path, unlisted)]
-    _apply(store, changed, [*emptied, *deleted], report)
+    deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
+    _apply(store, changed, [*removed, *deleted], report)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    store.collections.finish_scan(collection.name, json.dumps([*root, formats]))
+    store.collections.finish_scan(collection.name, json.dumps([*root, formats, unread.packed()]))
+    report.waiting = unread.waiting
     if with_nul:
         report.notices.append(
             f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
@@ -128,7 +161,26 @@ def scan(
     return report
 
 
-def _formats(files: Sequence[SourceFile], last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+def _by_file(
+    indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile], readers: Readers
+) -> dict[str, list[str]]:
+    """Return the paths of the indexed documents by the path of their file."""
+    listed: set[str] | None = None
+    found: dict[str, list[str]] = {}
+    for path in indexed:
+        file = path
+        if "#" in path:
+            listed = {file.path for file in files} if listed is None else listed
+            base = path.rpartition("#")[0]
+            if path not in listed and (base in listed or registry.file_of(path) == base):
+                file = base
+        found.setdefault(file, []).append(path)
+    return found
+
+
+def _formats(
+    files: Sequence[SourceFile], readers: Readers, last: dict[str, str]
+) -> tuple[dict[str, str], set[str]]:
     """Return the formats by suffix, and the suffixes whose files had another format or version before.
 
     Suffixes with the first version of Markdown are left out. If a package is broken, its format counts as
@@ -138,7 +190,7 @@ def _formats(files: Sequence[SourceFile], last: dict[str, str]) -> tuple[dict[st
     found, outdated = {}, set()
     for suffix in {registry.suffix(file.path) for file in files}:
         before = last.get(suffix, first)
-        now = registry.identity(f"x.{suffix}") or before
+        now = readers.identity(f"x.{suffix}") or before
         if now != before:
             outdated.add(suffix)
         if now != first:
@@ -167,17 +219,16 @@ def _refuse_removal(collection: Collection, reason: str) -> NoReturn:
     )
 
 
-def _read(
-    file: SourceFile, collection: Collection, authors: frozenset[str], report: ScanReport
-) -> DocumentChange | None:
-    try:
-        source, fingerprint = read_source(file, encoding=collection.encoding)
-    except SourceError as error:
-        report.problems.append((file.path, error.message))
-        return None
-    author = authorship.author_of(file.path, source.author, authors)
-    date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
-    return DocumentChange(file.path, fingerprint, source, author, date)
+def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChange]:
+    """Yield the documents of a file that have text."""
+    file, fingerprint = outcome.file, outcome.fingerprint
+    assert fingerprint is not None
+    for key, source in outcome.documents:
+        if source.text.strip():
+            author = authorship.author_of(file.path, source.author, authors)
+            date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
+            path = f"{file.path}#{key}" if key else file.path
+            yield DocumentChange(path, fingerprint, source, author, date)
 
 
 def _apply(
