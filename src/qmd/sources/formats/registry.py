@@ -12,6 +12,7 @@ from qmd.errors import PluginError, SourceError, UsageError
 from qmd.plugins import Table
 from qmd.sources.formats import markdown
 from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Container, Format, RawFile, Unreadable
+from qmd.sources.formats.code import GRAMMARS
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
@@ -60,6 +61,35 @@ BUILTIN: dict[str, Builtin] = {
     "mail": Builtin("mail", ("eml",), "message/rfc822", isolated=True),
     "mailbox": Builtin("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
     "transcript": Builtin("transcript", ("jsonl",), "application/jsonl", isolated=True),
+    "pdf": Builtin("pdf", ("pdf",), "application/pdf", "formats", ("pypdfium2",), isolated=True, binary=True),
+    "docx": Builtin(
+        *("docx", ("docx", "docm"), f"{_OFFICE}wordprocessingml.document", "formats", ("docx",)),
+        isolated=True,
+        binary=True,
+    ),
+    "pptx": Builtin(
+        *("pptx", ("pptx", "pptm"), f"{_OFFICE}presentationml.presentation", "formats", ("pptx",)),
+        isolated=True,
+        binary=True,
+    ),
+    "xlsx": Builtin(
+        *("spreadsheet", ("xlsx", "xlsm", "xlsb", "xls", "ods"), f"{_OFFICE}spreadsheetml.sheet", "formats"),
+        ("python_calamine",),
+        isolated=True,
+        binary=True,
+    ),
+    "html": Builtin(
+        "html", ("html", "htm", "xhtml"), "text/html", "formats", ("html_to_markdown",), isolated=True
+    ),
+    "epub": Builtin(
+        *("epub", ("epub",), "application/epub+zip", "formats", ("html_to_markdown",)),
+        isolated=True,
+        binary=True,
+    ),
+    "code": Builtin(
+        *("code", tuple(GRAMMARS), "text/plain", "code", ("tree_sitter",)),
+        isolated=True,
+    ),
 }
 #: By suffix, in lower case.
 FORMATS = Table(
