@@ -28,7 +28,7 @@ _META = {
     "keywords": "keywords",
     "description": "description",
 }
-_DATA_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(<?data:[^)\s]*>?\)")
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
 def extract(file: RawFile) -> Extracted:
@@ -46,7 +46,7 @@ def extract(file: RawFile) -> Extracted:
 
 
 def to_markdown(source: str) -> str:
-    """Return HTML as Markdown, without images that are part of the address."""
+    """Return HTML as Markdown, with the descriptions of images in place of their addresses."""
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
     options = ConversionOptions(
@@ -56,7 +56,7 @@ def to_markdown(source: str) -> str:
         max_depth=500,
     )
     text = convert(source, options).content or ""
-    return _DATA_IMAGE.sub(r"\1", text).strip("\n") + "\n"
+    return _IMAGE.sub(r"\1", text).strip("\n") + "\n"
 
 
 class Head(HTMLParser):

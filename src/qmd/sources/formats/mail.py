@@ -55,10 +55,13 @@ def read(message: AnyMessage) -> Extracted:
             continue
         kind = part.get_content_type()
         file_name = part.get_filename()
-        if file_name or part.get_content_disposition() == "attachment":
+        attached = bool(file_name) or part.get_content_disposition() == "attachment"
+        if attached:
             attachments.append(one_line(_decoded(file_name or "unnamed")))
-        elif kind == "text/plain":
+        if kind == "text/plain":
             plain.append(_text(part))
+        elif attached:
+            continue
         elif kind == "text/html":
             marked_up.append(_text(part))
     fields["attachment"] = tuple(attachments[:_MAX_NAMES])
