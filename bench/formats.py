@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from common import say, table, write_json
-
 from qmd.sources.formats import registry
 from qmd.sources.read import RawBytes
 from qmd.sources.reading import read_all

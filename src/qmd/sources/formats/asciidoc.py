@@ -15,6 +15,7 @@ media_type = "text/markdown"
 _HEADING = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*\Z")
 _ATTRIBUTE = re.compile(r":([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)")
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})\s*\Z")
+_FENCE = "```"
 _AUTHOR = re.compile(r"([^<:;]{2,80}?)[ \t]*<[^>]*>")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NAMES = {"author": "author", "revdate": "date", "date": "date", "keywords": "tag", "tags": "tag"}
@@ -27,9 +28,13 @@ def extract(file: RawFile) -> Extracted:
     for at, line in enumerate(lines):
         delimiter = _DELIMITER.match(line)
         if closing is not None:
-            closing = None if line.rstrip() == closing else closing
+            if line.rstrip() == closing:
+                lines[at] = _FENCE if closing[0] in "-." else line
+                closing = None
         elif delimiter is not None:
             closing = delimiter[1]
+            # A line of dashes below a text would be a heading.
+            lines[at] = _FENCE if closing[0] in "-." else line
         elif heading := _HEADING.match(line):
             headings[at] = (len(heading[1]), heading[2])
     return Extracted(as_markdown(lines, headings, set()), first_title(headings), _fields(lines))

@@ -22,7 +22,7 @@ _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60}):[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
-_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)", re.I)
+_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)[ \t]*([\w+-]*)", re.I)
 _WEB = ("http://", "https://", "mailto:")
 
 
@@ -39,8 +39,12 @@ def extract(file: RawFile) -> Extracted:
             kind = mark[2].lower()
             if mark[1].lower() == "begin" and block is None:
                 block = kind
-            elif kind == block:
+            elif mark[1].lower() == "end" and kind == block:
                 block = None
+            else:
+                continue
+            if kind in ("src", "example"):
+                lines[at] = f"```{mark[3]}" if block else "```"
             continue
         if block is not None:
             continue
