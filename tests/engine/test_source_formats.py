@@ -169,9 +169,11 @@ def test_an_unknown_format_is_refused_with_the_known_ones(index: qmd.Index, note
 def test_headings_of_text_formats_are_sections_on_their_own_lines(index: qmd.Index, notes: Notes) -> None:
     folder = notes(
         {
-            "a.rst": "=====\nTitle\n=====\n\n:Author: Ann\n\nSub\n---\n\nThe heron.\n\n.. include:: /etc/passwd\n",
+            "a.rst": "=====\nTitle\n=====\n\n:Author: Ann\n\nSub\n---\n\nThe heron.\n\n"
+            ".. include:: /etc/passwd\n",
             "b.adoc": "= Manual\nBob <b@example.com>\n\n== Part\n\nThe stork.\n\n----\n== code\n----\n",
-            "c.org": "#+TITLE: Plan\n#+FILETAGS: :work:\n* TODO Buy a crane :bird:\nDEADLINE: <2026-03-01 Sun>\n",
+            "c.org": "#+TITLE: Plan\n#+FILETAGS: :work:\n* TODO Buy a crane :bird:\n"
+            "DEADLINE: <2026-03-01 Sun>\n",
         }
     )
     index.add_collection(str(folder), formats=["all"])
