@@ -17,8 +17,8 @@ from typing import Any, Self
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.outcome import Outcome, failed, finished
 from qmd.sources.read import RawBytes, read_raw, to_source
-from qmd.sources.reading import Outcome, failed, finished
 from qmd.types import Anchor, Extracted, Link, SourceFile
 
 #: How long reading one file may take, in seconds.
@@ -81,11 +81,11 @@ class Children:
 
 
 class _Child:
-    """A child process that reads one file after the other; see `qmd.sources.formats.child`."""
+    """A child process that reads one file after the other; see `qmd.sources.child`."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "qmd.sources.formats.child", str(MEMORY)],
+            [sys.executable, "-P", "-m", "qmd.sources.child", str(MEMORY)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -6,14 +6,13 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qmd.errors import PluginError, SourceError
-from qmd.sources.formats.base import NO_TEXT, Unreadable
 from qmd.sources.formats.registry import Reader, Readers, file_of
+from qmd.sources.outcome import Outcome
 from qmd.sources.problems import in_words
-from qmd.sources.read import absolute_path, extract, read_raw, to_source, unreadable
+from qmd.sources.read import absolute_path, extract, read_raw, to_source
 from qmd.sources.rules import exclusion
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
@@ -24,25 +23,6 @@ if TYPE_CHECKING:
 
 #: The most files that are read before the first of them is passed on.
 _AHEAD = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A file that was read.
-
-    Attributes:
-        file: The file.
-        documents: (key, content) of each document; a key is "" except in containers.
-        fingerprint: The state of the file before it was read.
-        error: Why there are no documents.
-        reason: The reason in a few words, if reading the unchanged file again would fail again.
-    """
-
-    file: SourceFile
-    documents: tuple[tuple[str, SourceText], ...] = ()
-    fingerprint: Fingerprint | None = None
-    error: SourceError | None = None
-    reason: str = ""
 
 
 def read_all(files: Iterable[SourceFile], readers: Readers, encoding: str | None) -> Iterator[Outcome]:
@@ -149,14 +129,3 @@ def waits_for(readers: Readers, path: str) -> str:
 def install(extra: str) -> str:
     """Return the command that installs an extra."""
     return f"pip install 'qmd-python[{extra}]'"
-
-
-def failed(file: SourceFile, error: Unreadable) -> Outcome:
-    """Return the outcome for a file that a format in a child process cannot read."""
-    return Outcome(file, error=unreadable(file.path, error), reason=error.reason)
-
-
-def finished(file: SourceFile, found: Iterable[tuple[str, SourceText]], fingerprint: Fingerprint) -> Outcome:
-    """Return the outcome for a file that a child process has read."""
-    documents = tuple((key, source) for key, source in found if source.text.strip())
-    return Outcome(file, documents, fingerprint) if documents else failed(file, Unreadable(NO_TEXT))

@@ -1,4 +1,4 @@
-"""The program of a child process that reads files: `python -m qmd.sources.formats.child MEMORY`.
+"""The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
 A request on stdin is a line of JSON with path, module, encoding and size, and then the bytes of the file. An
 answer on stdout is the number of its bytes on a line, and then JSON with the documents or the reason.
