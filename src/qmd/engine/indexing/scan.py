@@ -12,7 +12,8 @@ from qmd.engine.indexing.unread import Unread, last_unread
 from qmd.errors import QmdError, SourceError
 from qmd.sources.formats import registry
 from qmd.sources.formats.registry import Readers
-from qmd.sources.reading import Outcome, read_all, waits_for
+from qmd.sources.outcome import Outcome
+from qmd.sources.reading import read_all, waits_for
 from qmd.sources.walk import device_of, walk
 from qmd.store.base import DocumentChange, Store
 from qmd.text import authorship
