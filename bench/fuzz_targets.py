@@ -33,6 +33,8 @@ class Target:
     name: str
     inputs: st.SearchStrategy[Any]
     prepared: Callable[[], AbstractContextManager[Check]]
+    #: No input may take longer, in seconds; each is small.
+    patience: float = 10.0
 
 
 def _refused(error: QmdError) -> None:
@@ -464,6 +466,7 @@ def _format(name: str, seeds: list[Path]) -> Target:
     def reading() -> Iterator[Check]:
         from qmd.sources.children import Children
         from qmd.sources.formats import registry
+        from qmd.sources.formats.base import TOO_SLOW
         from qmd.sources.reading import read_one
         from qmd.types import Fingerprint, SourceFile
 
@@ -482,6 +485,7 @@ def _format(name: str, seeds: list[Path]) -> Target:
                     outcome = read_one(file, readers, None)
                 if outcome.error is not None:
                     _refused(outcome.error)
+                    assert outcome.reason != TOO_SLOW
                     return
                 for _, source in outcome.documents:
                     lines = source.text.count("\n") + 1
@@ -495,7 +499,8 @@ def _format(name: str, seeds: list[Path]) -> Target:
 
     edits = st.lists(_EDIT, min_size=1, max_size=6)
     member = st.one_of(st.none(), st.floats(0, 1))
-    return Target(name, st.tuples(st.sampled_from(seeds), edits, member), reading)
+    # The time of starting child processes counts, too.
+    return Target(name, st.tuples(st.sampled_from(seeds), edits, member), reading, patience=40.0)
 
 
 TARGETS = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qmd.sources.children import Children
 
 #: The most files that are read before the first of them is passed on.
-_AHEAD = 32
+_AHEAD = 12
 
 
 def read_all(files: Iterable[SourceFile], readers: Readers, encoding: str | None) -> Iterator[Outcome]:

@@ -104,8 +104,8 @@ def _pages(document: Any) -> tuple[list[list[str]], list[int]]:
 
 def _lines(text: str) -> list[str]:
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = _HYPHEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    lines = [_CONTROLS.sub("", line).rstrip() for line in text.split("\n")]
+    text = _CONTROLS.sub("", _HYPHEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    lines = [line.rstrip() for line in text.split("\n")]
     return lines if any(line.strip() for line in lines) else []
 
 
