@@ -16,9 +16,8 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
-from common import say, table, write_json
-
 import qmd
+from common import say, table, write_json
 from qmd.types import Hit
 
 QUESTIONS = Path(__file__).with_name("page_questions.json")
