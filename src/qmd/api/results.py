@@ -124,13 +124,15 @@ class Document(BaseModel):
             text = f"<!-- Context: {page.context} -->\n\n{text}"
         if truncated and page.more:
             text += "\n\n" + truncated.format(page.more)
+        extracted = page.source_type not in ("", "text/markdown")
+        optional: dict[str, Any] = {"sourceType": page.source_type} if extracted else {}
         return cls(
             uri=to_uri(page.document.file),
             name=page.document.file,
             title=page.document.title,
             mimeType=page.media_type,
             text=text,
-            **({"sourceType": page.source_type} if page.source_type not in ("", "text/markdown") else {}),
+            **optional,
         )
 
 
