@@ -25,7 +25,8 @@ class Collection:
 
     name: str  #: The name, unique in an index
     path: str
-    pattern: str = DEFAULT_PATTERN  #: A glob, or several separated by commas, that files must match
+    #: A glob, or several separated by commas, that files must match; "" if the formats decide
+    pattern: str = DEFAULT_PATTERN
     ignore: tuple[str, ...] = ()  #: Globs of excluded files and folders
     #: Descriptions of folders by path inside the collection; "" or "/" is the whole collection.
     context: Mapping[str, str] = field(default_factory=dict)
@@ -39,6 +40,13 @@ class Collection:
     watch: bool = True  #: Whether servers and `qmd watch` follow changes of the files
     #: Whether watchers also embed changed documents; None: if the embedder runs on this machine.
     embed: EmbedMode | None = None
+    #: Names of the formats to read, or `all`. If there is no pattern, they decide which files belong to it.
+    formats: tuple[str, ...] = ()
+
+    @property
+    def selection(self) -> str:
+        """What decides which files belong to the collection: its pattern, or `formats: pdf, docx`."""
+        return self.pattern or f"formats: {', '.join(self.formats)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +156,19 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place in the source file that a line of the text comes from, such as `page 12` or `cell 4`."""
+    """A place in the source file where a line of the text begins, such as page 12 or cell 4.
+
+    `kind` is a word in lower case. The places of a document have one kind, and their values increase.
+    """
 
     line: int
-    name: str
+    kind: str
+    value: int
+
+    @property
+    def address(self) -> str:
+        """The place as references write it after a path, such as `p12`."""
+        return f"{self.kind[0]}{self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +205,8 @@ class SourceText:
     #: Values by field name.
     fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
     links: tuple[Link, ...] = ()  #: The links in order
+    anchors: tuple[Anchor, ...] = ()  #: Places in the source file, in order
+    omitted: tuple[str, ...] = ()  #: What was left out, a phrase each
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +342,7 @@ class Hit:
     hash: str
     section: str = ""  #: The headings above the snippet, as `Operations > Backups`
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
+    anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
     body: str | None = None
     explain: Mapping[str, Any] | None = None
     pinned: bool = False  #: Whether the user pinned it for this query

@@ -10,7 +10,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.sources.formats.registry import media_type
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
@@ -47,6 +46,7 @@ class Hit(BaseModel):
     # Not in the schema, which every session of an agent pays for.
     pinned: SkipJsonSchema[bool] = False
     also: SkipJsonSchema[list[str]] = []
+    anchor: SkipJsonSchema[dict[str, Any]] = {}
 
     @classmethod
     def of(cls, hit: types.Hit) -> Self:
@@ -54,6 +54,8 @@ class Hit(BaseModel):
         # Left out unless set, because every word costs an agent tokens.
         notes: dict[str, Any] = {"pinned": True} if hit.pinned else {}
         notes |= {"also": list(hit.also)} if hit.also else {}
+        if hit.anchor is not None:
+            notes["anchor"] = {"kind": hit.anchor.kind, "value": hit.anchor.value}
         return cls(
             docid=hit.docid,
             file=hit.file,
@@ -99,13 +101,17 @@ class SearchResults(BaseModel):
 
 
 class Document(BaseModel):
-    """A document, with the fields of an MCP resource."""
+    """A document, with the fields of an MCP resource.
+
+    `sourceType` is the media type of the file if the text was extracted from a format other than Markdown.
+    """
 
     uri: str
     name: str
     title: str
     mimeType: str  # noqa: N815 - as MCP clients expect it; HTTP has the same name
     text: str
+    sourceType: str | None = None  # noqa: N815
 
     @classmethod
     def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
@@ -118,12 +124,15 @@ class Document(BaseModel):
             text = f"<!-- Context: {page.context} -->\n\n{text}"
         if truncated and page.more:
             text += "\n\n" + truncated.format(page.more)
+        extracted = page.source_type not in ("", "text/markdown")
+        optional: dict[str, Any] = {"sourceType": page.source_type} if extracted else {}
         return cls(
             uri=to_uri(page.document.file),
             name=page.document.file,
             title=page.document.title,
-            mimeType=media_type(page.document.path),
+            mimeType=page.media_type,
             text=text,
+            **optional,
         )
 
 
@@ -322,7 +331,8 @@ def hit_line(hit: types.Hit) -> str:
     section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
     notes = " [pinned]" if hit.pinned else ""
     notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
-    return f"{hit.docid} {hit.percent}% {visible(hit.file)} - {visible(hit.title)}{section}{notes}"
+    place = f":{hit.anchor.address}" if hit.anchor else ""
+    return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "ignore", "encoding", "update", "include_by_default", "weight", "recency"),
+    *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
+    *("include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
 )
 
@@ -40,10 +41,14 @@ adding_options = combined(
         "--pattern",
         "--glob",
         "pattern",
-        default=DEFAULT_PATTERN,
         metavar="GLOB",
-        help=f"Index the files that match; use commas or braces for alternatives.  "
-        f"[default: {DEFAULT_PATTERN}]",
+        help="Index the files that match; use commas or braces for alternatives.  "
+        f"[default: {DEFAULT_PATTERN}, or the files of the --formats]",
+    ),
+    click.option(
+        "--formats",
+        metavar="LIST",
+        help="Read these formats, such as pdf,docx,text, or all.  [default: Markdown and plain text]",
     ),
     click.option(
         "--ignore",
@@ -76,6 +81,7 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
       qmd collection add
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
+      qmd collection add ~/papers --formats all
     """
     report = index_folder(session, path, name, options)
     if report.added or report.unchanged:
@@ -88,13 +94,16 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
     from qmd.cli.progress import Bar
 
     with Bar("Indexing", session) as bar:
-        report = session.index.add_collection(path, name, **options, on_progress=bar.files)
+        chosen = options.pop("formats") or ""
+        report = session.index.add_collection(
+            path, name, formats=chosen.split(",") if chosen else [], **options, on_progress=bar.files
+        )
     added = session.index.collection(report.collection)
-    place = f"{clean_name(added.path)} ({clean_name(added.pattern)})"
+    place = f"{clean_name(added.path)} ({clean_name(added.selection)})"
     say(f"Added collection '{clean_name(added.name)}': {place}")
     show_report(report)
     if not (report.added or report.unchanged):
-        session.note(f"no file in {added.path} matches {added.pattern}: see --mask")
+        session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
     return report
 
 
@@ -280,7 +289,11 @@ def _next_steps(session: Session, name: str) -> None:
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
     name = clean_name(collection.name)
-    rows = [("Path:", clean_name(collection.path)), ("Pattern:", clean_name(collection.pattern))]
+    rows = [("Path:", clean_name(collection.path))]
+    if collection.pattern:
+        rows.append(("Pattern:", clean_name(collection.pattern)))
+    if collection.formats:
+        rows.append(("Formats:", clean_name(", ".join(collection.formats))))
     if collection.ignore:
         rows.append(("Ignore:", clean_name(", ".join(collection.ignore))))
     if collection.encoding:

@@ -40,7 +40,7 @@ def init(session: Session) -> None:
         fail("a project's index has no name: run init without --index")
     collection = create_project(session.folder(), os.environ)
     name, path = clean_name(collection.name), clean_name(collection.path)
-    say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.pattern})")
+    say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.selection})")
     steps = [
         ("qmd update", "index it"),
         ("qmd embed", "make vectors, so that vsearch and query work"),

@@ -18,6 +18,7 @@ from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
+    from qmd.types import Anchor
 
 #: The address that opens a file at a line unless `editor_uri` or QMD_EDITOR_URI is set.
 DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
@@ -51,7 +52,7 @@ def view_for(session: Session, options: Mapping[str, Any], query: str | None = N
         width=output_width(),
         colours=colours,
         highlights=_highlights(query) if colours and query is not None else None,
-        editor=(lambda item, line: editor_address(template, disk.absolute(item), line))
+        editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None
         else None,
     )
@@ -81,6 +82,21 @@ def show_steps(session: Session, steps: Iterable[tuple[str, str]]) -> None:
     if not session.quiet:
         lines = columns((session.addressed(command), text) for command, text in steps)
         say("", "Next:", *(f"  {line}" for line in lines))
+
+
+def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
+    """Return the address that opens a file at a line, or at the place of an anchor.
+
+    A page opens in the program that the system has for the file, because editors show only text.
+    """
+    from qmd.text.anchors import LINE
+    from qmd.text.uris import encode_path
+
+    if anchor is None:
+        return editor_address(template, path, line)
+    if anchor.kind == LINE:
+        return editor_address(template, path, anchor.value)
+    return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 
 def editor_address(template: str, path: str, line: int) -> str:

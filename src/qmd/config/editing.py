@@ -66,7 +66,7 @@ def add_collection(path: str, collection: Collection) -> Config:
         for other in edit.collections.values():
             if _folder_and_pattern(other) == _folder_and_pattern(added):
                 raise ConflictError(
-                    f"Collection {other.name!r} already indexes {added.path} with {added.pattern}.",
+                    f"Collection {other.name!r} already indexes {added.path} with {added.selection}.",
                     f"Rename collection {other.name!r}, or choose another pattern.",
                 )
         edit.change(edit.file.put(("collections", added.name), entry), added)
@@ -192,7 +192,11 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
     validate_collection_name(name)
     if collection.encoding is not None:
         validate_encoding(collection.encoding)
-    if not collection.path.strip() or "\0" in collection.path or not collection.pattern.strip():
+    if (
+        not collection.path.strip()
+        or "\0" in collection.path
+        or not (collection.pattern.strip() or collection.formats)
+    ):
         raise UsageError(
             "A collection needs a folder and a pattern.", "For example: qmd collection add ~/notes"
         )
@@ -279,7 +283,7 @@ def _no_context(collection: str | None, prefix: str) -> NotFoundError:
 
 
 def _folder_and_pattern(collection: Collection) -> tuple[str, str]:
-    return os.path.realpath(collection.path), collection.pattern
+    return os.path.realpath(collection.path), collection.selection
 
 
 def _written_path(folder: str, path: str) -> str:
@@ -301,7 +305,8 @@ def _written_path(folder: str, path: str) -> str:
 def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
     entry: dict[str, Value | None] = {
         "path": written,
-        "pattern": collection.pattern,
+        "pattern": collection.pattern or None,
+        "formats": list(collection.formats) or None,
         "ignore": list(collection.ignore) or None,
         "context": {"/" + prefix: text for prefix, text in collection.context.items()} or None,
         "update": collection.update,

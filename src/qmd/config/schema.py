@@ -179,11 +179,13 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         section.fail(at, "path is required")
     if "\0" in folder:
         section.fail(at, "path must not contain a NUL character")
+    formats = tuple(name.strip().lower() for name in _texts(section, "formats"))
     return Collection(
         name=name,
         path=resolve_folder(folder, section.path),
-        pattern=section.text("pattern") or DEFAULT_PATTERN,
-        ignore=_ignore(section),
+        pattern=section.text("pattern") or ("" if formats else DEFAULT_PATTERN),
+        formats=formats,
+        ignore=_texts(section, "ignore"),
         context=_context(section),
         update=section.text("update"),
         include_by_default=section.flag("includeByDefault", True),
@@ -196,16 +198,17 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
     )
 
 
-def _ignore(section: _Section) -> tuple[str, ...]:
-    node = section.get("ignore")
+def _texts(section: _Section, key: str) -> tuple[str, ...]:
+    """Return a list of texts, or one text as a list."""
+    node = section.get(key)
     if node is not None and node.kind == "list":
         return tuple(
-            section.text_of(item, f"ignore[{number}]") or section.fail(item, f"ignore[{number}] is empty")
+            section.text_of(item, f"{key}[{number}]") or section.fail(item, f"{key}[{number}] is empty")
             for number, item in enumerate(node.items)
         )
     if node is not None and node.kind == "mapping":
-        section.fail(node, "ignore must be a list of texts, or one text")
-    text = section.text("ignore")
+        section.fail(node, f"{key} must be a list of texts, or one text")
+    text = section.text(key)
     return () if text is None else (text,)
 
 

@@ -121,7 +121,7 @@ class Methods:
             refuse(error.in_one_line(), data={"uri": printable(uri)})
         except QmdError as error:
             refuse(error.in_one_line(), types.INTERNAL_ERROR)
-        set_raw_field("contents", [Document.of(page, line_numbers=True).model_dump()])
+        set_raw_field("contents", [Document.of(page, line_numbers=True).model_dump(exclude_unset=True)])
         return types.ReadResourceResult(contents=[])
 
     async def list_prompts(self, ctx: Context, params: Page | None) -> types.ListPromptsResult:

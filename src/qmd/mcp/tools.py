@@ -91,7 +91,7 @@ def _camel_case(value: Any) -> Any:
 
 
 def _embedded(document: Document) -> dict[str, Any]:
-    return {"type": "resource", "resource": document.model_dump()}
+    return {"type": "resource", "resource": document.model_dump(exclude_unset=True)}
 
 
 def _left_out(pages: Pages) -> str:

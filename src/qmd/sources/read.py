@@ -11,9 +11,9 @@ from stat import S_ISREG
 
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
+from qmd.sources.formats.base import Unreadable
 from qmd.sources.problems import in_words
-from qmd.sources.rules import exclusion
-from qmd.types import Collection, Fingerprint, SourceFile, SourceText
+from qmd.types import Extracted, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
 
@@ -48,7 +48,7 @@ _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """Read a file, and return its text with the fingerprint at the time of reading.
+    """Read a file as a collection without formats does, and return its text and fingerprint.
 
     The format of the file extracts the text from the bytes. For a text format they are decoded: a byte-order
     mark decides the encoding; without one, try UTF-8, then `encoding`, then detect the charset. The text has
@@ -56,35 +56,69 @@ def read_source(
     if the file cannot be read, is no regular file, is larger than `max_bytes`, is not text, or its format
     fails.
     """
+    raw, fingerprint = read_raw(file, encoding, max_bytes)
+    ((_, found),) = extract(registry.Readers().of(file.path), raw)
+    return to_source(found, raw.zeros), fingerprint
+
+
+def read_raw(
+    file: SourceFile, encoding: str | None = None, max_bytes: int = MAX_BYTES
+) -> tuple[RawBytes, Fingerprint]:
+    """Return the bytes of a file, and its fingerprint before reading. Raises as `read_source`."""
     try:
         data, fingerprint = _read(file, max_bytes)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
-    raw = _RawFile(file, data, encoding)
-    found = registry.extract(raw)
+    return RawBytes(file.path, data, encoding), fingerprint
+
+
+def extract(reader: registry.Reader, raw: RawBytes) -> list[tuple[str, Extracted]]:
+    """Return (key, content) of each document of a file. Raises `SourceError` if the format fails."""
+    try:
+        return registry.extract(reader, raw)
+    except Unreadable as error:
+        raise unreadable(raw.path, error) from error
+
+
+def unreadable(path: str, error: Unreadable) -> SourceError:
+    """Return the error for a file that a format cannot read."""
+    return SourceError(f"cannot read {path}: {error}", "Exclude it with an ignore glob.")
+
+
+def to_source(found: Extracted, zeros: int = 0) -> SourceText:
+    """Return the content of a document as it is stored. `zeros` counts its NUL characters."""
     author, date = (str(found.fields.get(name, ("",))[0]) for name in ("author", "date"))
     digest = sha256(found.text.encode()).hexdigest()
-    source = SourceText(found.text, digest, found.title, author, date, raw.zeros, found.fields, found.links)
-    return source, fingerprint
+    return SourceText(
+        found.text,
+        digest,
+        found.title,
+        author,
+        date,
+        zeros,
+        found.fields,
+        found.links,
+        found.anchors,
+        found.omitted,
+    )
 
 
-class _RawFile:
+class RawBytes:
     """A file in memory; see `RawFile`. `zeros` counts the NULs of its text."""
 
-    def __init__(self, file: SourceFile, data: bytes, encoding: str | None) -> None:
-        self._file = file
+    def __init__(self, path: str, data: bytes, encoding: str | None = None) -> None:
         self._encoding = encoding
-        self.path = file.path
+        self.path = path
         self.data = data
         self.zeros = 0
 
     def text(self) -> str:
-        text = _text(self._file, self.data, self._encoding)
+        text = _text(self, self.data, self._encoding)
         self.zeros = text.count("\0")
         return text.replace("\0", " ") if self.zeros else text
 
 
-def _text(file: SourceFile, data: bytes, encoding: str | None) -> str:
+def _text(file: RawBytes, data: bytes, encoding: str | None) -> str:
     """Return the decoded text with line feeds as line ends. Raises `SourceError` if it is not text."""
     try:
         text = _decode(file, data, encoding)
@@ -101,29 +135,6 @@ def _text(file: SourceFile, data: bytes, encoding: str | None) -> str:
     if controls > max(1, _MAX_CONTROLS * len(encoded)):
         raise _not_text(file)
     return text
-
-
-def source_at(collection: Collection, path: str) -> SourceText:
-    """Read the file at `path` inside a collection.
-
-    Raises `SourceError` if a scan would not index the file; the message names the rule that excludes it, or
-    the error. Raises `UsageError` if the pattern or an ignore glob is invalid.
-    """
-    excluded = exclusion(collection, path)
-    if excluded is not None:
-        setting = excluded.setting
-        hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
-        raise SourceError(excluded.reason, hint)
-    absolute = absolute_path(collection.path, path)
-    try:
-        status = os.stat(absolute)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot be read: {in_words(error)}") from error
-    file = SourceFile(path, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
-    source, _ = read_source(file, encoding=collection.encoding)
-    if not source.text.strip():
-        raise SourceError("the file is empty")
-    return source
 
 
 def absolute_path(root: str, path: str) -> str:
@@ -166,7 +177,7 @@ def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
     return b"".join(parts), Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def _decode(file: SourceFile, data: bytes, encoding: str | None) -> str:
+def _decode(file: RawBytes, data: bytes, encoding: str | None) -> str:
     """Decode `data`. Raise UnicodeError if no charset fits, SourceError if `encoding` is unknown."""
     if data[:1] in (b"\xef", b"\xff", b"\xfe", b"\0"):
         for mark, charset in _MARKS:
@@ -224,5 +235,5 @@ def _detect_charset(data: bytes) -> str | None:
     return next((charset for charset in charsets if charset in equally_good), best.encoding)
 
 
-def _not_text(file: SourceFile) -> SourceError:
+def _not_text(file: RawBytes) -> SourceError:
     return SourceError(f"cannot read {file.path}: not text", "Exclude it with an ignore glob.")

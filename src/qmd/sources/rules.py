@@ -6,6 +6,7 @@ import os
 import unicodedata
 from dataclasses import dataclass
 
+from qmd.sources.formats import registry
 from qmd.sources.patterns import Matcher, compile_globs, compile_pattern, either_case, split_pattern
 from qmd.types import Collection
 
@@ -38,8 +39,8 @@ class Rules:
     """
 
     def __init__(self, collection: Collection) -> None:
-        self.matches = compile_pattern(collection.pattern)
-        self._pattern = collection.pattern
+        self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
+        self._collection = collection
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
 
     def folder_excluded(self, name: str, path: str) -> bool:
@@ -68,7 +69,9 @@ class Rules:
         if glob := self._ignored(path, False):
             return Exclusion(f"ignore glob '{glob}'", "ignore")
         if not self.matches(path):
-            return Exclusion(f"does not match the pattern '{self._pattern}'", "pattern")
+            if self._collection.pattern:
+                return Exclusion(f"does not match the pattern '{self._collection.pattern}'", "pattern")
+            return Exclusion(f"has none of the {self._collection.selection}", "formats")
         return None
 
     def _ignored(self, path: str, is_folder: bool) -> str | None:
@@ -102,6 +105,12 @@ def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
     if rules.exclusion(target) is None:
         return Exclusion(f"a link to '{target}', which is indexed instead")
     return None
+
+
+def _by_suffix(collection: Collection) -> Matcher:
+    """Return a function that tests whether a path has a suffix of the formats of a collection."""
+    endings = registry.suffixes(collection.formats)
+    return lambda path: registry.suffix(path) in endings
 
 
 def is_inside(path: str, root: str) -> bool:

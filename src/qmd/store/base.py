@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from qmd.text.predicates import Predicate, Value
-from qmd.types import Chunk, Config, Document, FieldSummary, Fingerprint, Link, SourceText, ValueCount
+from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Fingerprint, Link, SourceText, ValueCount
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -409,6 +409,9 @@ class Fields(Protocol):
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
         """Return the links of documents by id, in order. The texts of links are not stored."""
+
+    def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
+        """Return the anchors of documents by id, in order, without documents that have none."""
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         """Return the ids of documents with a link whose target has one of these names."""

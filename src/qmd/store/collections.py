@@ -146,7 +146,7 @@ def _unpack(text: str, path: str) -> Config | None:
     try:
         values = json.loads(text)
         collections = {
-            name: Collection(**{**fields, "ignore": tuple(fields["ignore"])})
+            name: Collection(**{**fields, **{key: tuple(fields[key]) for key in ("formats", "ignore")}})
             for name, fields in values.pop("collections").items()
         }
         unknown = tuple(UnknownKey(**key) for key in values.pop("unknown_keys"))

@@ -85,6 +85,7 @@ def stored_fields(
     if author:
         stored.setdefault("author", (author,))
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    suffix = suffix.partition("#")[0]  # a key follows if the file contains several documents
     if stem and dot and suffix:
         stored["ext"] = (suffix,)
     stored.setdefault("format", (MARKDOWN,))

@@ -15,15 +15,15 @@ from tests.users import User
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "examples" / "qmd-mail"
-MAIL = """\
-From: Ann Example <ann@example.com>
-To: bob@example.com
-Subject: =?utf-8?q?Caf=C3=A9_on_Friday?=
-Date: Thu, 07 Mar 2024 10:00:00 +0100
-Content-Type: text/plain; charset=utf-8
-
-Shall we meet at the harbour?
+EXAMPLE = ROOT / "examples" / "qmd-contacts"
+CONTACT = """\
+BEGIN:VCARD
+FN:Ann Café
+EMAIL;TYPE=work:ann@example.com
+BDAY:1990-03-07
+NOTE:Met her at the har
+ bour.
+END:VCARD
 """
 COMMAND = """
 import click
@@ -43,19 +43,19 @@ def test_the_example_package_is_installed_and_used(user: User, tmp_path: Path) -
     site = tmp_path / "site"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", str(site), str(EXAMPLE)], check=True, capture_output=True)
-    (user.notes / "friday.eml").write_text(MAIL, encoding="utf-8")
+    (user.notes / "ann.vcf").write_text(CONTACT, encoding="utf-8")
     add_to_path(user, site)
-    added = user.run("collection", "add", str(user.notes), "--name", "notes", "--pattern", "**/*.{md,eml}")
+    added = user.run("collection", "add", str(user.notes), "--name", "notes", "--formats", "vcf,markdown")
     assert added.returncode == 0, added.stderr
-    for query in ("harbour", "[format:mail]", '[author:"Ann Example"] [date:2024-03-07]'):
+    for query in ("harbour", "[format:contact]", "[email:ann@example.com] [birthday:1990-03-07]"):
         found = user.run("search", query, "--files")
-        assert "notes/friday.eml" in found.stdout, (query, found)
+        assert "notes/ann.vcf" in found.stdout, (query, found)
         assert len(found.stdout.splitlines()) == 1
-    assert user.run("get", "friday.eml").stdout.startswith("# Café on Friday\n\nShall we")
-    assert "qmd.formats: 'eml' of 'qmd-mail 1.0'" in user.run("doctor").stdout
+    assert user.run("get", "ann.vcf").stdout.startswith("# Ann Café\n\nemail: ann@example.com")
+    assert "qmd.formats: 'vcf' of 'qmd-contacts 1.0'" in user.run("doctor").stdout
 
 
-@pytest.mark.parametrize("file", ["qmd_mail.py", "pyproject.toml"])
+@pytest.mark.parametrize("file", ["qmd_contacts.py", "pyproject.toml"])
 def test_the_page_shows_the_example_as_it_is(file: str) -> None:
     page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
     assert f"```{'python' if file.endswith('py') else 'toml'}\n{(EXAMPLE / file).read_text()}```\n" in page

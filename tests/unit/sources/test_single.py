@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qmd.errors import SourceError
-from qmd.sources.read import source_at
+from qmd.sources.reading import source_at
 from qmd.sources.walk import walk
 from qmd.types import Collection
 

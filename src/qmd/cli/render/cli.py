@@ -24,7 +24,7 @@ from qmd.cli.terminal import (
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Document, Hit
+    from qmd.types import Anchor, Document, Hit
 
 _NO_RESULTS = "No results found.\n"
 #: Percentages above which a score is green or yellow.
@@ -61,14 +61,14 @@ def listing(found: Listing, view: View) -> str:
 
 def heading(page: Page, view: View) -> str:
     """Return the lines above a document on a terminal: its path and context."""
-    place = _location(page.document, view, line=page.first_line, gap="  ")
+    place = _location(page.document, view, line=page.first_line, gap="  ", anchor=page.anchor)
     return "\n".join([place, *_context(page.context, view)]) + "\n\n"
 
 
 def _hit(hit: Hit, view: View) -> str:
     colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
     lines = [
-        _location(hit, view, line=hit.line, show_line=True),
+        _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor),
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
@@ -108,25 +108,37 @@ def _context(context: str | None, view: View) -> list[str]:
     ]
 
 
-def _location(item: Hit | Document, view: View, *, line: int, gap: str = " ", show_line: bool = False) -> str:
-    """Return a path that links to an editor at `line`, with the line if `show_line` is set, and the docid."""
+def _location(
+    item: Hit | Document,
+    view: View,
+    *,
+    line: int,
+    gap: str = " ",
+    show_line: bool = False,
+    anchor: Anchor | None = None,
+) -> str:
+    """Return a path that links to an editor at `line`, with the line if `show_line` is set, and the docid.
+
+    If there is an anchor, it takes the place of the line.
+    """
     place = view.styled(clean_name(view.file(item), terminal=view.terminal), BOLD, MAGENTA)
-    place = linked(place + view.styled(f":{line}", DIM) if show_line else place, item, line, view)
+    number = anchor.address if anchor else line
+    place = linked(place + view.styled(f":{number}", DIM) if show_line else place, item, line, view, anchor)
     docid = view.docid(item)
     return place if docid is None else f"{place}{gap}{view.styled(docid, DIM)}"
 
 
-def linked(text: str, item: Hit | Document, line: int, view: View) -> str:
+def linked(text: str, item: Hit | Document, line: int, view: View, anchor: Anchor | None = None) -> str:
     """Return the text as a link to the document in an editor, if the terminal understands links."""
-    return text if view.editor is None else link(text, view.editor(item, line))
+    return text if view.editor is None else link(text, view.editor(item, line, anchor))
 
 
 def _item(item: Page | Skipped, view: View) -> str:
     from qmd.engine.documents.library import Skipped
 
     rule = "=" * min(60, view.width)
-    line = 1 if isinstance(item, Skipped) else item.first_line
-    heading = f"{rule}\nFile: {_location(item.document, view, line=line)}\n{rule}\n\n"
+    line, anchor = (1, None) if isinstance(item, Skipped) else (item.first_line, item.anchor)
+    heading = f"{rule}\nFile: {_location(item.document, view, line=line, anchor=anchor)}\n{rule}\n\n"
     if isinstance(item, Skipped):
         return f"{heading}[SKIPPED: {skipped_because(item)}]\n"
     context = "\n".join(_context(item.context, view))

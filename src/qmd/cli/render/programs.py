@@ -15,7 +15,7 @@ from qmd.cli.terminal import one_line
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit, Snippet, ValueCount
+    from qmd.types import Anchor, Hit, Snippet, ValueCount
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -44,6 +44,7 @@ class Entry(NamedTuple):
     pinned: bool = False
     also: tuple[str, ...] = ()
     passages: tuple[Snippet, ...] = ()
+    anchor: Anchor | None = None
 
     @property
     def skipped(self) -> bool:
@@ -65,6 +66,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         pinned=hit.pinned,
         also=tuple(map(address, hit.also)),
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
+        anchor=hit.anchor,
     )
 
 
@@ -76,7 +78,15 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
     if isinstance(item, Skipped):
         return Entry(*names, "reason", skipped_because(item))
     text = view.page(item)
-    return Entry(*names, "body", text, item.context, item.first_line, total_lines=item.total_lines)
+    return Entry(
+        *names,
+        "body",
+        text,
+        item.context,
+        item.first_line,
+        total_lines=item.total_lines,
+        anchor=item.anchor,
+    )
 
 
 def dumps(value: Any) -> str:
@@ -105,6 +115,7 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         score=round(entry.score, 2),
         file=entry.file,
         line=entry.line,
+        anchor=_json_anchor(entry.anchor),
         title=entry.title,
         section=entry.section,
         context=entry.context,
@@ -134,9 +145,14 @@ def json_page(entry: Entry) -> dict[str, Any]:
         skipped=entry.skipped or None,
         context=entry.context,
         line=entry.line,
+        anchor=_json_anchor(entry.anchor),
         total_lines=entry.total_lines,
         **{entry.content: entry.text},
     )
+
+
+def _json_anchor(anchor: Anchor | None) -> dict[str, Any] | None:
+    return None if anchor is None else {"kind": anchor.kind, "value": anchor.value}
 
 
 def _without_none(**values: Any) -> dict[str, Any]:
@@ -229,7 +245,8 @@ def _files_listing(listing: Listing) -> str:
 def _markdown(entries: Sequence[Entry]) -> str:
     sections = []
     for entry in entries:
-        values = {"file": entry.file, "docid": entry.docid, "section": entry.section}
+        place = entry.anchor and f"{entry.anchor.kind} {entry.anchor.value}"
+        values = {"file": entry.file, "docid": entry.docid, "place": place, "section": entry.section}
         values |= {"context": entry.context, "pinned": "yes" if entry.pinned else None}
         values |= {"also": ", ".join(entry.also)}
         fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
@@ -262,6 +279,8 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
         attributes |= {"context": entry.context}
         if root == "results":
             attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line), "section": entry.section}
+        if entry.anchor is not None:
+            attributes["anchor"] = entry.anchor.address
         if entry.skipped:
             attributes["skipped"] = "true"
         if entry.pinned:

@@ -13,7 +13,7 @@ from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Document, Hit
+    from qmd.types import Anchor, Document, Hit
 
 #: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
 #: Between two passages of a document.
@@ -39,7 +39,13 @@ class Disk:
 
     def absolute(self, item: Hit | Document) -> str:
         """Return the absolute path of a document's file, which may be missing."""
-        return os.path.join(self._roots[item.collection], item.path)
+        root = self._roots[item.collection]
+        if "#" not in item.path or os.path.lexists(whole := os.path.join(root, item.path)):
+            return os.path.join(root, item.path)
+        from qmd.sources.formats.registry import file_of
+
+        file = os.path.join(root, file_of(item.path))
+        return file if os.path.lexists(file) else whole
 
     def path(self, item: Hit | Document) -> str | None:
         """Return the path, relative if it is below the current folder, or None if the file is missing."""
@@ -68,8 +74,8 @@ class View:
     colours: bool = False
     #: Finds the spans to highlight in a text.
     highlights: Highlights | None = None
-    #: Makes the address that opens a file in an editor at a line.
-    editor: Callable[[Hit | Document, int], str] | None = None
+    #: Makes the address that opens a file in an editor at a line, or at an anchor.
+    editor: Callable[[Hit | Document, int, Anchor | None], str] | None = None
 
     def styled(self, text: str, *codes: str) -> str:
         """Return the text in bold, a colour and so on, if the view has colours."""

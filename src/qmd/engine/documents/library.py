@@ -14,10 +14,12 @@ from qmd.engine.deadline import Deadline
 from qmd.engine.documents.references import References
 from qmd.engine.requests import unknown_collection
 from qmd.errors import DocumentNotFoundError, QmdError, UsageError
+from qmd.sources.formats.registry import media_types
+from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.outline import find_section, sections
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import Author, Document, Section
+from qmd.types import Anchor, Author, Document, Section
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -34,6 +36,9 @@ class Page:
     total_lines: int
     more: int  #: The number of lines that follow the text
     counted: bool = False  #: True if the reference itself gives the number of lines (`:from:count`)
+    anchor: Anchor | None = None  #: The place in the source file that the first line comes from
+    source_type: str = ""  #: The media type of the source file; "" if it is not known
+    media_type: str = "text/markdown"  #: The media type of the text
 
     @property
     def whole(self) -> bool:
@@ -80,9 +85,11 @@ class Library(References):
                 return self._page(
                     document, section.first_line, None, section.last_line - section.first_line + 1
                 )
-            path, start, count = split_location(reference)
-            document = self.resolve(path)
-            _check_lines(start, count)
+            document, start, count = self._with_anchor(reference)
+            if document is None:
+                path, start, count = split_location(reference)
+                document = self.resolve(path)
+                _check_lines(start, count)
             return self._page(document, start or from_line, max_lines, count)
         return self._page(document, from_line, max_lines)
 
@@ -211,7 +218,21 @@ class Library(References):
         limit = max_lines if count is None else count
         end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
-        return Page(document, context, part, start, total, total - end, count is not None)
+        anchors = self._store.fields.anchors([document.id]).get(document.id, [])
+        collection = self._config.collections.get(document.collection)
+        media_type, source_type = media_types(document.path, collection)
+        return Page(
+            document,
+            context,
+            part,
+            start,
+            total,
+            total - end,
+            count is not None,
+            anchor_at(anchors, start),
+            source_type,
+            media_type,
+        )
 
 
 def split_target(target: str | None) -> tuple[str, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.deadline import Deadline
-from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError
+from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, UsageError
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
+from qmd.text.anchors import span, split_anchor
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import Collection, Config, Document
+from qmd.types import Anchor, Collection, Config, Document
 
 #: A document, its first line, and the number of lines, as far as a reference names them.
 Location: TypeAlias = tuple[Document, int | None, int | None]
@@ -31,6 +32,7 @@ class References:
     """Finds the documents of an index by reference; `Index.get` lists the kinds."""
 
     def __init__(self, store: Store, config: Config) -> None:
+        self._store = store
         self._documents = store.documents
         self._config = config
         self._names: tuple[dict[str, list[Document]], dict[str, list[Document]]] | None = None
@@ -150,8 +152,13 @@ class References:
                 yield from self._matching(name, errors)
                 return
             if document is None:
+                document, start, count = self._with_anchor(name)
+            if document is None:
                 name, start, count = split_location(name)
                 document = self.find(name) if start is not None else None
+        except UsageError as error:
+            errors.append(error.message)
+            return
         except AmbiguousReferenceError as error:
             errors.append(error.message)
             return
@@ -160,6 +167,23 @@ class References:
             errors.append(_missing(name))
         else:
             yield document, start, count
+
+    def _with_anchor(self, reference: str) -> Location | tuple[None, None, None]:
+        """Return the document of `path:p12` or `path:p12-14`, its first line and the number of lines.
+
+        Raises `UsageError` if the document has no such place.
+        """
+        address = split_anchor(reference)
+        document = self.find(address[0]) if address else None
+        if address is None or document is None:
+            return None, None, None
+        _, kind, first, last = address
+        anchors = self._store.fields.anchors([document.id]).get(document.id, [])
+        text = self._documents.texts([document.id]).get(document.id, "")
+        lines = span(anchors, kind, first, last, text.count("\n") + (not text.endswith("\n")))
+        if lines is None:
+            raise _no_place(document, anchors, reference)
+        return document, lines[0], lines[1] - lines[0] + 1
 
     def _matching(self, glob: str, errors: list[str]) -> Iterator[Location]:
         """Yield the documents whose paths, with or without the collection, match a glob."""
@@ -247,4 +271,16 @@ def _ambiguous(reference: str, candidates: list[str]) -> AmbiguousReferenceError
         f"{reference} could be any of: {', '.join(candidates)}",
         tuple(candidates),
         "give more of the path, or more digits of the docid",
+    )
+
+
+def _no_place(document: Document, anchors: Sequence[Anchor], reference: str) -> UsageError:
+    """Return the error for a reference to a page, cell or the like that does not exist."""
+    place = reference.rpartition(":")[2]
+    if not anchors:
+        return UsageError(f"{document.file} has no pages or other places: there is no '{place}'")
+    first, last = anchors[0], anchors[-1]
+    return UsageError(
+        f"{document.file} has no '{place}': it has {first.kind} {first.value:,} to {last.value:,}",
+        f"for example: qmd get '{document.file}:{first.address}'",
     )

@@ -12,7 +12,7 @@ from qmd.engine.documents.library import Library
 from qmd.engine.documents.references import paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.patterns import compile_pattern
-from qmd.sources.read import source_at
+from qmd.sources.reading import source_at
 from qmd.sources.rules import is_inside
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
@@ -94,7 +94,8 @@ class Lookup:
             return ["the file has changed since it was indexed: run 'qmd update'"]
         if source.zeros:
             return [f"the file has {source.zeros:,} NUL byte(s), which are indexed as spaces"]
-        return []
+        # The text of Markdown contains all that it omits; see `Explainer`.
+        return [f"left out: {phrase}" for phrase in source.omitted] if "format" in source.fields else []
 
     def _below(self, reference: str) -> str | None:
         """Return the absolute path of the file that the reference would name if the file were indexed."""

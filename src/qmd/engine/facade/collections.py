@@ -36,16 +36,26 @@ class CollectionMethods:
         path: str,
         name: str | None = None,
         *,
-        pattern: str = DEFAULT_PATTERN,
+        pattern: str | None = None,
+        formats: Sequence[str] = (),
         ignore: Sequence[str] = (),
         encoding: str | None = None,
         on_progress: scan.OnProgress | None = None,
     ) -> scan.ScanReport:
         """Add a folder as a collection and index it. On an error nothing has changed.
 
-        The name defaults to that of the folder.
+        Args:
+            path: The folder.
+            name: The name; by default that of the folder.
+            pattern: A glob that files must match; by default all files of the formats, and Markdown files if
+                there are no formats.
+            formats: The formats to read, such as `pdf`; `all` stands for every format.
+            ignore: Globs of files to leave out.
+            encoding: The charset of files that are not UTF-8.
+            on_progress: Called with collection, files done and files in total.
 
         Raises:
+            UsageError: A name of a format, the pattern or a glob is invalid.
             SourceError: The folder cannot be listed.
             ConflictError: The name or the folder is taken.
             StoreError: The index cannot be written.
@@ -54,11 +64,16 @@ class CollectionMethods:
         from qmd.config import editing
         from qmd.engine.indexing import scan
         from qmd.engine.indexing.update import refuse_to_empty
+        from qmd.sources.formats import registry
 
         workspace, config_path = self._workspace, self._workspace.locations.config
         folder = _readable_folder(path)
         name = nfc(name if name is not None else os.path.basename(folder))
-        collection = Collection(name, folder, pattern, tuple(ignore), encoding=encoding)
+        chosen = tuple(dict.fromkeys(item.strip().lower() for item in formats if item.strip()))
+        registry.check_names(chosen)
+        if pattern is None:
+            pattern = "" if chosen else DEFAULT_PATTERN
+        collection = Collection(name, folder, pattern, tuple(ignore), encoding=encoding, formats=chosen)
         # Refuse an unusable pattern before anything is written.
         scan.check(collection)
         refuse_to_empty(workspace)

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, NoReturn
 
+from qmd.engine.indexing.unread import Unread, last_unread
 from qmd.errors import QmdError, SourceError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
-from qmd.sources.read import read_source
+from qmd.sources.formats.registry import Readers
+from qmd.sources.outcome import Outcome
+from qmd.sources.reading import read_all, waits_for
 from qmd.sources.walk import device_of, walk, walk_within
 from qmd.store.base import DocumentChange, Store
 from qmd.text import authorship
@@ -24,7 +27,7 @@ BATCH_FILES = 400
 #: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
 
-#: The length of the identity of a folder; the formats of its files follow in the store.
+#: The length of the identity of a folder. In the store follow the formats of its files, and the unread files.
 _ROOT = 4
 
 #: Called with (collection, files scanned, files in total).
@@ -48,6 +51,8 @@ class ScanReport:
     #: Messages of git, of the update command, and about files that were indexed with changes.
     notices: list[str] = field(default_factory=list)
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
+    #: Numbers of files that wait for an extra, by extra and suffix.
+    waiting: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def stop_if(cancelled: Cancelled) -> OnProgress:
@@ -100,14 +105,21 @@ def scan(
     last = json.loads(store.collections.last_root(collection.name) or "[]")
     found = walk_within(collection, within, note) if within else None
     files = list(walk(collection, note)) if found is None else found
+    readers = Readers(collection.formats)
+    documents_of = _by_file(indexed, files)
     # Files that are not looked at count as unchanged.
     scanned = frozenset(within)
-    outside = [] if found is None else [path for path in indexed if not _covers(scanned, path)]
-    for path in outside:
+    outside = [] if found is None else [file for file in documents_of if not _covers(scanned, file)]
+    for path in chain.from_iterable(documents_of[file] for file in outside):
         del unseen[path]
-    formats, outdated = _formats(chain((file.path for file in files), outside), dict(*last[_ROOT:]))
+    paths = chain((file.path for file in files), outside)
+    formats, outdated = _formats(paths, readers, dict(*last[_ROOT : _ROOT + 1]))
     present = {file.path for file in files if file.fingerprint.size}.union(outside)
-    lost = sum(path not in present and not _is_unlisted(path, unlisted) for path in indexed)
+    lost = sum(
+        len(documents)
+        for path, documents in documents_of.items()
+        if path not in present and not _is_unlisted(path, unlisted)
+    )
     if lost and not allow_empty:
         if not present:
             _refuse_removal(collection, "contains no documents any more")
@@ -119,40 +131,63 @@ def scan(
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     if found is not None and (reassigned or outdated):
         return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
+    unread = Unread(last_unread(last), partial=found is not None)
+    seen = 0
+
+    def to_read() -> Iterator[SourceFile]:
+        """Yield the files that must be read."""
+        nonlocal seen
+        for file in files:
+            seen += 1
+            documents = documents_of.get(file.path, ())
+            for path in documents:
+                unseen.pop(path, None)
+            if (
+                documents
+                and all(indexed[path] == file.fingerprint for path in documents)
+                and file.path.partition("/")[0] not in reassigned
+                and not (outdated and registry.suffix(file.path) in outdated)
+            ):
+                report.unchanged += len(documents)
+            elif extra := waits_for(readers, file.path):
+                unread.wait(extra, registry.suffix(file.path))
+            elif reason := unread.again(file, readers.identity(file.path)):
+                report.problems.append((file.path, f"cannot read {file.path}: {reason}"))
+            else:
+                yield file
+
     changed: list[DocumentChange] = []
-    emptied: list[str] = []
+    removed: list[str] = []
     with_nul: list[str] = []
     characters = 0
-    for number, file in enumerate(files, 1):
-        unseen.pop(file.path, None)
-        same = indexed.get(file.path) == file.fingerprint and file.path.partition("/")[0] not in reassigned
-        if same and not (outdated and registry.suffix(file.path) in outdated):
-            report.unchanged += 1
+    for outcome in read_all(to_read(), readers, collection.encoding):
+        file = outcome.file
+        if outcome.error is not None:
+            report.problems.append((file.path, outcome.error.message))
+            if outcome.reason:
+                unread.add(file, readers.identity(file.path), outcome.reason)
             continue
-        item = _read(file, collection, authors, report)
-        if item is None:
-            continue
-        if not item.source.text.strip():
-            if file.path in indexed:
-                emptied.append(file.path)
-            continue
-        if item.source.zeros:
-            with_nul.append(file.path)
-        changed.append(item)
-        characters += len(item.source.text)
+        items = list(_changes(outcome, authors))
+        changed += items
+        kept = {item.path for item in items}
+        removed += [path for path in documents_of.get(file.path, ()) if path not in kept]
+        with_nul += [item.path for item in items if item.source.zeros]
+        characters += sum(len(item.source.text) for item in items)
+        # All documents of a file are in one transaction: its fingerprint says that all are there.
         if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
             _apply(store, changed, [], report, indexed, on_change)
             changed, characters = [], 0
             if on_progress is not None:
-                on_progress(collection.name, number, len(files))
+                on_progress(collection.name, seen, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
-    deleted = [path for path in unseen if not _is_unlisted(path, unlisted)]
-    _apply(store, changed, [*emptied, *deleted], report, indexed, on_change)
+    deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
+    _apply(store, changed, [*removed, *deleted], report, indexed, on_change)
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    state = json.dumps([*root, formats])
-    if record or changed or report.added or report.updated or report.removed or last != json.loads(state):
+    state = json.dumps([*root, formats, unread.packed()])
+    if record or report.added or report.updated or report.removed or last != json.loads(state):
         store.collections.finish_scan(collection.name, state)
+    report.waiting = unread.waiting
     if with_nul:
         report.notices.append(
             f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
@@ -160,7 +195,22 @@ def scan(
     return report
 
 
-def _formats(paths: Iterable[str], last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) -> dict[str, list[str]]:
+    """Return the paths of the indexed documents by the path of their file."""
+    listed: set[str] | None = None
+    found: dict[str, list[str]] = {}
+    for path in indexed:
+        file = path
+        if "#" in path:
+            listed = {file.path for file in files} if listed is None else listed
+            base = path.rpartition("#")[0]
+            if path not in listed and (base in listed or registry.file_of(path) == base):
+                file = base
+        found.setdefault(file, []).append(path)
+    return found
+
+
+def _formats(paths: Iterable[str], readers: Readers, last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
     """Return the formats by suffix, and the suffixes whose files had another format or version before.
 
     Suffixes with the first version of Markdown are left out. If a package is broken, its format counts as
@@ -170,7 +220,7 @@ def _formats(paths: Iterable[str], last: dict[str, str]) -> tuple[dict[str, str]
     found, outdated = {}, set()
     for suffix in {registry.suffix(path) for path in paths}:
         before = last.get(suffix, first)
-        now = registry.identity(f"x.{suffix}") or before
+        now = readers.identity(f"x.{suffix}") or before
         if now != before:
             outdated.add(suffix)
         if now != first:
@@ -199,17 +249,16 @@ def _refuse_removal(collection: Collection, reason: str) -> NoReturn:
     )
 
 
-def _read(
-    file: SourceFile, collection: Collection, authors: frozenset[str], report: ScanReport
-) -> DocumentChange | None:
-    try:
-        source, fingerprint = read_source(file, encoding=collection.encoding)
-    except SourceError as error:
-        report.problems.append((file.path, error.message))
-        return None
-    author = authorship.author_of(file.path, source.author, authors)
-    date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
-    return DocumentChange(file.path, fingerprint, source, author, date)
+def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChange]:
+    """Yield the documents of a file that have text."""
+    file, fingerprint = outcome.file, outcome.fingerprint
+    assert fingerprint is not None
+    for key, source in outcome.documents:
+        if source.text.strip():
+            author = authorship.author_of(file.path, source.author, authors)
+            date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
+            path = f"{file.path}#{key}" if key else file.path
+            yield DocumentChange(path, fingerprint, source, author, date)
 
 
 def _apply(

@@ -8,6 +8,7 @@ from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.passages import choose_passages
 from qmd.store.base import Store
+from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
 from qmd.types import Config, Hit, Ranked
 
@@ -18,6 +19,7 @@ def make_hits(
     """Return the hits of ranked documents in order, without documents that were removed meanwhile."""
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
+    anchors = store.fields.anchors(ids)
     hits: list[Hit] = []
     for item in ranked:
         document, text = documents.get(item.document), texts.get(item.document)
@@ -46,6 +48,7 @@ def make_hits(
                 hash=document.hash,
                 section=best.section,
                 passages=passages,
+                anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
                 pinned=item.pinned,

@@ -19,7 +19,7 @@ from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.text.extraction import MARKDOWN, OF_FILE, extract
 from qmd.text.predicates import Value
-from qmd.types import Config, Document, Fingerprint, Link, SourceText
+from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.
 _DOCUMENTS, _TEXTS, _ANSWERS = 200, 256, 1_000
@@ -108,6 +108,7 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
     for batch in _batches(missing, _DOCUMENTS):
         ids = [document.id for document in batch]
         texts, fields, links = source.documents.texts(ids), source.fields.of(ids), source.fields.links(ids)
+        anchors = source.fields.anchors(ids)
         changed = [
             _changed(
                 document,
@@ -115,6 +116,7 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
                 expected[document.path],
                 fields.get(document.id, {}),
                 links.get(document.id, ()),
+                anchors.get(document.id, ()),
             )
             for document in batch
             # `_verified` reports documents that were removed during the copy.
@@ -136,13 +138,16 @@ def _changed(
     fingerprint: Fingerprint,
     fields: Mapping[str, tuple[Value, ...]],
     links: Sequence[Link],
+    anchors: Sequence[Anchor],
 ) -> DocumentChange:
     if fields.get("format", (MARKDOWN,)) == (MARKDOWN,):
         found = extract(text, document.path)
         fields, links = found.fields, found.links
     else:  # the text does not contain the fields
         fields = {name: values for name, values in fields.items() if name not in OF_FILE}
-    source = SourceText(text, document.hash, document.title, fields=fields, links=tuple(links))
+    source = SourceText(
+        text, document.hash, document.title, fields=fields, links=tuple(links), anchors=tuple(anchors)
+    )
     return DocumentChange(document.path, fingerprint, source, document.author, document.date)
 
 

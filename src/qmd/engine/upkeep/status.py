@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qmd.engine.embedding.active_vectors import embedded_share, select
+from qmd.engine.indexing.unread import describe
 from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import ALTERNATIVE_INDEX
@@ -84,6 +85,8 @@ def gather(workspace: Workspace) -> Status:
     if os.path.basename(store.location) == ALTERNATIVE_INDEX:
         notes.append("the default index file belongs to another program: this one stands beside it")
     collections = _collections(store, config)
+    for name in config.collections:
+        notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
     scope = Scope(tuple(config.collections))
     total = sum(collection.documents for collection in collections)
     try:
@@ -120,7 +123,7 @@ def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
         CollectionStatus(
             collection.name,
             collection.path,
-            collection.pattern,
+            collection.selection,
             stats.get(collection.name, never).documents,
             stats.get(collection.name, never).bytes,
             stats.get(collection.name, never).updated_at,

@@ -1,10 +1,38 @@
-"""The protocol of source formats."""
+"""The protocol of source formats, and the reasons why a file cannot be read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from qmd.types import Extracted
+
+#: Reasons for `Unreadable`.
+DAMAGED = "damaged"
+ENCRYPTED = "encrypted"
+NO_TEXT = "no text"
+SCAN = "no text layer (scan)"
+TOO_LARGE = "too large"
+TOO_SLOW = "too slow"
+
+#: The largest text of one document, in characters.
+MAX_TEXT = 10_000_000
+#: The most anchors of one document. Later ones are left out.
+MAX_ANCHORS = 100_000
+
+
+class Unreadable(Exception):  # noqa: N818 - a state of the file rather than an error of qmd
+    """A file cannot be read.
+
+    Args:
+        reason: Why, in a few words that are the same for all such files.
+        detail: More about this file.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason} ({detail})" if detail else reason)
+        self.reason = reason
+        self.detail = detail
 
 
 class RawFile(Protocol):
@@ -30,6 +58,8 @@ class RawFile(Protocol):
 class Format(Protocol):
     """A source format: a module or an object.
 
+    A format of files that contain several documents also has a method `extract_all`, see `Container`.
+
     Attributes:
         name: The value of the field `format` of its documents.
         version: A number from 1. Files are read again if it differs from the version that read them.
@@ -41,4 +71,18 @@ class Format(Protocol):
     media_type: str
 
     def extract(self, file: RawFile) -> Extracted:
-        """Return the content of a file. An exception leaves out this file and is reported."""
+        """Return the content of a file.
+
+        An exception leaves out this file and is reported: as it is if it is `Unreadable`.
+        """
+
+
+@runtime_checkable
+class Container(Format, Protocol):
+    """A format of files that contain several documents, such as mailboxes."""
+
+    def extract_all(self, file: RawFile) -> Iterable[tuple[str, Extracted]]:
+        """Yield (key, content) of each document. Its path is that of the file with `#key`.
+
+        Keys are not empty, have no `#`, and stay the same while other documents of the file change.
+        """

@@ -1,37 +1,224 @@
-"""Find the format of a file by its suffix."""
+"""Find the format of a file by its suffix and the settings of its collection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
-from qmd.errors import PluginError, SourceError
+from qmd.errors import PluginError, SourceError, UsageError
 from qmd.plugins import Table
 from qmd.sources.formats import markdown
-from qmd.sources.formats.base import Format, RawFile
+from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Container, Format, RawFile, Unreadable
+from qmd.sources.formats.code import GRAMMARS
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
-from qmd.types import Extracted, Link
+from qmd.types import Collection, Extracted, Link
 
+#: The name that stands for all formats.
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A built-in format.
+
+    Attributes:
+        module: Its module, a `Format`.
+        suffixes: The suffixes of its files, in lower case.
+        source_type: The media type of its files.
+        extra: The extra of the distribution that it needs, if any.
+        packages: The packages of that extra that must be installed, by the name that is imported.
+        isolated: Whether files are read in a child process, because reading may crash or take long.
+        binary: Whether files are not text. If a collection names no formats, other files that its pattern
+            selects are read as Markdown.
+        container: Whether a file contains several documents.
+    """
+
+    module: str
+    suffixes: tuple[str, ...]
+    source_type: str
+    extra: str = ""
+    packages: tuple[str, ...] = ()
+    isolated: bool = False
+    binary: bool = False
+    container: bool = False
+
+
+_MODULES = "qmd.sources.formats."
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+#: The built-in formats by name.
+BUILTIN: dict[str, Builtin] = {
+    "markdown": Builtin("markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
+    "text": Builtin("text", ("txt", "text", "log"), "text/plain"),
+    "rst": Builtin("rst", ("rst", "rest"), "text/x-rst"),
+    "asciidoc": Builtin("asciidoc", ("adoc", "asciidoc", "asc"), "text/asciidoc"),
+    "org": Builtin("org", ("org",), "text/org"),
+    "notebook": Builtin("notebook", ("ipynb",), "application/x-ipynb+json", isolated=True),
+    "mail": Builtin("mail", ("eml",), "message/rfc822", isolated=True),
+    "mailbox": Builtin("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
+    "transcript": Builtin("transcript", ("jsonl",), "application/jsonl", isolated=True),
+    "pdf": Builtin("pdf", ("pdf",), "application/pdf", "formats", ("pypdfium2",), isolated=True, binary=True),
+    "docx": Builtin(
+        *("docx", ("docx", "docm"), f"{_OFFICE}wordprocessingml.document", "formats", ("docx",)),
+        isolated=True,
+        binary=True,
+    ),
+    "pptx": Builtin(
+        *("pptx", ("pptx", "pptm"), f"{_OFFICE}presentationml.presentation", "formats", ("pptx",)),
+        isolated=True,
+        binary=True,
+    ),
+    "xlsx": Builtin(
+        *("spreadsheet", ("xlsx", "xlsm", "xlsb", "xls", "ods"), f"{_OFFICE}spreadsheetml.sheet", "formats"),
+        ("python_calamine",),
+        isolated=True,
+        binary=True,
+    ),
+    "html": Builtin(
+        "html", ("html", "htm", "xhtml"), "text/html", "formats", ("html_to_markdown",), isolated=True
+    ),
+    "epub": Builtin(
+        *("epub", ("epub",), "application/epub+zip", "formats", ("html_to_markdown",)),
+        isolated=True,
+        binary=True,
+    ),
+    "code": Builtin(
+        *("code", tuple(GRAMMARS), "text/plain", "code", ("tree_sitter",)),
+        isolated=True,
+    ),
+}
 #: By suffix, in lower case.
 FORMATS = Table(
     "qmd.formats",
-    {"md": "qmd.sources.formats.markdown", "markdown": "qmd.sources.formats.markdown"},
+    {suffix: _MODULES + row.module for row in BUILTIN.values() for suffix in row.suffixes},
     Format,
 )
+_BY_SUFFIX = {suffix: name for name, row in BUILTIN.items() for suffix in row.suffixes}
+#: Suffixes whose files are read as Markdown whatever the collection says.
+_MARKDOWN = frozenset(BUILTIN["markdown"].suffixes)
 #: The `identity` that files have if none is recorded.
 FIRST_IDENTITY = f"{markdown.name} 1"
 
 
-def find_format(path: str) -> Format:
-    """Return the format of a file; Markdown if no format has its suffix.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A format as it applies to a suffix.
 
-    Raises:
-        PluginError: If the package that has the format is broken.
+    Attributes:
+        format: The format.
+        module: The module to import in a child process; "" if the file is read in this process.
+        source_type: The media type of the files.
+        extra: The extra that must be installed before the files can be read; "" if nothing is missing.
+        container: Whether a file contains several documents.
     """
-    found: Format | None = FORMATS.load(suffix(path))
-    return markdown if found is None else found
+
+    format: Format
+    module: str = ""
+    source_type: str = ""
+    extra: str = ""
+    container: bool = False
+
+    @property
+    def identity(self) -> str:
+        """The name and version of the format."""
+        return f"{self.format.name} {self.format.version}"
+
+
+_AS_MARKDOWN = Reader(markdown, source_type="text/markdown")
+
+
+class Readers:
+    """The readers of a collection, by suffix.
+
+    Args:
+        formats: The formats that the collection names.
+    """
+
+    def __init__(self, formats: Sequence[str] = ()) -> None:
+        self._formats = frozenset(formats)
+        self._found: dict[str, Reader] = {}
+
+    def of(self, path: str) -> Reader:
+        """Return the reader of a file; that of Markdown if no format has its suffix.
+
+        Raises:
+            PluginError: If the package that has the format is broken.
+        """
+        ending = suffix(path)
+        found = self._found.get(ending)
+        if found is None:
+            found = self._found[ending] = self._load(ending)
+        return found
+
+    def identity(self, path: str) -> str:
+        """Return the name and version of the format of a file; "" if its package is broken."""
+        try:
+            return self.of(path).identity
+        except PluginError:
+            return ""
+
+    def is_container(self, path: str) -> bool:
+        """Return whether a file contains several documents."""
+        try:
+            return self.of(path).container
+        except PluginError:
+            return False
+
+    def _load(self, ending: str) -> Reader:
+        name = _BY_SUFFIX.get(ending)
+        row = BUILTIN[name] if name else None
+        if row is not None and not self._selects(name or "", row):
+            return _AS_MARKDOWN
+        part: Format | None = FORMATS.load(ending)
+        if part is None:
+            return _AS_MARKDOWN
+        if row is None:
+            return Reader(part, container=isinstance(part, Container))
+        missing = row.extra if not installed(row.packages) else ""
+        module = _MODULES + row.module if row.isolated else ""
+        return Reader(part, module, row.source_type, missing, row.container)
+
+    def _selects(self, name: str, row: Builtin) -> bool:
+        return name in self._formats or ALL in self._formats or (row.binary and not self._formats)
+
+
+@cache
+def installed(packages: tuple[str, ...]) -> bool:
+    """Return whether packages are installed, by the names that are imported."""
+    return all(find_spec(package) is not None for package in packages)
+
+
+def names() -> list[str]:
+    """Return the names that a collection can list as its formats: built-in ones, and suffixes of packages."""
+    return [*BUILTIN, *(suffix for suffix in FORMATS.names() if suffix not in _BY_SUFFIX)]
+
+
+def check_names(formats: Sequence[str]) -> None:
+    """Raise `UsageError` if a name is no format."""
+    for name in formats:
+        if name in BUILTIN or name == ALL:
+            continue
+        known = [ALL, *names()]
+        if name not in known:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, known, n=1)
+            suggestion = f"did you mean '{close[0]}'? " if close else ""
+            raise UsageError(f"there is no format '{name}'", f"{suggestion}formats: {', '.join(known)}")
+
+
+def suffixes(formats: Sequence[str]) -> frozenset[str]:
+    """Return the suffixes of the files of formats. Raises `UsageError` if a name is no format."""
+    check_names(formats)
+    if ALL in formats:
+        return frozenset(FORMATS.names())
+    return frozenset(
+        suffix for name in formats for suffix in (BUILTIN[name].suffixes if name in BUILTIN else (name,))
+    )
 
 
 def suffix(path: str) -> str:
@@ -40,58 +227,62 @@ def suffix(path: str) -> str:
     return ending.lower() if stem else ""
 
 
-def identity(path: str) -> str:
-    """Return the name and version of the format of a file; "" if its package is broken."""
+def file_of(path: str) -> str:
+    """Return the path of the file that contains a document: without `#key` after that of a container."""
+    if "#" in path:
+        base = path.rpartition("#")[0]
+        row = BUILTIN.get(_BY_SUFFIX.get(suffix(base), ""))
+        if row.container if row is not None else Readers().is_container(base):
+            return base
+    return path
+
+
+def media_types(path: str, collection: Collection | None = None) -> tuple[str, str]:
+    """Return the media types of the text of a document, and of its file ("" if it is not known)."""
     try:
-        found = find_format(path)
+        reader = Readers(collection.formats if collection else ()).of(file_of(path))
     except PluginError:
-        return ""
-    return f"{found.name} {found.version}"
+        return markdown.media_type, ""
+    return reader.format.media_type, reader.source_type
 
 
-def media_type(path: str) -> str:
-    """Return the media type of the text of a document."""
-    try:
-        return find_format(path).media_type
-    except PluginError:
-        return markdown.media_type
-
-
-def extract(file: RawFile) -> Extracted:
-    """Return the content of a file.
+def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
+    """Return (key, content) of each document of a file, in this process. A key is "" except in containers.
 
     Raises:
-        SourceError: If the file is not text, or the format fails.
+        SourceError: If the file is not text.
+        Unreadable: If the format cannot read it.
     """
+    part = reader.format
+    if part is markdown:
+        return [("", markdown.extract(file))]
     try:
-        found = find_format(file.path)
-    except PluginError as error:
-        raise SourceError(f"cannot read {file.path}: {error.message}", error.hint) from error
-    if found is markdown:
-        return markdown.extract(file)
-    try:
-        return _checked(found.extract(file), found.name, file.path)
-    except SourceError:
+        found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
+        return [(key, checked(content, reader, file.path)) for key, content in found]
+    except (SourceError, Unreadable):
         raise
     except Exception as error:  # the code of another package
-        reason = f"the format '{found.name}' failed: {type(error).__name__}: {error}"
-        raise SourceError(f"cannot read {file.path}: {reason}", "Exclude it with an ignore glob.") from error
+        raise Unreadable(f"the format '{part.name}' failed: {type(error).__name__}: {error}") from error
 
 
-def _checked(found: Extracted, name: str, path: str) -> Extracted:
+def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
     """Return the content with valid text, and fields under the rules and limits of front matter."""
+    if len(found.text) > MAX_TEXT:
+        raise Unreadable(TOO_LARGE, f"{len(found.text):,} characters of text")
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     text.encode()  # fails if the text has lone surrogates
     if not all(isinstance(link, Link) for link in found.links):
         raise TypeError("links must be of the type qmd.types.Link")
-    fields = front_matter.collect(_values(found)).fields
+    collected = front_matter.collect(_values(found))
+    fields = collected.fields
     date = dates.read(str(fields.pop("date", ("",))[0]))
     if date:
         fields["date"] = (date,)
-    fields["format"] = (name,)
+    fields["format"] = (reader.format.name,)
     file_name = path.rpartition("/")[2]
     title = one_line(found.title) or one_line(file_name.rpartition(".")[0]) or file_name
-    return Extracted(text, title, fields, tuple(found.links)[:MAX_LINKS])
+    links, anchors = tuple(found.links)[:MAX_LINKS], tuple(found.anchors)[:MAX_ANCHORS]
+    return Extracted(text, title, fields, links, anchors, (*found.omitted, *collected.omitted))
 
 
 def _values(found: Extracted) -> Iterator[tuple[str, str | float | bool]]:

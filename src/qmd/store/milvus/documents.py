@@ -94,7 +94,8 @@ class Documents(base.Documents):
         self._put_terms(weighted)
         documents = [rows[document_id(identity, item.path)] for item in changed]
         self._field_rows.put(
-            (row, item.source.fields, item.source.links) for row, item in zip(documents, changed, strict=True)
+            (row, item.source.fields, item.source.links, item.source.anchors)
+            for row, item in zip(documents, changed, strict=True)
         )
         moved = [
             row
@@ -205,7 +206,7 @@ class Documents(base.Documents):
             for row in batch:
                 text = texts.get(int(row["content"]), "")
                 extracted = extract(text, row["path"])
-                fields.append((row, extracted.fields, extracted.links))
+                fields.append((row, extracted.fields, extracted.links, extracted.anchors))
                 parts = (row["title"], text, row["path"])
                 if "alias" in extracted.fields or has_other_terms_than_before("\n".join(parts)):
                     title = searched_title(row["title"], extracted.fields)

@@ -19,7 +19,7 @@ from qmd.store.milvus.state import State
 from qmd.text.extraction import extract, stored_fields
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Value
-from qmd.types import Link
+from qmd.types import Anchor, Link
 
 DocumentFields = Mapping[str, tuple[Value, ...]]
 
@@ -31,6 +31,8 @@ ADDRESS = ("id", "path", *STAMPED)
 _CACHED = 100_000
 #: Rows of one page. Most rows are small.
 _PAGE = 2_000
+#: The kind of links that are anchors.
+_ANCHOR = "anchor"
 
 
 def stamp(row: Row) -> int:
@@ -55,8 +57,8 @@ class FieldRows:
         self._state = state
         self._cache: dict[int, DocumentFields] = {}
 
-    def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link]]]) -> None:
-        """Write the fields of the content, and the links, of documents."""
+    def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link], Sequence[Anchor]]]) -> None:
+        """Write the fields of the content, the links and the anchors of documents."""
         self._client.put(FIELDS, (row for item in documents for row in self._rows(*item)))
 
     def delete(self, stamps: Collection[int]) -> None:
@@ -80,7 +82,19 @@ class FieldRows:
         """Return the links of documents by id, in order. Their texts are not stored."""
         stamps = {stamp(row): row for row in documents}
         return {
-            int(stamps[key]["id"]): [Link(target, "", line, kind) for line, kind, target in links]
+            int(stamps[key]["id"]): [
+                Link(target, "", line, kind) for line, kind, target in links if kind != _ANCHOR
+            ]
+            for key, links in self._read("links", stamps)
+        }
+
+    def anchors(self, documents: Iterable[Row]) -> dict[int, list[Anchor]]:
+        """Return the anchors of documents by id, in order."""
+        stamps = {stamp(row): row for row in documents}
+        return {
+            int(stamps[key]["id"]): [
+                Anchor(line, *_place(target)) for line, kind, target in links if kind == _ANCHOR
+            ]
             for key, links in self._read("links", stamps)
         }
 
@@ -109,9 +123,11 @@ class FieldRows:
             packed = _pack(row, extracted.fields, extracted.links)
             yield key, packed[column]
 
-    def _rows(self, document: Row, fields: DocumentFields, links: Sequence[Link]) -> Iterator[Row]:
+    def _rows(
+        self, document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor]
+    ) -> Iterator[Row]:
         """Yield the rows of a document. Most documents have one."""
-        key, packed = stamp(document), _pack(document, fields, links)
+        key, packed = stamp(document), _pack(document, fields, links, anchors)
         columns = {name: json.dumps(packed[name], separators=(",", ":")) for name in ("fields", "links")}
         names = sorted({_name_id(target_name(link.target)) for link in links if link.kind != "url"})
         sizes = [len(text) / MAX_TEXT for text in columns.values()]
@@ -130,11 +146,20 @@ class FieldRows:
             }
 
 
-def _pack(document: Row, fields: DocumentFields, links: Sequence[Link]) -> dict[str, Any]:
+def _pack(
+    document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor] = ()
+) -> dict[str, Any]:
     return {
         "fields": stored_fields(fields, str(document["path"]), str(document["author"])),
-        "links": [(link.line, link.kind, link.target) for link in links],
+        # Anchors are links that lead to a place in the document's own file.
+        "links": [(link.line, link.kind, link.target) for link in links]
+        + [(anchor.line, _ANCHOR, f"{anchor.kind} {anchor.value}") for anchor in anchors],
     }
+
+
+def _place(target: str) -> tuple[str, int]:
+    kind, _, value = target.rpartition(" ")
+    return kind, int(value)
 
 
 def _name_id(name: str) -> int:

@@ -14,7 +14,7 @@ from qmd.store.milvus.scope_filter import COLUMNS, Filters
 from qmd.store.milvus.state import State
 from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
-from qmd.types import FieldSummary, Link, ValueCount
+from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 
 class Fields(base.Fields):
@@ -71,6 +71,10 @@ class Fields(base.Fields):
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
         links = self._rows.links(self._live(documents, ADDRESS))
         return {document: listed for document, listed in links.items() if listed}
+
+    def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
+        anchors = self._rows.anchors(self._live(documents, ADDRESS))
+        return {document: listed for document, listed in anchors.items() if listed}
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         found: dict[int, int] = {}

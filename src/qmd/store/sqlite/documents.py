@@ -170,7 +170,7 @@ class _Writer:
                 (source.title, content, *stamp, item.author, item.date, identity),
             )
             forget(self._db, identity)
-            self._fields.put(identity, fields, source.links)
+            self._fields.put(identity, fields, source.links, source.anchors)
             if (title, previous) == (source.title, content):
                 return
             self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
@@ -194,7 +194,7 @@ class _Writer:
                     item.date,
                 ),
             )
-            self._fields.put(identity, fields, source.links)
+            self._fields.put(identity, fields, source.links, source.anchors)
             self.added += 1
             self._linked.add(content)
         self._db.execute(

@@ -9,12 +9,14 @@ import apsw
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.text.predicates import Fields as FieldValues
-from qmd.types import Link
+from qmd.types import Anchor, Link
 
 #: An id of a value is the id of its field, shifted by FIELD_SHIFT, plus the number of its type, shifted by
 #: TYPE_SHIFT, plus a number. The values of a field are then a range.
 TYPE_SHIFT = 40
 FIELD_SHIFT = 44
+#: The kind of rows of `links` that are anchors.
+ANCHOR = "anchor"
 
 
 class FieldWriter:
@@ -29,8 +31,12 @@ class FieldWriter:
         self._fields: list[tuple[int, int, bool]] = []
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
-    def put(self, document: int, fields: FieldValues, links: Iterable[Link]) -> None:
-        """Add the fields, as `stored_fields` returns them, and links of a document without rows.
+    def put(
+        self, document: int, fields: FieldValues, links: Iterable[Link], anchors: Iterable[Anchor] = ()
+    ) -> None:
+        """Add the fields, as `stored_fields` returns them, links and anchors of a document without rows.
+
+        Anchors are rows of `links` that lead to a place in the document's own file.
 
         They are written by `flush`.
         """
@@ -41,8 +47,12 @@ class FieldWriter:
                 number = self._values.get(cached) or self._add(cached)
                 self._fields.append((document, number, first))
                 first = False
-        for at, link in enumerate(links):
-            self._links.append((document, at, link.line, link.kind, link.target, _name_of(link)))
+        at = 0
+        for at, link in enumerate(links, 1):
+            self._links.append((document, at - 1, link.line, link.kind, link.target, _name_of(link)))
+        for number, anchor in enumerate(anchors, at):
+            place = f"{anchor.kind} {anchor.value}"
+            self._links.append((document, number, anchor.line, ANCHOR, place, ""))
 
     def flush(self) -> None:
         """Write the rows of all documents."""

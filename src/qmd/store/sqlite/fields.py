@@ -13,10 +13,10 @@ from qmd.store import base
 from qmd.store.base import Scope
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
-from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
+from qmd.store.sqlite.field_rows import ANCHOR, FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import condition, filter_of
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType
-from qmd.types import FieldSummary, Link, ValueCount
+from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
@@ -118,11 +118,23 @@ class Fields(base.Fields):
             found: dict[int, list[Link]] = {}
             for document, line, kind, target in db.execute(
                 f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {LISTED} "
-                "ORDER BY document_id, number",
-                (json.dumps([*documents]),),
+                "AND kind != ? ORDER BY document_id, number",
+                (json.dumps([*documents]), ANCHOR),
             ):
                 found.setdefault(document, []).append(Link(target, "", line, kind))
             return found
+
+    def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
+        """Return the anchors of documents by id, in order."""
+        found: dict[int, list[Anchor]] = {}
+        for document, line, target in self._database.rows(
+            f"SELECT document_id, line, target FROM links WHERE document_id IN {LISTED} "
+            "AND kind = ? ORDER BY document_id, number",
+            (json.dumps([*documents]), ANCHOR),
+        ):
+            kind, _, value = target.rpartition(" ")
+            found.setdefault(document, []).append(Anchor(line, kind, int(value)))
+        return found
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         """Return the ids of documents with a link whose target has one of these names."""

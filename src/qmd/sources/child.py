@@ -1,0 +1,127 @@
+"""The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
+
+A request on stdin is a line of JSON with path, module, encoding and size, and then the bytes of the file. An
+answer on stdout is the number of its bytes on a line, and then JSON with the documents or the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from qmd.errors import SourceError
+from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Container, Unreadable
+from qmd.sources.read import RawBytes
+from qmd.text.links import MAX_LINKS
+
+#: What no reader needs: programs, the network, changed files. They end reading with an error.
+_FORBIDDEN = (
+    *("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"),
+    *("socket.connect", "socket.bind", "socket.getaddrinfo", "urllib.Request"),
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.kill"),
+)
+#: Processor time that reading one file may take at most, in seconds.
+_SECONDS = 120
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+
+
+def main() -> None:
+    requests, answers = _pipes()
+    limit(int(sys.argv[1]))
+    sys.addaudithook(_refuse)
+    while line := requests.readline():
+        request = json.loads(line)
+        _limit_time()
+        data = requests.read(request["size"])
+        answer = json.dumps(_answer(request, data)).encode()
+        answers.write(b"%d\n" % len(answer) + answer)
+        answers.flush()
+
+
+def limit(memory: int) -> None:
+    """Limit the memory of this process, and forbid it to write files and core dumps."""
+    with suppress(ImportError, ValueError, OSError):  # not on Windows; not all limits on macOS
+        import resource
+
+        for kind, value in (("AS", memory), ("FSIZE", 0), ("CORE", 0)):
+            with suppress(ValueError, OSError):
+                resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (value, value))
+
+
+def _limit_time() -> None:
+    """End this process if the parent, which measures the time, has died while a file is read."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + _SECONDS, hard))
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Return the pipes to the parent, and let nothing that libraries print reach it."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    return requests, answers
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open":
+        flags = arguments[2]
+        if isinstance(flags, int) and flags & _WRITING and arguments[0] != os.devnull:
+            raise PermissionError("a reader may not write files")
+    elif event in _FORBIDDEN:
+        raise PermissionError(f"a reader may not do this: {event}")
+
+
+def _answer(request: Any, data: bytes) -> dict[str, Any]:
+    try:
+        return {"documents": _documents(request, data)}
+    except Unreadable as error:
+        return {"reason": error.reason, "detail": _printable(error.detail)}
+    except SourceError as error:
+        return {"reason": DAMAGED, "detail": _printable(error.message)}
+    except MemoryError:
+        return {"reason": TOO_LARGE, "detail": "needs too much memory"}
+    except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
+        return {"reason": DAMAGED, "detail": _printable(f"{type(error).__name__}: {error}")}
+
+
+def _documents(request: Any, data: bytes) -> list[dict[str, Any]]:
+    part = import_module(request["module"])
+    file = RawBytes(request["path"], data, request["encoding"])
+    found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
+    return [
+        {
+            "key": key,
+            "text": _printable(content.text),
+            "title": _printable(content.title),
+            "fields": {_printable(name): [*map(_plain, values)] for name, values in content.fields.items()},
+            "links": [
+                (_printable(link.target), _printable(link.text), link.line, link.kind)
+                for link in content.links[:MAX_LINKS]
+            ],
+            "anchors": [(each.line, each.kind, each.value) for each in content.anchors[:MAX_ANCHORS]],
+            "omitted": [*map(_printable, content.omitted[:100])],
+        }
+        for key, content in found
+    ]
+
+
+def _plain(value: str | float | bool) -> str | float | bool:
+    return _printable(value) if isinstance(value, str) else value
+
+
+def _printable(text: str) -> str:
+    """Replace lone surrogates, which damaged files contain, by question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+if __name__ == "__main__":
+    main()

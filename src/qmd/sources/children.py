@@ -1,0 +1,167 @@
+"""Read files in child processes with limits, several at a time.
+
+A child that crashes, hangs or needs too much memory costs the file that it was reading.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Self
+
+from qmd.errors import SourceError
+from qmd.sources.formats import registry
+from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.outcome import Outcome, failed, finished
+from qmd.sources.read import RawBytes, read_raw, to_source
+from qmd.types import Anchor, Extracted, Link, SourceFile
+
+#: How long reading one file may take, in seconds.
+SECONDS = 30.0
+#: The most memory of a child process, in bytes of address space.
+MEMORY = 1 << 30
+#: The most that a child process may return for one file, in bytes.
+_MAX_ANSWER = 64 * 1024 * 1024
+#: The most child processes.
+_MOST = 4
+
+
+class Children:
+    """A pool of child processes. Close it, or use it in a `with`."""
+
+    def __init__(self) -> None:
+        count = min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+        self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="reader")
+        self._local = threading.local()
+        self._children: list[_Child] = []
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closed = True
+        # Also ends what is being read, if the scan was interrupted.
+        for child in self._children:
+            child.end()
+        self._threads.shutdown(cancel_futures=True)
+
+    def submit(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Future[Outcome]:
+        """Read a file as soon as a child process is free."""
+        return self._threads.submit(self._read, file, reader, encoding)
+
+    def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
+        try:
+            raw, fingerprint = read_raw(file, encoding)
+        except SourceError as error:
+            return Outcome(file, error=error)
+        try:
+            answer = self._child().read(raw, reader.module, encoding)
+            found = [
+                (key, to_source(registry.checked(content, reader, file.path)))
+                for key, content in _contents(answer)
+            ]
+        except Unreadable as error:
+            return failed(file, error)
+        except (KeyError, TypeError, ValueError) as error:
+            return failed(file, Unreadable(DAMAGED, type(error).__name__))
+        return finished(file, found, fingerprint)
+
+    def _child(self) -> _Child:
+        child: _Child | None = getattr(self._local, "child", None)
+        if child is None or not child.alive:
+            child = self._local.child = _Child()
+            self._children.append(child)
+        return child
+
+
+class _Child:
+    """A child process that reads one file after the other; see `qmd.sources.child`."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "qmd.sources.child", str(MEMORY)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._late = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process can read another file."""
+        return self._process.poll() is None
+
+    def read(self, raw: RawBytes, module: str, encoding: str | None) -> Any:
+        """Return what the process answers about a file.
+
+        Raises:
+            Unreadable: If the format cannot read the file, or the process reaches a limit or crashes.
+        """
+        assert self._process.stdin is not None
+        timer = threading.Timer(SECONDS, self._expire)
+        timer.start()
+        try:
+            request = {"path": raw.path, "module": module, "encoding": encoding, "size": len(raw.data)}
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.write(raw.data)
+                self._process.stdin.flush()
+            answer = self._answer()
+        finally:
+            timer.cancel()
+        if answer is None:
+            self.end()
+            raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s") if self._late else Unreadable(DAMAGED)
+        if "reason" in answer:
+            raise Unreadable(str(answer["reason"]), str(answer["detail"])[:200])
+        return answer["documents"]
+
+    def _answer(self) -> Any:
+        """Return the next answer; None if the process has ended."""
+        assert self._process.stdout is not None
+        head = self._process.stdout.readline(32)
+        if not head.endswith(b"\n"):
+            return None
+        size = int(head)
+        if size > _MAX_ANSWER:
+            self.end()
+            raise Unreadable(TOO_LARGE, f"{size / 1e6:,.0f} MB of text")
+        data = self._process.stdout.read(size)
+        return json.loads(data) if len(data) == size else None
+
+    def _expire(self) -> None:
+        self._late = True
+        self._process.kill()
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+
+def _contents(documents: Any) -> list[tuple[str, Extracted]]:
+    """Return the documents of an answer. Raises an exception if it is malformed."""
+    return [
+        (
+            str(item["key"]),
+            Extracted(
+                str(item["text"]),
+                str(item["title"]),
+                {str(name): tuple(values) for name, values in item["fields"].items()},
+                tuple(Link(str(to), str(text), int(line), kind) for to, text, line, kind in item["links"]),
+                tuple(Anchor(int(line), str(kind), int(value)) for line, kind, value in item["anchors"]),
+                tuple(map(str, item["omitted"])),
+            ),
+        )
+        for item in documents
+    ]

@@ -1,0 +1,56 @@
+"""AsciiDoc: headings begin with `=`; the header has author, date and attributes. Nothing is included."""
+
+from __future__ import annotations
+
+import re
+
+from qmd.sources.formats.base import RawFile
+from qmd.sources.formats.headings import as_markdown, first_title
+from qmd.types import Extracted
+
+name = "asciidoc"
+version = 1
+media_type = "text/markdown"
+
+_HEADING = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*\Z")
+_ATTRIBUTE = re.compile(r":([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)")
+_DELIMITER = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})\s*\Z")
+_FENCE = "```"
+_AUTHOR = re.compile(r"([^<:;]{2,80}?)[ \t]*<[^>]*>")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NAMES = {"author": "author", "revdate": "date", "date": "date", "keywords": "tag", "tags": "tag"}
+
+
+def extract(file: RawFile) -> Extracted:
+    lines = file.text().split("\n")
+    headings: dict[int, tuple[int, str]] = {}
+    closing: str | None = None  # of a block of code or a comment
+    for at, line in enumerate(lines):
+        delimiter = _DELIMITER.match(line)
+        if closing is not None:
+            if line.rstrip() == closing:
+                lines[at] = _FENCE if closing[0] in "-." else line
+                closing = None
+        elif delimiter is not None:
+            closing = delimiter[1]
+            # A line of dashes below a text would be a heading.
+            lines[at] = _FENCE if closing[0] in "-." else line
+        elif heading := _HEADING.match(line):
+            headings[at] = (len(heading[1]), heading[2])
+    return Extracted(as_markdown(lines, headings, set()), first_title(headings), _fields(lines))
+
+
+def _fields(lines: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of the header, which ends at the first empty line."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in lines[:40]:
+        if not line.strip():
+            break
+        if match := _ATTRIBUTE.match(line):
+            key = match[1].lower()
+            found[_NAMES.get(key, key)] = (match[2].strip(),)
+        elif (author := _AUTHOR.match(line)) and "author" not in found:
+            found["author"] = (author[1].strip(),)
+        elif (date := _DATE.search(line)) and "date" not in found and not line.startswith("="):
+            found["date"] = (date[0],)
+    return found

@@ -1,0 +1,147 @@
+"""Word documents (DOCX) by python-docx: headings, lists, tables and notes. Images are left out."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from qmd.sources.formats.archive import open_zip
+from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
+from qmd.sources.formats.office import core_fields
+from qmd.sources.formats.writing import Writer, table
+from qmd.text.outline import one_line
+from qmd.types import Extracted
+
+name = "docx"
+version = 1
+media_type = "text/markdown"
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_TEXT, _TAB, _BREAK, _RETURN = f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr"
+_PARAGRAPH, _TABLE, _BOX = f"{_W}p", f"{_W}tbl", f"{_W}txbxContent"
+_HEADING = re.compile(r"(?:heading|überschrift|titre|título|titolo|标题|見出し)\s*([1-9])", re.I)
+#: Parts beside the text that contain text, by the end of their relation's type.
+_NOTES = ("footnotes", "endnotes", "comments")
+#: How deeply tables in tables are read.
+_DEPTH = 5
+
+
+def extract(file: RawFile) -> Extracted:
+    import docx
+
+    names = set(open_zip(file.data).namelist())
+    if not any(path.startswith("word/") for path in names):
+        raise Unreadable(DAMAGED, "not a Word document")
+    document = docx.Document(io.BytesIO(file.data))
+    writer = Writer("page")
+    levels = _levels(document)
+    title = ""
+    for block in _blocks(document.element.body):
+        if block.tag == _TABLE:
+            writer.add(table(_rows(block, _DEPTH)))
+            continue
+        text = _text(block)
+        level = levels(block)
+        if level and text.strip():
+            title = title or (one_line(text) if level == 1 else "")
+            writer.add(f"{'#' * min(level, 6)} {one_line(text)}")
+        elif block.find(f"{_W}pPr/{_W}numPr") is not None and text.strip():
+            writer.add(f"- {text.strip()}")
+        else:
+            writer.add(text)
+    for relation in document.part.rels.values():
+        if not relation.is_external and relation.reltype.rpartition("/")[2] in _NOTES:
+            notes = _notes(relation.target_part.blob)
+            if notes:
+                writer.add(f"## {relation.reltype.rpartition('/')[2].capitalize()}")
+                writer.add("\n\n".join(notes))
+    properties, fields = core_fields(document.core_properties)
+    images = len(document.inline_shapes)
+    omitted = (f"{images} images",) if images else ()
+    return Extracted(writer.text, properties or title, fields, omitted=omitted)
+
+
+def _blocks(body: Any) -> Iterator[Any]:
+    """Yield the paragraphs and tables of a document in order, also those inside of controls."""
+    pending = list(reversed(body))
+    while pending:
+        element = pending.pop()
+        if element.tag in (_PARAGRAPH, _TABLE):
+            yield element
+        elif isinstance(element.tag, str) and element.tag != f"{_W}sectPr":
+            pending += reversed(element)
+
+
+def _levels(document: Any) -> Any:
+    """Return a function that returns the level of a paragraph that is a heading; 0 for others."""
+    by_style: dict[str, int] = {}
+    for style in document.styles.element.iter(f"{_W}style"):
+        identity, label = style.get(f"{_W}styleId") or "", style.find(f"{_W}name")
+        shown = label.get(f"{_W}val") or "" if label is not None else ""
+        outline = style.find(f"{_W}pPr/{_W}outlineLvl")
+        match = _HEADING.match(shown) or _HEADING.match(identity)
+        if match:
+            by_style[identity] = int(match[1])
+        elif shown.lower() == "title":
+            by_style[identity] = 1
+        elif outline is not None and (outline.get(f"{_W}val") or "").isdigit():
+            by_style[identity] = int(outline.get(f"{_W}val")) + 1
+
+    def level(paragraph: Any) -> int:
+        outline = paragraph.find(f"{_W}pPr/{_W}outlineLvl")
+        if outline is not None and (outline.get(f"{_W}val") or "").isdigit():
+            direct = int(outline.get(f"{_W}val")) + 1
+            return direct if direct < 10 else 0
+        style = paragraph.find(f"{_W}pPr/{_W}pStyle")
+        found = by_style.get(style.get(f"{_W}val") or "", 0) if style is not None else 0
+        return found if found < 10 else 0
+
+    return level
+
+
+def _text(element: Any) -> str:
+    """Return the text of an element, with that of text boxes after it."""
+    parts: list[str] = []
+    boxes: list[str] = []
+    pending = list(reversed(element))
+    while pending:
+        child = pending.pop()
+        if child.tag == _TEXT:
+            parts.append(child.text or "")
+        elif child.tag == _TAB:
+            parts.append("\t")
+        elif child.tag in (_BREAK, _RETURN):
+            parts.append("\n")
+        elif child.tag == _BOX:
+            boxes += [_text(paragraph) for paragraph in child.iter(_PARAGRAPH)]
+        elif child.tag != _FALLBACK and child.tag != f"{_W}pPr":
+            pending += reversed(child)
+    return "\n\n".join(["".join(parts), *filter(str.strip, boxes)]).strip("\n")
+
+
+def _rows(element: Any, depth: int) -> list[list[str]]:
+    """Return the cells of a table. A table in a cell becomes text."""
+    rows = []
+    for row in element.iter(f"{_W}tr") if depth == 1 else element.findall(f"{_W}tr"):
+        cells = []
+        for cell in row.iter(f"{_W}tc") if depth == 1 else row.findall(f"{_W}tc"):
+            texts = [
+                " / ".join(" ".join(inner) for inner in _rows(block, depth - 1))
+                if block.tag == _TABLE and depth > 1
+                else _text(block)
+                for block in _blocks(cell)
+            ]
+            cells.append(" ".join(text for text in texts if text.strip()))
+        rows.append(cells)
+    return rows
+
+
+def _notes(blob: bytes) -> list[str]:
+    """Return the texts of footnotes, endnotes or comments."""
+    from docx.oxml.parser import parse_xml
+
+    root = parse_xml(blob)
+    return [text for note in root if (text := _text(note).strip())]

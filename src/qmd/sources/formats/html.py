@@ -1,0 +1,90 @@
+"""HTML by html-to-markdown: the whole text. Scripts do not run, and nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+from qmd.sources.formats.base import RawFile
+from qmd.text import extraction
+from qmd.text.outline import one_line
+from qmd.types import Extracted, Link
+
+name = "html"
+version = 1
+media_type = "text/markdown"
+
+#: Characters of the head of a page that are read.
+_HEAD = 200_000
+#: The names of `meta` elements whose contents are fields.
+_META = {
+    "author": "author",
+    "article:author": "author",
+    "dc.creator": "author",
+    "date": "date",
+    "dc.date": "date",
+    "article:published_time": "date",
+    "keywords": "keywords",
+    "description": "description",
+}
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
+
+
+def extract(file: RawFile) -> Extracted:
+    source = file.text()
+    head = Head()
+    head.feed(source[:_HEAD])
+    text = to_markdown(source)
+    found = extraction.extract(text, file.path)
+    links = tuple(
+        Link(unquote(link.target), link.text, link.line, link.kind) if link.kind != "url" else link
+        for link in found.links
+    )
+    title = one_line("".join(head.title)) or found.title
+    return Extracted(text, title, head.fields, links)
+
+
+def to_markdown(source: str) -> str:
+    """Return HTML as Markdown, with the descriptions of images in place of their addresses."""
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+    options = ConversionOptions(
+        extract_metadata=False,
+        autolinks=False,
+        preprocessing=PreprocessingOptions(remove_navigation=False, remove_forms=False),
+        max_depth=500,
+    )
+    text = convert(source, options).content or ""
+    return _IMAGE.sub(r"\1", text).strip("\n") + "\n"
+
+
+class Head(HTMLParser):
+    """Reads the title and the `meta` elements of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title: list[str] = []
+        self.fields: dict[str, tuple[str | float | bool, ...]] = {}
+        self._in_title = self._done = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "title":
+            self._in_title = not self._done
+        elif tag == "html" and values.get("lang"):
+            self.fields.setdefault("language", (values["lang"] or "",))
+        elif tag == "meta":
+            key = _META.get((values.get("name") or values.get("property") or "").lower())
+            content = one_line(values.get("content") or "")
+            if key and content and key not in self.fields:
+                parts = content.split(",") if key == "keywords" else [content]
+                self.fields[key] = tuple(part.strip() for part in parts if part.strip())
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title" and self._in_title:
+            self._in_title, self._done = False, True
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title.append(data)

@@ -1,0 +1,92 @@
+"""Org: headlines begin with stars. Keywords, properties, tags and planning dates are fields."""
+
+from __future__ import annotations
+
+import re
+
+from qmd.sources.formats.base import RawFile
+from qmd.sources.formats.headings import as_markdown
+from qmd.text.outline import heading_text
+from qmd.types import Extracted, Link
+
+name = "org"
+version = 1
+media_type = "text/markdown"
+
+_HEADLINE = re.compile(r"(\*+)[ \t]+(\S.*?)\s*\Z")
+_TAGS = re.compile(r"[ \t]+:([\w@#%:]+):\Z")
+_STATE = re.compile(r"(TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+")
+_PRIORITY = re.compile(r"\[#\w\][ \t]*")
+_KEYWORD = re.compile(r"#\+(\w+):[ \t]*(\S.*)")
+_PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60}):[ \t]+(\S.*)")
+_PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
+_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)[ \t]*([\w+-]*)", re.I)
+_WEB = ("http://", "https://", "mailto:")
+
+
+def extract(file: RawFile) -> Extracted:
+    lines = file.text().split("\n")
+    headings: dict[int, tuple[int, str]] = {}
+    fields: dict[str, list[str]] = {}
+    links: list[Link] = []
+    title = first = ""
+    block: str | None = None
+    in_drawer = False
+    for at, line in enumerate(lines):
+        if mark := _BLOCK.match(line):
+            kind = mark[2].lower()
+            if mark[1].lower() == "begin" and block is None:
+                block = kind
+            elif mark[1].lower() == "end" and kind == block:
+                block = None
+            else:
+                continue
+            if kind in ("src", "example"):
+                lines[at] = f"```{mark[3]}" if block else "```"
+            continue
+        if block is not None:
+            continue
+        if headline := _HEADLINE.match(line):
+            heading = headline[2]
+            if tags := _TAGS.search(heading):
+                fields.setdefault("tag", []).extend(tag for tag in tags[1].split(":") if tag)
+                heading = heading[: tags.start()]
+            if state := _STATE.match(heading):
+                fields.setdefault("todo", []).append(state[1])
+            first = first or heading_text(_PRIORITY.sub("", _STATE.sub("", heading, count=1), count=1))
+            headings[at] = (len(headline[1]), headline[2])
+        elif keyword := _KEYWORD.match(line):
+            title = _keyword(keyword[1].lower(), keyword[2].strip(), fields) or title
+        elif line.strip().upper() in (":PROPERTIES:", ":END:"):
+            in_drawer = line.strip().upper() == ":PROPERTIES:"
+        elif in_drawer and (found := _PROPERTY.match(line)):
+            fields.setdefault(found[1].lower(), []).append(found[2].strip())
+        else:
+            for kind, date in _PLANNING.findall(line):
+                fields.setdefault(kind.lower(), []).append(date)
+        for target, text in _LINK.findall(line):
+            web = target.startswith(_WEB)
+            bare = target if web else target.removeprefix("file:").partition("::")[0]
+            links.append(Link(bare, text, at + 1, "url" if web else "wikilink"))
+    return Extracted(
+        as_markdown(lines, headings, set()),
+        title or first,
+        {name: tuple(values) for name, values in fields.items()},
+        tuple(links),
+    )
+
+
+def _keyword(name: str, value: str, fields: dict[str, list[str]]) -> str:
+    """Add the field of a keyword such as `#+AUTHOR:`; return the value of `#+TITLE:`, otherwise ""."""
+    match name:
+        case "title":
+            return heading_text(value)
+        case "date":
+            fields.setdefault("date", []).extend(_DATE.findall(value)[:1])
+        case "filetags":
+            fields.setdefault("tag", []).extend(tag for tag in value.split(":") if tag.strip())
+        case "author" | "category" | "description" | "keywords" | "language":
+            fields.setdefault("tag" if name == "keywords" else name, []).append(value)
+    return ""

@@ -1,0 +1,197 @@
+"""PDF by pypdfium2: the text of the pages, without headers and footers that repeat."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
+from qmd.sources.formats.writing import Writer
+from qmd.text.outline import one_line
+from qmd.types import Extracted
+
+name = "pdf"
+version = 1
+media_type = "text/markdown"
+
+_MAX_PAGES = 20_000
+#: The most bookmarks that become headings.
+_MAX_BOOKMARKS = 5_000
+#: Lines at the top and at the bottom of a page that may be a header or footer.
+_EDGE = 2
+#: A line is a header or footer if it is on this share of the pages, and on this many.
+_SHARE, _REPEATS = 0.5, 3
+#: What pdfium returns for a hyphen at the end of a line, and the soft hyphen.
+_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n[ \t]*|[\ufffe\u00ad]")
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
+#: Line ends inside of sentences.
+_JOINED = re.compile(rf"(?<=[{_CJK}、，])\n(?=[{_CJK}])")
+_WRAPPED = re.compile(r"(?<=[\w,;’'\")–-])\n(?=[a-zà-öø-ÿα-ωа-я(])")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
+_NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
+#: Titles that programs make up.
+_MADE_UP = re.compile(
+    r"untitled|\W*\Z|microsoft (word|powerpoint|excel) - "
+    r"|.*\.(docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|html?)\Z",
+    re.I,
+)
+_NUMBERING = re.compile(r"\A[\d.\s]+")
+
+
+def extract(file: RawFile) -> Extracted:
+    import pypdfium2
+
+    if b"%PDF-" not in file.data[:1024]:
+        raise Unreadable(DAMAGED, "not a PDF file")
+    try:
+        document = pypdfium2.PdfDocument(file.data)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise Unreadable(ENCRYPTED) from error
+        raise Unreadable(DAMAGED, str(error)) from error
+    if len(document) > _MAX_PAGES:
+        raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
+    pages, broken = _pages(document)
+    if not any(any(page) for page in pages):
+        raise Unreadable(DAMAGED if len(broken) == len(pages) else SCAN)
+    blank = [number for number, page in enumerate(pages, 1) if not page and number not in broken]
+    repeated = _repeated(pages)
+    bookmarks = _bookmarks(document, len(pages))
+    writer = Writer("page")
+    first = ""
+    for number, page in enumerate(pages, 1):
+        writer.anchor(number)
+        kept = _without_repeated(page, repeated)
+        first = first or next((line for line in kept if _is_title(line)), "")
+        text = _JOINED.sub("", "\n".join(_with_headings(kept, bookmarks.get(number, []))))
+        writer.add(_WRAPPED.sub(" ", text))
+    metadata = document.get_metadata_dict()
+    title = one_line(metadata.get("Title") or "")
+    omitted = [f"{_listed(blank)} without a text layer"] if blank else []
+    omitted += [f"{_listed(broken)}: damaged"] if broken else []
+    fields = {**_fields(metadata), "pages": (float(len(pages)),)}
+    if _MADE_UP.match(title):
+        title = first
+    return Extracted(writer.text, title, fields, anchors=writer.anchors, omitted=tuple(omitted))
+
+
+def _pages(document: Any) -> tuple[list[list[str]], list[int]]:
+    """Return the lines of each page, and the numbers of pages that cannot be read."""
+    import pypdfium2
+
+    pages: list[list[str]] = []
+    broken: list[int] = []
+    length = 0
+    for number in range(1, len(document) + 1):
+        text = ""
+        try:
+            page = document[number - 1]
+            text_page = page.get_textpage()
+            text = text_page.get_text_range()
+            text_page.close()
+            page.close()
+        except pypdfium2.PdfiumError:
+            broken.append(number)
+        length += len(text)
+        if length > 20_000_000:
+            raise Unreadable(TOO_LARGE, "more than 20 million characters of text")
+        pages.append(_lines(text))
+    return pages, broken
+
+
+def _lines(text: str) -> list[str]:
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _CONTROLS.sub("", _HYPHEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    lines = [line.rstrip() for line in text.split("\n")]
+    return lines if any(line.strip() for line in lines) else []
+
+
+def _repeated(pages: Sequence[Sequence[str]]) -> Counter[str]:
+    """Return the headers and footers, without their numbers."""
+    counts: Counter[str] = Counter()
+    for page in pages:
+        counts.update({_form(page[at]) for at in _edges(page)})
+    least = max(_REPEATS, _SHARE * sum(1 for page in pages if page))
+    return Counter({form: count for form, count in counts.items() if count >= least})
+
+
+def _edges(page: Sequence[str]) -> list[int]:
+    """Return the numbers of the lines that may be a header or footer."""
+    written = [at for at, line in enumerate(page) if line.strip()]
+    return sorted({*written[:_EDGE], *written[-_EDGE:]})
+
+
+def _form(line: str) -> str:
+    return _NUMBERS.sub("0", " ".join(line.split()).casefold())
+
+
+def _without_repeated(page: Sequence[str], repeated: Counter[str]) -> list[str]:
+    """Return the lines of a page without headers and footers. Words stay where they stand first."""
+    dropped = set()
+    for at in _edges(page):
+        form = _form(page[at])
+        if form in repeated:
+            if repeated[form] < 0 or not any(char.isalpha() for char in form):
+                dropped.add(at)
+            repeated[form] = -1
+    return [line for at, line in enumerate(page) if at not in dropped]
+
+
+def _bookmarks(document: Any, pages: int) -> dict[int, list[tuple[int, str]]]:
+    """Return (level, title) of the bookmarks by page."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for count, (level, title, page) in enumerate(_toc(document)):
+        if count >= _MAX_BOOKMARKS:
+            break
+        if 0 <= page < pages and title:
+            found.setdefault(page + 1, []).append((level, title))
+    return found
+
+
+def _toc(document: Any) -> Iterator[tuple[int, str, int]]:
+    for bookmark in document.get_toc(max_depth=6):
+        target = bookmark.get_dest()
+        page = target.get_index() if target is not None else None
+        if page is not None:
+            yield int(bookmark.level), one_line(bookmark.get_title()), int(page)
+
+
+def _with_headings(lines: list[str], bookmarks: Sequence[tuple[int, str]]) -> list[str]:
+    """Mark the lines that bookmarks lead to as headings."""
+    for level, title in bookmarks:
+        wanted = _bare(title)
+        at = next((at for at, line in enumerate(lines) if wanted and _bare(line) == wanted), None)
+        if at is not None:
+            # Empty lines around it keep the lines of a paragraph together.
+            lines[at] = f"\n{'#' * min(level + 2, 6)} {lines[at].strip()}\n"
+    return lines
+
+
+def _bare(text: str) -> str:
+    return "".join(_NUMBERING.sub("", text.strip()).split()).casefold()
+
+
+def _is_title(line: str) -> bool:
+    return 4 <= len(line.strip()) <= 150 and sum(char.isalpha() for char in line) > len(line) / 2
+
+
+def _fields(metadata: dict[str, str]) -> dict[str, tuple[str | float | bool, ...]]:
+    fields: dict[str, tuple[str | float | bool, ...]] = {}
+    if author := one_line(metadata.get("Author") or ""):
+        fields["author"] = (author,)
+    if match := _DATE.match(metadata.get("CreationDate") or ""):
+        fields["date"] = ("-".join(part for part in match.groups() if part),)
+    if keywords := one_line(metadata.get("Keywords") or ""):
+        fields["keywords"] = tuple(part.strip() for part in re.split("[,;]", keywords) if part.strip())
+    return fields
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Return `page 3` or `5 pages (1, 2, 3, ...)`."""
+    if len(numbers) == 1:
+        return f"page {numbers[0]}"
+    more = ", ..." if len(numbers) > 10 else ""
+    return f"{len(numbers):,} pages ({', '.join(map(str, numbers[:10]))}{more})"

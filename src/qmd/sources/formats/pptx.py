@@ -1,0 +1,76 @@
+"""Presentations (PPTX) by python-pptx: the texts, tables and notes of the slides in order."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from qmd.sources.formats.archive import open_zip
+from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
+from qmd.sources.formats.office import core_fields
+from qmd.sources.formats.writing import Writer, table
+from qmd.text.outline import one_line
+from qmd.types import Extracted
+
+name = "pptx"
+version = 1
+media_type = "text/markdown"
+
+#: How deeply groups in groups are read.
+_DEPTH = 20
+
+
+def extract(file: RawFile) -> Extracted:
+    import pptx
+
+    if not any(path.startswith("ppt/") for path in open_zip(file.data).namelist()):
+        raise Unreadable(DAMAGED, "not a presentation")
+    presentation = pptx.Presentation(io.BytesIO(file.data))
+    writer = Writer("slide")
+    first = ""
+    pictures = 0
+    for number, slide in enumerate(presentation.slides, 1):
+        title = slide.shapes.title
+        heading = one_line(title.text_frame.text) if title is not None else ""
+        first = first or heading
+        writer.anchor(number)
+        writer.add(f"## {heading or f'Slide {number}'}")
+        for shape in _shapes(slide.shapes, _DEPTH):
+            pictures += shape.shape_type == 13
+            if title is None or shape.shape_id != title.shape_id:
+                writer.add(_text(shape))
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            notes = _paragraphs(slide.notes_slide.notes_text_frame)
+            writer.add(f"Notes: {notes}" if notes.strip() else "")
+    properties, fields = core_fields(presentation.core_properties)
+    omitted = (f"{pictures} pictures",) if pictures else ()
+    fields["slides"] = (float(len(presentation.slides)),)
+    return Extracted(writer.text, properties or first, fields, anchors=writer.anchors, omitted=omitted)
+
+
+def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[Any]:
+    """Yield shapes, and those inside of groups."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            if depth:
+                yield from _shapes(shape.shapes, depth - 1)
+        else:
+            yield shape
+
+
+def _text(shape: Any) -> str:
+    if getattr(shape, "has_table", False):
+        return table([[cell.text for cell in row.cells] for row in shape.table.rows])
+    if getattr(shape, "has_chart", False) and shape.chart.has_title:
+        return str(shape.chart.chart_title.text_frame.text)
+    return _paragraphs(shape.text_frame) if shape.has_text_frame else ""
+
+
+def _paragraphs(frame: Any) -> str:
+    lines = (
+        f"{'  ' * paragraph.level}- {paragraph.text}" if paragraph.level else paragraph.text
+        for paragraph in frame.paragraphs
+        if paragraph.text.strip()
+    )
+    return "\n".join(line.replace("\v", "\n") for line in lines)

@@ -1,0 +1,131 @@
+"""Read the files of a collection: text in this process, other files in child processes."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from qmd.errors import PluginError, SourceError
+from qmd.sources.formats.registry import Reader, Readers, file_of
+from qmd.sources.outcome import Outcome
+from qmd.sources.problems import in_words
+from qmd.sources.read import absolute_path, extract, read_raw, to_source
+from qmd.sources.rules import exclusion
+from qmd.types import Collection, Fingerprint, SourceFile, SourceText
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from qmd.sources.children import Children
+
+#: The most files that are read before the first of them is passed on.
+_AHEAD = 12
+
+
+def read_all(files: Iterable[SourceFile], readers: Readers, encoding: str | None) -> Iterator[Outcome]:
+    """Read files and yield their outcomes in the same order.
+
+    Child processes start when the first file needs one, and end with the iteration.
+    """
+    with ExitStack() as stack:
+        children: Children | None = None
+        ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]] = deque()
+        for file in files:
+            try:
+                reader = readers.of(file.path)
+            except PluginError as error:
+                problem = SourceError(f"cannot read {file.path}: {error.message}", error.hint)
+                yield from _drain(ahead, encoding, 0)
+                yield Outcome(file, error=problem)
+                continue
+            if not reader.module and not ahead:
+                yield _read_here(file, reader, encoding)
+                continue
+            if reader.module and children is None:
+                from qmd.sources.children import Children
+
+                children = stack.enter_context(Children())
+            future = children.submit(file, reader, encoding) if children and reader.module else None
+            ahead.append((file, reader, future))
+            yield from _drain(ahead, encoding, _AHEAD)
+        yield from _drain(ahead, encoding, 0)
+
+
+def _drain(
+    ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]], encoding: str | None, keep: int
+) -> Iterator[Outcome]:
+    """Yield the first outcomes as far as they are ready, and wait until at most `keep` are left."""
+    while ahead:
+        file, reader, future = ahead[0]
+        if future is not None and not future.done() and len(ahead) <= keep:
+            return
+        ahead.popleft()
+        if future is not None:
+            yield future.result()
+        elif reader is not None:
+            yield _read_here(file, reader, encoding)
+
+
+def _read_here(file: SourceFile, reader: Reader, encoding: str | None) -> Outcome:
+    try:
+        raw, fingerprint = read_raw(file, encoding)
+        found = extract(reader, raw)
+    except SourceError as error:
+        return Outcome(file, error=error)
+    documents = tuple((key, to_source(content, raw.zeros)) for key, content in found)
+    return Outcome(file, documents, fingerprint)
+
+
+def read_one(file: SourceFile, readers: Readers, encoding: str | None) -> Outcome:
+    """Read a file."""
+    (outcome,) = read_all([file], readers, encoding)
+    return outcome
+
+
+def source_at(collection: Collection, path: str) -> SourceText:
+    """Read the document at `path` inside a collection.
+
+    Raises `SourceError` if a scan would not index the file; the message names the rule that excludes it, or
+    the error. Raises `UsageError` if the pattern or an ignore glob is invalid.
+    """
+    whole = absolute_path(collection.path, path)
+    inner = path if os.path.lexists(whole) else file_of(path)
+    excluded = exclusion(collection, inner)
+    if excluded is not None:
+        setting = excluded.setting
+        hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
+        raise SourceError(excluded.reason, hint)
+    absolute = absolute_path(collection.path, inner)
+    try:
+        status = os.stat(absolute)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot be read: {in_words(error)}") from error
+    readers = Readers(collection.formats)
+    missing = waits_for(readers, inner)
+    if missing:
+        raise SourceError(f"files of this format wait for {install(missing)}", install(missing))
+    file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+    outcome = read_one(file, readers, collection.encoding)
+    if outcome.error is not None:
+        raise outcome.error
+    key = path.removeprefix(inner).removeprefix("#")
+    for other, source in outcome.documents:
+        if other == key and source.text.strip():
+            return source
+    raise SourceError("the file is empty" if not key else f"the file contains no '{key}'")
+
+
+def waits_for(readers: Readers, path: str) -> str:
+    """Return the extra that must be installed before a file can be read; "" if none is missing."""
+    try:
+        return readers.of(path).extra
+    except PluginError:
+        return ""
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'qmd-python[{extra}]'"

@@ -1,0 +1,406 @@
+"""Source formats through an index: what is found, where it comes from, and what is left out with a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.engine.requests import SearchRequest
+from qmd.errors import SourceError, UsageError
+from qmd.sources import children
+from qmd.sources.formats import registry
+from qmd.types import Anchor
+from tests.conftest import Notes
+
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Birds\n", "An introduction."]},
+        {
+            "cell_type": "code",
+            "source": "print('heron')",
+            "outputs": [
+                {"output_type": "stream", "text": ["heron\n"]},
+                {"output_type": "display_data", "data": {"image/png": "aGVyb24="}},
+            ],
+        },
+        {"cell_type": "markdown", "source": "The ibis is last."},
+    ],
+    "metadata": {"kernelspec": {"language": "python"}},
+}
+MAILS = """\
+From ann@example.com Mon Jan  5 10:00:00 2026
+From: Ann Example <ann@example.com>
+Subject: =?utf-8?q?Caf=C3=A9?= plans
+Message-ID: <one@example.com>
+Date: Mon, 5 Jan 2026 10:00:00 +0000
+
+The stork arrives.
+>From here on it stays.
+
+From bob@example.com Tue Jan  6 10:00:00 2026
+From: Bob <bob@example.com>
+Subject: Second
+Message-ID: <two@example.com>
+
+The pelican leaves.
+"""
+CLAUDE = [
+    {
+        "sessionId": "s1",
+        "cwd": "/work/app",
+        "timestamp": "2026-01-05T10:00:00Z",
+        "message": {"role": "user", "content": "Why does the kestrel fail?"},
+    },
+    {
+        "sessionId": "s1",
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "# Cause\n\nA missing feather."},
+                {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}},
+            ],
+        },
+    },
+    {
+        "sessionId": "s1",
+        "message": {"role": "user", "content": [{"type": "tool_result", "content": "x" * 5_000}]},
+    },
+]
+CODEX = [
+    {
+        "type": "session_meta",
+        "timestamp": "2026-01-06T10:00:00Z",
+        "payload": {"id": "c1", "cwd": "/work/other"},
+    },
+    {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "Fix the gannet"}],
+        },
+    },
+]
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with a line of text on each page; without text if it is empty."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
+    kids = []
+    for text in pages:
+        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else ""
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        objects.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 "
+            f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> /Contents {len(objects)} 0 R >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    data, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    end = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    return data + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode()
+
+
+def epub(chapters: dict[str, str]) -> bytes:
+    """A book with these bodies of chapters by name."""
+    data = io.BytesIO()
+    items = "".join(f'<item id="{name}" href="{name}.xhtml"/>' for name in chapters)
+    spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
+    with zipfile.ZipFile(data, "w") as archive:
+        rootfile = '<container><rootfile full-path="o/p.opf"/></container>'
+        archive.writestr("META-INF/container.xml", rootfile)
+        package = f"<package><dc:title>The book</dc:title>{items}<spine>{spine}</spine></package>"
+        archive.writestr("o/p.opf", package)
+        for name, body in chapters.items():
+            archive.writestr(f"o/{name}.xhtml", f"<html><body>{body}</body></html>")
+    return data.getvalue()
+
+
+def lines(entries: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+def found(index: qmd.Index, query: str) -> tuple[str, Anchor | None]:
+    hit = index.search(query).hits[0]
+    return hit.path, hit.anchor
+
+
+def test_a_collection_without_formats_reads_markdown_as_before(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.ipynb": json.dumps(NOTEBOOK)})
+    assert index.add_collection(str(folder)).added == 1
+    report = index.add_collection(str(folder), "wide", pattern="**/*.{md,txt,ipynb}")
+    assert report.added == 3
+    assert index.get("wide/d.ipynb").text == json.dumps(NOTEBOOK)
+    assert index.get("wide/d.ipynb").anchor is None
+
+
+def test_a_collection_reads_the_formats_that_it_names(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.rst": "Delta\n====="})
+    report = index.add_collection(str(folder), formats=["text", "org"])
+    assert report.added == 2
+    assert [document.path for document in index.documents()] == ["b.txt", "c.org"]
+    assert index.config.collections["notes"].formats == ("text", "org")
+    assert index.status().collections[0].pattern == "formats: text, org"
+
+
+def test_a_pattern_wins_over_formats(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.org": "* Alpha", "sub/b.org": "* Beta"})
+    index.add_collection(str(folder), pattern="*.org", formats=["org"])
+    assert [(document.path, document.title) for document in index.documents()] == [("a.org", "Alpha")]
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones(index: qmd.Index, notes: Notes) -> None:
+    with pytest.raises(UsageError, match="no format 'pdff'") as caught:
+        index.add_collection(str(notes({"a.md": "a"})), formats=["pdff"])
+    assert "did you mean 'pdf'" in str(caught.value.hint)
+    assert not index.config.collections
+
+
+def test_headings_of_text_formats_are_sections_on_their_own_lines(index: qmd.Index, notes: Notes) -> None:
+    folder = notes(
+        {
+            "a.rst": "=====\nTitle\n=====\n\n:Author: Ann\n\nSub\n---\n\nThe heron.\n\n"
+            ".. include:: /etc/passwd\n",
+            "b.adoc": "= Manual\nBob <b@example.com>\n\n== Part\n\nThe stork.\n\n----\n== code\n----\n",
+            "c.org": "#+TITLE: Plan\n#+FILETAGS: :work:\n* TODO Buy a crane :bird:\n"
+            "DEADLINE: <2026-03-01 Sun>\n",
+        }
+    )
+    index.add_collection(str(folder), formats=["all"])
+    assert [document.title for document in index.documents()] == ["Title", "Manual", "Plan"]
+    assert [(each.heading, each.level, each.first_line) for each in index.outline("a.rst")[1]] == [
+        ("Title", 1, 2),
+        ("Sub", 2, 7),
+    ]
+    assert [each.heading for each in index.outline("b.adoc")[1]] == ["Manual", "Part"]
+    assert ".. include:: /etc/passwd" in index.get("a.rst").text
+    assert [hit.path for hit in index.search("crane", tag="bird").hits] == ["c.org"]
+    assert index.search("[deadline:2026-03-01] [todo:TODO]").hits[0].path == "c.org"
+    assert index.search("[author:Ann]").hits[0].path == "a.rst"
+
+
+def test_a_notebook_has_its_cells_as_places(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.ipynb": json.dumps(NOTEBOOK)})), formats=["notebook"])
+    assert found(index, "ibis") == ("a.ipynb", Anchor(12, "cell", 3))
+    assert index.get("a.ipynb:c2").text == "```python\nprint('heron')\n```\n\n```output\nheron\n```\n"
+    assert index.get("a.ipynb:c3").text == "The ibis is last."
+    assert index.get("a.ipynb:cell2-3").text.endswith("The ibis is last.")
+    with pytest.raises(UsageError, match="has no 'c4': it has cell 1 to 3"):
+        index.get("a.ipynb:c4")
+    with pytest.raises(UsageError, match="has no 'p1'"):
+        index.get("a.ipynb:p1")
+    (page,) = index.multi_get("a.ipynb:c3").items
+    assert page.text == "The ibis is last."  # type: ignore[union-attr]
+
+
+def test_each_message_of_a_mailbox_is_a_document(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"box.mbox": MAILS})
+    index.add_collection(str(folder), formats=["mailbox", "mail"])
+    assert [document.path for document in index.documents()] == [
+        "box.mbox#one@example.com",
+        "box.mbox#two@example.com",
+    ]
+    hit = index.search("stork", author="Ann Example", after="2026-01-05").hits[0]
+    assert (hit.path, hit.title) == ("box.mbox#one@example.com", "Café plans")
+    assert "\nFrom here on it stays." in index.get("box.mbox#one@example.com").text
+    (report,) = index.update()
+    assert (report.unchanged, report.added, report.removed) == (2, 0, 0)
+    # The second message is deleted, and a new one arrives.
+    first = MAILS.partition("From bob")[0]
+    new = MAILS.replace("one@", "three@").replace("stork", "crane").partition("From bob")[0]
+    (folder / "box.mbox").write_text(first + new, encoding="utf-8")
+    (report,) = index.update()
+    assert (report.added, report.removed, report.unchanged) == (1, 1, 1)
+    (folder / "box.mbox").unlink()
+    (report,) = index.update(allow_empty=True)
+    assert report.removed == 2
+
+
+def test_transcripts_have_messages_as_places_and_outputs_of_tools_cut(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.jsonl": lines(CLAUDE), "b.jsonl": lines(CODEX), "c.jsonl": '{"x": 1}\n'})
+    report = index.add_collection(str(folder), formats=["transcript"])
+    assert report.problems == [
+        ("c.jsonl", "cannot read c.jsonl: no transcript of Claude Code or Codex"),
+    ]
+    path, anchor = found(index, "feather")
+    assert (path, anchor and (anchor.kind, anchor.value)) == ("a.jsonl", ("message", 2))
+    assert "x" * 1_000 in index.get("a.jsonl").text
+    assert "x" * 1_001 not in index.get("a.jsonl").text
+    assert index.get("a.jsonl:m1").text == "## User\n\nWhy does the kestrel fail?\n"
+    assert [document.title for document in index.documents()] == [
+        "Why does the kestrel fail?",
+        "Fix the gannet",
+    ]
+    assert index.search("[project:/work/other] [agent:codex]").hits[0].path == "b.jsonl"
+    why = index.why("a.jsonl", "search", SearchRequest("feather"))
+    assert "left out: the end of 1 inputs or outputs of tools" in why.notes
+
+
+def test_a_pdf_has_its_pages_as_places(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = notes({})
+    (folder / "a.pdf").write_bytes(pdf("The heron flies.", "The ibis walks.", "", "The crane sleeps."))
+    # A pattern is enough: a PDF file is not text.
+    index.add_collection(str(folder), pattern="**/*.pdf")
+    assert found(index, "ibis") == ("a.pdf", Anchor(3, "page", 2))
+    assert index.get("a.pdf:p2").text.strip() == "The ibis walks."
+    assert index.get("a.pdf:p2-4").text.split("\n\n") == ["The ibis walks.", "The crane sleeps."]
+    page = index.get("a.pdf:p4")
+    assert (page.source_type, page.media_type) == ("application/pdf", "text/markdown")
+    assert page.anchor == Anchor(5, "page", 4)
+    why = index.why("a.pdf", "search", SearchRequest("ibis"))
+    assert "left out: page 3 without a text layer" in why.notes
+
+
+def test_a_book_has_its_chapters_as_places(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"page.html": "<title>Page</title><h1>Top</h1><p>A stork.</p><script>alert(1)</script>"})
+    (folder / "a.epub").write_bytes(epub({"one": "<h1>One</h1><p>heron</p>", "two": "<p>ibis</p>"}))
+    index.add_collection(str(folder), formats=["all"])
+    path, anchor = found(index, "ibis")
+    assert (path, anchor and (anchor.kind, anchor.value)) == ("a.epub", ("chapter", 2))
+    assert index.get("a.epub:c1").text == "# One\n\nheron\n"
+    assert index.get("page.html").text == "# Top\n\nA stork.\n"
+    assert [document.title for document in index.documents()] == ["The book", "Page"]
+
+
+def test_office_files_have_slides_and_sheets_as_places(index: qmd.Index, notes: Notes) -> None:
+    docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
+    pytest.importorskip("python_calamine")
+    folder = notes({})
+    document = docx.Document()
+    document.add_heading("Report", 1)
+    document.add_paragraph("The heron.")
+    table = document.add_table(2, 2)
+    table.cell(0, 0).text, table.cell(1, 1).text = "bird", "4"
+    document.save(str(folder / "a.docx"))
+    presentation = pptx.Presentation()
+    for title in ("First", "Second"):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = f"About the {'ibis' if title == 'First' else 'crane'}"
+    presentation.save(str(folder / "b.pptx"))
+    index.add_collection(str(folder), formats=["docx", "pptx"])
+    assert index.get("a.docx").text == ("# Report\n\nThe heron.\n\n| bird |  |\n| --- | --- |\n|  | 4 |\n")
+    path, anchor = found(index, "crane")
+    assert (path, anchor and anchor.address) == ("b.pptx", "s2")
+    assert index.get("b.pptx:s2").text == "## Second\n\nAbout the crane"
+
+
+def test_source_code_has_functions_as_sections_and_lines_as_places(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("tree_sitter")
+    source = '"""A module."""\n\nimport os\n\n\n# Says it.\ndef greet(name):\n    return name + "heron"\n'
+    index.add_collection(str(notes({"a.py": source})), formats=["code"])
+    hit = index.search("heron").hits[0]
+    assert (hit.section, hit.anchor and (hit.anchor.kind, hit.anchor.value)) == ("greet", ("line", 8))
+    assert index.get("a.py:l6-8").text == '# Says it.\ndef greet(name):\n    return name + "heron"'
+
+
+def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_they_change(
+    index: qmd.Index, notes: Notes
+) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = notes({"a.md": "alpha", "bad.ipynb": "{"})
+    (folder / "scan.pdf").write_bytes(pdf("", ""))
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing")
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    reasons = {path: reason.partition(": ")[2] for path, reason in report.problems}
+    assert reasons["scan.pdf"] == "no text layer (scan)"
+    assert reasons["broken.pdf"].startswith("damaged")
+    assert reasons["bad.ipynb"] == "damaged (not JSON)"
+    assert any("3 files could not be read" in note for note in index.status().notes)
+    absence = index.absence(str(folder / "scan.pdf"))
+    assert absence is not None
+    assert "no text layer (scan)" in absence.reason
+    (folder / "scan.pdf").chmod(0o000)  # an unchanged file is not opened
+    (report,) = index.update()
+    assert sorted(path for path, _ in report.problems) == ["bad.ipynb", "broken.pdf", "scan.pdf"]
+    (folder / "scan.pdf").chmod(0o600)
+    (folder / "scan.pdf").write_bytes(pdf("The ibis."))
+    (report,) = index.update()
+    assert report.added == 1
+
+
+def test_reading_is_ended_after_its_time_and_others_are_read(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "SECONDS", 0.0)
+    folder = notes({"a.md": "alpha", "b.ipynb": json.dumps(NOTEBOOK)})
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert report.problems == [("b.ipynb", "cannot read b.ipynb: too slow (more than 0 s)")]
+
+
+def test_a_bomb_costs_itself(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"a.md": "alpha"})
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("META-INF/container.xml", b" " * 300_000_000)
+    (folder / "bomb.epub").write_bytes(data.getvalue())
+    (folder / "deep.ipynb").write_text('{"cells": ' + "[" * 200_000, encoding="utf-8")
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert dict(report.problems)["bomb.epub"].startswith("cannot read bomb.epub: too large")
+    assert "damaged" in dict(report.problems)["deep.ipynb"]
+
+
+def test_files_wait_for_an_extra_that_is_not_installed(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.pdf").write_bytes(pdf("The heron."))
+    monkeypatch.setattr(registry, "installed", lambda packages: not packages)
+    report = index.add_collection(str(folder), formats=["all"])
+    assert (report.added, report.problems) == (1, [])
+    assert report.waiting == {"formats": {"pdf": 1}}
+    expected = "notes: 1 file (1 .pdf) waits for: pip install 'qmd-python[formats]'"
+    assert expected in index.status().notes
+    absence = index.absence(str(folder / "b.pdf"))
+    assert absence is not None
+    assert absence.hint == "pip install 'qmd-python[formats]'"
+    monkeypatch.undo()
+    if registry.installed(("pypdfium2",)):
+        (report,) = index.update()
+        assert (report.added, report.waiting) == (1, {})
+
+
+def test_a_newer_reader_reads_again_what_it_made(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qmd.sources.formats import notebook
+
+    folder = notes({"a.ipynb": json.dumps(NOTEBOOK), "b.org": "* Org"})
+    index.add_collection(str(folder), formats=["all"])
+    file = folder / "a.ipynb"
+    before = file.stat()
+    file.write_text(json.dumps(NOTEBOOK).replace("heron", "stork"), encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    (report,) = index.update()
+    assert (report.unchanged, report.updated) == (2, 0)
+    monkeypatch.setattr(notebook, "version", 99)
+    (report,) = index.update()
+    assert (report.unchanged, report.updated) == (1, 1)
+    assert index.search("stork").hits
+
+
+def test_a_link_out_of_the_folder_is_not_read(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+    folder = notes({"a.md": "alpha"})
+    (tmp_path / "secret.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
+    (folder / "b.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    assert index.add_collection(str(folder), formats=["all"]).added == 1
+    with pytest.raises(SourceError, match="outside the collection"):
+        from qmd.sources.reading import source_at
+
+        source_at(index.config.collections["notes"], "b.ipynb")
