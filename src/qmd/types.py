@@ -323,6 +323,7 @@ class Hit:
     hash: str
     section: str = ""  #: The headings above the snippet, as `Operations > Backups`
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
+    date: str = ""  #: The date of the document, as in `Document`
     body: str | None = None
     explain: Mapping[str, Any] | None = None
     pinned: bool = False  #: Whether the user pinned it for this query

@@ -46,6 +46,7 @@ def make_hits(
                 hash=document.hash,
                 section=best.section,
                 passages=passages,
+                date=document.date,
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
                 pinned=item.pinned,
