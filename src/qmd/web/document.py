@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -53,9 +53,10 @@ _PAGE = re.compile(r"page (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A link in a list: the document, its address, and the line of the link."""
+    """A link in a list: the name and path of the document, its address, and the line of the link."""
 
     title: str
+    file: str
     href: str
     line: int
 
@@ -74,6 +75,7 @@ class View:
     """A document as it is shown. `rows` are its lines if it is shown as text."""
 
     document: Document
+    name: str
     context: str | None
     uri: str
     absolute: str
@@ -138,10 +140,11 @@ def view(
         rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
     collection = index.config.collections[document.collection]
     absolute = os.path.join(collection.path, document.path)
-    links, left = _linked((link.to, link.line) for link in outgoing if link.to)
+    links, left = _linked((link.to, link.line) for link in outgoing if link.to and link.to != document.file)
     backlinks, back_left = _linked((link.file, link.line) for link in incoming)
     return View(
         document,
+        _name(document, rendered.headings),
         page.context,
         to_uri(document.file),
         absolute,
@@ -292,7 +295,13 @@ def _rows(page: Page, line: int | None, first_line: int, find: Any) -> list[Row]
 
 
 def _shown(values: tuple[Any, ...]) -> tuple[str, ...]:
-    return tuple(visible(f"{value:g}" if type(value) is float else str(value)) for value in values)
+    return tuple(map(_shown_value, values))
+
+
+def _shown_value(value: str | bool | float) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return visible(f"{value:g}" if isinstance(value, float) else value)
 
 
 def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:
@@ -300,8 +309,22 @@ def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:
     first: dict[str, int] = {}
     for file, line in links:
         first.setdefault(file, line)
-    shown = tuple(Linked(visible(file), read_address(file), line) for file, line in islice(first.items(), MAX_LINKS))
-    return shown, max(0, len(first) - MAX_LINKS)
+    shown = [
+        Linked(visible(_stem(file)), visible(file), read_address(file), line)
+        for file, line in islice(first.items(), MAX_LINKS)
+    ]
+    return tuple(shown), max(0, len(first) - MAX_LINKS)
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without the suffix of Markdown."""
+    return file.rpartition("/")[2].removesuffix(".md")
+
+
+def _name(document: Document, headings: Sequence[Heading]) -> str:
+    """Return the name of a document: its title, or that of its file if the title is a lower heading."""
+    lower = any(heading.text == document.title and heading.level > 1 for heading in headings)
+    return visible(_stem(document.path) if lower else document.title)
 
 
 def _editor(index: Index, absolute: str, line: int) -> str | None:

@@ -31,6 +31,7 @@ _MAX_SNIPPET = 480
 _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
 _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
+_CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
 _RULE = re.compile(r"[\s|:=*_-]*")
 _PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
 
@@ -146,7 +147,7 @@ def highlighter(query: str) -> Find | None:
 def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find: Find | None) -> Result:
     folders = hit.file.split("/")
     line = hit.snippet.line
-    section = "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ")
+    section = "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
     return Result(
         href=read_address(hit.file, q=asked.query, line=line if line > 1 else None)
         + ("#hit" if line > 1 else ""),
@@ -174,7 +175,8 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
         if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
             continue
         begin = _PREFIX.match(line)
-        shown = heading_text(line[begin.end() :] if begin else line).replace("==", "")
+        shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line))
+        shown = shown.replace("==", "").replace("`", "")
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
         if shown and not (not parts and shown.casefold() == title.casefold()):

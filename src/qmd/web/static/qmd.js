@@ -109,9 +109,11 @@ function type() {
 function refine(query, mode) {
   const byDate = parameters().get("sort") === "date";
   refining?.abort();
+  const stage = $("#stage");
+  if (stage && !byDate && mode !== "words") stage.textContent = `${status.dataset.refining} …`;
   refining = load(address(query, { mode: mode || (byDate ? "words" : "both"), part: 1 }), (answer) => {
     const view = $("#view", answer);
-    if ($("#list [role=alert]", view) && options().length) return;
+    if ($("#list [role=alert]", view) && options().length) { if (stage) stage.textContent = ""; return; }
     if (options().length && (pointed || active >= 0)) hold(view);
     else adopt(view, false);
     announce();
@@ -145,7 +147,7 @@ function hold(view) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "better";
-  button.textContent = texts.better;
+  button.textContent = status.dataset.better;
   button.onclick = () => { adopt(view, false); box.focus(); };
   $(".after").prepend(button);
 }
@@ -292,7 +294,6 @@ function watch() {
   }), 700);
 }
 
-const texts = { better: document.documentElement.lang === "zh" ? "更好的排序已就绪" : "A better order is ready" };
 const wide = matchMedia("(min-width: 60.01rem)");
 
 if (box) {
