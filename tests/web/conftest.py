@@ -19,12 +19,16 @@ OpenPage = Callable[..., Page]
 
 #: Notes for reading and searching, of which some are long enough to scroll.
 NOTES = {
-    "guide.md": "---\ntitle: The guide\ntags: [work, work/ops]\nstatus: draft\nauthor: Ann\ndate: 2024-06-01\n---\n\n"
+    "guide.md": "---\ntitle: The guide\ntags: [work, work/ops]\nstatus: draft\nauthor: Ann\n"
+    "date: 2024-06-01\n---\n\n"
     "# The guide\n\nSee [[deploy]] and [the table](table.md#rows), or [elsewhere](https://example.org).\n\n"
     "- [x] done already\n- [ ] open still\n\n==marked text== and $a_b + c_d$.[^1]\n\n"
     "> [!warning] Take care\n> A backup first.\n\n![a dot](dot.png)\n![remote](https://example.org/a.png)\n\n"
-    "[^1]: A footnote.\n\n" + "".join(f"Paragraph {n} of the guide.\n\n" for n in range(60)) + "## Restoring\n\nRestore the xylophone.\n",
-    "deploy.md": "# Deploying\n\nDeploy with `make deploy`, after a backup.\n\n```python\ndef deploy():\n    return 1\n```\n",
+    "[^1]: A footnote.\n\n"
+    + "".join(f"Paragraph {n} of the guide.\n\n" for n in range(60))
+    + "## Restoring\n\nRestore the xylophone.\n",
+    "deploy.md": "# Deploying\n\nDeploy with `make deploy`, after a backup.\n\n"
+    "```python\ndef deploy():\n    return 1\n```\n",
     "table.md": "# Table\n\n## Rows\n\n| name | size |\n|---|--:|\n| backup | 12 |\n",
     "数据库.md": "# 数据库迁移指南\n\n数据库迁移需要先备份数据。迁移工具支持回滚。\n",
     "arabic.md": "# النسخ الاحتياطي\n\nاحفظ نسخة احتياطية من الملفات كل يوم.\n",
@@ -53,7 +57,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def watched(browser: Browser, server: Server, **options: Any) -> Iterator[tuple[BrowserContext, list[str]]]:
-    """A context of the browser, and what its pages complain of: console, errors, dialogs, foreign requests."""
+    """A context of the browser, and its console messages, errors, dialogs and foreign requests."""
     context = browser.new_context(base_url=f"http://127.0.0.1:{server.port}", **options)
     complaints: list[str] = []
     context.on("console", lambda message: complaints.append(f"console: {message.text}"))
@@ -61,9 +65,11 @@ def watched(browser: Browser, server: Server, **options: Any) -> Iterator[tuple[
     context.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     context.on(
         "request",
-        lambda request: complaints.append(f"request: {request.url}")
-        if not request.url.startswith((f"http://127.0.0.1:{server.port}/", "data:"))
-        else None,
+        lambda request: (
+            complaints.append(f"request: {request.url}")
+            if not request.url.startswith((f"http://127.0.0.1:{server.port}/", "data:"))
+            else None
+        ),
     )
     try:
         yield context, complaints

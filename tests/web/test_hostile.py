@@ -38,11 +38,11 @@ HTML = (
     "<meta http-equiv=refresh content='0;url=https://example.org/'>",
     "</title></textarea></style></noscript></template><script>alert(1)</script>",
     "--><script>alert(1)</script><!--",
-    "\"><script>alert(1)</script>",
+    '"><script>alert(1)</script>',
     "'><script>alert(1)</script>",
     "'\" autofocus onfocus=alert(1) x='",
-    "<a href=\"javascript:alert(1)\">click</a>",
-    "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">",
+    '<a href="javascript:alert(1)">click</a>',
+    '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
     "<img src=x id=q name=q>",
     "<template><script>alert(1)</script></template>",
     "<x onclick=alert(1) contenteditable autofocus onfocus=alert(1) tabindex=1>",
@@ -66,29 +66,30 @@ MARKDOWN = (
     "[a]( javascript:alert(1) 'title\" onclick=alert(1)')",
     "[a](https://example.org 'x\" onmouseover=\"alert(1)')",
     "![a](javascript:alert(1))",
-    "![a\" onerror=\"alert(1)](x.png)",
-    "![a](x.png\"onerror=\"alert(1))",
+    '![a" onerror="alert(1)](x.png)',
+    '![a](x.png"onerror="alert(1))',
     "![a](https://example.org/track.png)",
     "![a](//example.org/track.png)",
     "![a](data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+)",
     "![[https://example.org/track.png]]",
     "![[../../secret.png]]",
     "<javascript:alert(1)>",
-    "<https://example.org/\"onclick=alert(1)>",
+    '<https://example.org/"onclick=alert(1)>',
     "[ref]\n\n[ref]: javascript:alert(1)",
     "[[javascript:alert(1)]]",
     "[[x|<img src=x onerror=alert(1)>]]",
-    "[[\"><script>alert(1)</script>]]",
-    "```\"><script>alert(1)</script>\ncode\n```",
+    '[["><script>alert(1)</script>]]',
+    '```"><script>alert(1)</script>\ncode\n```',
     "```html\n<script>alert(1)</script>\n```",
     "`<script>alert(1)</script>`",
     "$<script>alert(1)</script>$",
     "$$\n<img src=x onerror=alert(1)>\n$$",
     "==<script>alert(1)</script>==",
-    "> [!note\" onclick=alert(1)] <img src=x onerror=alert(1)>\n> text",
-    "[^\"><script>alert(1)</script>]\n\n[^\"><script>alert(1)</script>]: x",
-    "#tag\"><script>alert(1)</script>",
-    "| <script>alert(1)</script> | [a](javascript:alert(1)) |\n|---|---|\n| <img src=x onerror=alert(1)> | x |",
+    '> [!note" onclick=alert(1)] <img src=x onerror=alert(1)>\n> text',
+    '[^"><script>alert(1)</script>]\n\n[^"><script>alert(1)</script>]: x',
+    '#tag"><script>alert(1)</script>',
+    "| <script>alert(1)</script> | [a](javascript:alert(1)) |\n|---|---|\n"
+    "| <img src=x onerror=alert(1)> | x |",
     "# <script>alert(1)</script> {#x onclick=alert(1)}",
     "- [ ] <img src=x onerror=alert(1)>",
     "[a](qmd://evil/../../etc/passwd)",
@@ -105,7 +106,8 @@ def notes() -> dict[str, str]:
     for number, vector in enumerate((*HTML, *MARKDOWN)):
         line = json.dumps(" ".join(vector.split()))
         found[f"{number}.md"] = (
-            f"---\ntitle: {line}\ntags: [{line}, attack]\nauthor: {line}\nstatus: {line}\n{line}: {line}\n---\n\n"
+            f"---\ntitle: {line}\ntags: [{line}, attack]\nauthor: {line}\nstatus: {line}\n"
+            f"{line}: {line}\n---\n\n"
             f"hostile before {vector}\n\n{vector}\n\n- {vector}\n\n## hostile {vector}\n\nhostile after.\n"
         )
     for number, vector in enumerate(HTML):
@@ -149,7 +151,9 @@ _LOOK = """() => {
 def test_no_vector_runs_or_is_noticed_by_the_policy(browser: Browser, server: Server) -> None:
     with watched(browser, server) as (context, complaints):
         page = context.new_page()
-        paths = [f"/read/evil%20%3Cimg%20src=x%20onerror=alert(1)%3E/{quote(name)}?q=hostile" for name in notes()]
+        paths = [
+            f"/read/evil%20%3Cimg%20src=x%20onerror=alert(1)%3E/{quote(name)}?q=hostile" for name in notes()
+        ]
         for path in paths:
             answer = page.goto(path)
             assert answer is not None
@@ -163,9 +167,18 @@ def test_no_vector_runs_or_is_noticed_by_the_policy(browser: Browser, server: Se
 
 
 def test_no_vector_runs_in_lists_and_messages(browser: Browser, server: Server) -> None:
-    searches = ["hostile", "hostile <script>alert(1)</script>", "named", "tag:attack", *HTML[:6], *MARKDOWN[:3]]
+    searches = [
+        "hostile",
+        "hostile <script>alert(1)</script>",
+        "named",
+        "tag:attack",
+        *HTML[:6],
+        *MARKDOWN[:3],
+    ]
     paths = ["/", "/upkeep", *(f"/?q={quote(query)}&mode=words&n=200&scores=1" for query in searches)]
-    paths += [f"/?q={quote(f'[{vector}:x]')}&mode=words" for vector in ("status", "<img src=x onerror=alert(1)>")]
+    paths += [
+        f"/?q={quote(f'[{vector}:x]')}&mode=words" for vector in ("status", "<img src=x onerror=alert(1)>")
+    ]
     paths += [f"/why?q={quote(HTML[2])}&doc=0.md&mode=words"]
     with watched(browser, server) as (context, complaints):
         page = context.new_page()
@@ -183,7 +196,11 @@ def test_no_vector_runs_in_lists_and_messages(browser: Browser, server: Server) 
 def test_error_pages_escape_the_address(browser: Browser, server: Server) -> None:
     with watched(browser, server) as (context, complaints):
         page = context.new_page()
-        for path in (f"/read/{quote(HTML[2])}", f"/read/0.md?line={quote(HTML[0])}", f"/file/{quote(HTML[1])}.png"):
+        for path in (
+            f"/read/{quote(HTML[2])}",
+            f"/read/0.md?line={quote(HTML[0])}",
+            f"/file/{quote(HTML[1])}.png",
+        ):
             page.goto(path)
             assert page.evaluate(_LOOK) == []
         # The browser itself reports the statuses 404 and 400 of these pages.

@@ -160,7 +160,15 @@ def test_why_page_explains_a_missing_document(open_page: OpenPage) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
     "path",
-    ["/", "/?q=backup&mode=words&scores=1", "/?q=nothing-like-it&mode=words", "/read/wiki/guide.md?q=backup", "/upkeep", "/why?q=backup&doc=deploy.md", "/help"],
+    [
+        "/",
+        "/?q=backup&mode=words&scores=1",
+        "/?q=nothing-like-it&mode=words",
+        "/read/wiki/guide.md?q=backup",
+        "/upkeep",
+        "/why?q=backup&doc=deploy.md",
+        "/help",
+    ],
 )
 def test_axe_finds_nothing_serious(open_page: OpenPage, path: str, scheme: str) -> None:
     # axe itself is a script that the policy of the page would refuse.

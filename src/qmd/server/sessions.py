@@ -27,7 +27,7 @@ class Sessions:
         self._keys = keys
         self._clock = clock
         self._lock = threading.Lock()
-        #: The digest of the key and the time of the last request, by token; the last used is at the end.
+        #: The digest of the key and the time of the last request, by token; last used last.
         self._sessions: dict[str, tuple[str, float]] = {}
 
     def start(self, secret: str) -> str | None:
@@ -60,7 +60,7 @@ class Sessions:
 
 
 def cookie_name(headers: Mapping[str, str]) -> str:
-    """Return the name of the cookie of a server. It contains the port, because cookies are shared by ports."""
+    """Return the name of the cookie of a server. It has the port, because ports share cookies."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"qmd_session_{port}" if port.isdigit() else "qmd_session"
 
@@ -77,7 +77,5 @@ def token_of(headers: Mapping[str, str]) -> str | None:
 
 def set_cookie(headers: Mapping[str, str], token: str, *, secure: bool) -> str:
     """Return the header `Set-Cookie` that starts a session, or ends it if the token is empty."""
-    ends = "" if token else "; Max-Age=0"
-    return (
-        f"{cookie_name(headers)}={token}; Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}{ends}"
-    )
+    more = ("; Secure" if secure else "") + ("" if token else "; Max-Age=0")
+    return f"{cookie_name(headers)}={token}; Path=/; HttpOnly; SameSite=Strict{more}"

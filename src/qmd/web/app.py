@@ -221,7 +221,9 @@ class Web:
         headers = dict(_FILE_HEADERS)
         if media_type == "application/pdf":
             # The viewers of browsers do not work in a sandbox.
-            headers["content-security-policy"] = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
+            headers["content-security-policy"] = (
+                "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
+            )
         return FileResponse(path, headers=headers, media_type=media_type, content_disposition_type="inline")
 
     async def _why(self, request: Request) -> Response:
@@ -240,7 +242,13 @@ class Web:
         return pages.answer(
             request,
             self._render(
-                request, "why.html", query=asked.query, reference=reference, mode=mode, why=why, visible=visible
+                request,
+                "why.html",
+                query=asked.query,
+                reference=reference,
+                mode=mode,
+                why=why,
+                visible=visible,
             ),
         )
 
@@ -315,7 +323,9 @@ class Web:
                 response.headers["set-cookie"] = set_cookie(request.headers, token, secure=secure)
         return response
 
-    def _start(self, request: Request, action: str, form: upkeep.Form, permissions: upkeep.Permissions) -> None:
+    def _start(
+        self, request: Request, action: str, form: upkeep.Form, permissions: upkeep.Permissions
+    ) -> None:
         key = key_of(request.scope)
         job = Job("embed" if action == "embed" else "scan", None if key is None else key.name)
         if action == "add":
@@ -325,9 +335,7 @@ class Web:
             self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern))
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
-            self.jobs.start(
-                job, lambda index, job: upkeep.scan(index_of(request.scope, index), job, named)
-            )
+            self.jobs.start(job, lambda index, job: upkeep.scan(index_of(request.scope, index), job, named))
         else:
             self.jobs.start(
                 job, lambda index, job: upkeep.embed(index_of(request.scope, index), job), models=True
@@ -358,7 +366,9 @@ class Web:
         if token is not None and self._sessions is not None:
             self._sessions.end(token)
         secure = request.url.scheme == "https"
-        return RedirectResponse("/sign-in", 303, {"set-cookie": set_cookie(request.headers, "", secure=secure)})
+        return RedirectResponse(
+            "/sign-in", 303, {"set-cookie": set_cookie(request.headers, "", secure=secure)}
+        )
 
     async def _asset(self, request: Request) -> Response:
         found = pages.asset_answer(request, request.path_params["name"])
@@ -369,7 +379,12 @@ class Web:
     def _error(self, request: Request, error: QmdError) -> Response:
         suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
         html = self._render(
-            request, "error.html", error=error, suggestions=suggestions, visible=visible, status=error.http_status
+            request,
+            "error.html",
+            error=error,
+            suggestions=suggestions,
+            visible=visible,
+            status=error.http_status,
         )
         return pages.answer(request, html, status=error.http_status)
 
@@ -409,5 +424,3 @@ def _local(address: str) -> str:
 
 def _translate(request: Request) -> messages.Translate:
     return messages.LANGUAGES[messages.choose(request.headers.get("accept-language", ""))]
-
-

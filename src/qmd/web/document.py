@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -45,10 +46,10 @@ FILE_TYPES: Mapping[str, str] = {
     "pdf": "application/pdf",
 }
 MAX_FILE = 100_000_000
-#: Files of a folder that are looked at for an image that is named without its folder.
+#: Files of a folder that are looked at for an image that is named without its folder, and the seconds that
+#: the list is kept.
 _MAX_LOOKED_AT = 20_000
-#: The page of a PDF in the viewers of browsers.
-_PAGE = re.compile(r"page (\d+)")
+_LISTED_FOR = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +131,15 @@ def view(
     fields = index.fields_of([document.file]).get(document.file, {})
     is_markdown = "markdown" in fields.get("format", ("markdown",))
     too_large = len(page.text) > MAX_RENDERED
-    rendered, rows = Rendered(""), ()
+    rendered = Rendered("")
+    rows: tuple[Row, ...] = ()
     properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if source or too_large or not is_markdown:
         rows = tuple(_rows(page, line, first_line, find))
         if not is_markdown:
-            properties = tuple((name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields)
+            properties = tuple(
+                (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
+            )
     else:
         rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
     collection = index.config.collections[document.collection]
@@ -169,7 +173,6 @@ def file_on_disk(index: Index, reference: str) -> tuple[str, str]:
     """Return the path and media type of a file of a collection that may be sent as it is.
 
     `reference` is `collection/path`. The file must be inside the collection's folder with all links followed.
-    A name without a folder may be anywhere in the collection, as in Obsidian.
 
     Raises:
         NotFoundError: If there is no such file, or it may not be sent.
@@ -177,7 +180,7 @@ def file_on_disk(index: Index, reference: str) -> tuple[str, str]:
     missing = NotFoundError(f"There is no file {visible(reference)[:200]}")
     name, _, path = reference.partition("/")
     collection = index.config.collections.get(name)
-    media_type = FILE_TYPES.get(path.rpartition(".")[2].lower())
+    media_type = FILE_TYPES.get(_suffix(path))
     parts = path.split("/")
     if collection is None or media_type is None or "\0" in path:
         raise missing
@@ -185,8 +188,6 @@ def file_on_disk(index: Index, reference: str) -> tuple[str, str]:
         raise missing
     root = os.path.realpath(collection.path)
     found = _inside(root, os.path.join(root, *parts))
-    if found is None and len(parts) == 1:
-        found = _named(root, path)
     if found is None or os.path.getsize(found) > MAX_FILE:
         raise missing
     return found, media_type
@@ -198,17 +199,39 @@ def _inside(root: str, path: str) -> str | None:
     return real if real.startswith(os.path.join(root, "")) and os.path.isfile(real) else None
 
 
-def _named(root: str, name: str) -> str | None:
-    """Return the first file of a name below a folder, without hidden folders."""
+def _find_file(root: str, folder: str, target: str) -> str | None:
+    """Return the path below `root` of a file that a document in `folder` names; None if there is none.
+
+    The name is relative to the document or to the root. A name without a folder may be anywhere, as in
+    Obsidian.
+    """
+    if "\0" in target or _suffix(target) not in FILE_TYPES:
+        return None
+    for base in (folder, ""):
+        path = os.path.normpath(os.path.join(base, target.lstrip("/")))
+        if not path.startswith("..") and _inside(root, os.path.join(root, path)) is not None:
+            return path
+    return _files_below(root, int(time.monotonic() // _LISTED_FOR)).get(target) if "/" not in target else None
+
+
+@lru_cache(maxsize=8)
+def _files_below(root: str, period: int) -> Mapping[str, str]:
+    """Return the paths of files that can be sent, by name, without hidden folders. Kept for a period."""
+    found: dict[str, str] = {}
     looked_at = 0
-    for folder, folders, files in os.walk(root):
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
-        if name in files:
-            return _inside(root, os.path.join(folder, name))
-        looked_at += len(files) + len(folders)
+        for name in names:
+            if _suffix(name) in FILE_TYPES:
+                found.setdefault(name, os.path.relpath(os.path.join(folder, name), root))
+        looked_at += len(names) + len(folders)
         if looked_at > _MAX_LOOKED_AT:
-            return None
-    return None
+            break
+    return found
+
+
+def _suffix(path: str) -> str:
+    return path.rpartition(".")[2].lower()
 
 
 _rendered = _Cache()
@@ -241,19 +264,11 @@ def _render(
         to = targets.get(target)
         return None if to is None else read_address(to)
 
+    root = os.path.realpath(index.config.collections[document.collection].path)
+
     def file(target: str) -> str | None:
-        path = os.path.normpath(os.path.join(folder, target.partition("?")[0].partition("#")[0]))
-        if target.startswith("/"):
-            path = os.path.normpath(target).lstrip("/")
-        root = index.config.collections[document.collection].path
-        if path.startswith("..") or path.rpartition(".")[2].lower() not in FILE_TYPES:
-            return None
-        if not os.path.exists(os.path.join(root, path)):
-            # As in Obsidian: from the root of the collection, or anywhere in it.
-            path = os.path.normpath(target)
-            if path.startswith(".."):
-                return None
-        return f"/file/{encode_path(f'{document.collection}/{path}')}"
+        path = _find_file(root, folder, target.partition("?")[0].partition("#")[0])
+        return None if path is None else f"/file/{encode_path(f'{document.collection}/{path}')}"
 
     # A link to a collection that a reader may not see is rendered in another way.
     visible_collections = frozenset(index.config.collections)
@@ -337,8 +352,7 @@ def _editor(index: Index, absolute: str, line: int) -> str | None:
 
 def _original(index: Index, document: Document) -> str | None:
     """Return the address of the file itself if browsers can show it."""
-    suffix = document.path.rpartition(".")[2].lower()
-    return f"/file/{encode_path(document.file)}" if suffix in FILE_TYPES else None
+    return f"/file/{encode_path(document.file)}" if _suffix(document.path) in FILE_TYPES else None
 
 
 def require_line(text: str) -> int | None:

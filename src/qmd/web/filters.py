@@ -57,7 +57,9 @@ def facet(name: str, counts: Sequence[ValueCount], query: str) -> Facet:
         written = filter_for(name, shown)
         without = typed.get(written.casefold())
         with_it = f"{query} {written}".strip()
-        values.append(Value(shown, count.documents, with_it if without is None else without, without is not None))
+        values.append(
+            Value(shown, count.documents, with_it if without is None else without, without is not None)
+        )
     return Facet(name, FACETS[name], tuple(values))
 
 

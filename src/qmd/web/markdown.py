@@ -405,7 +405,8 @@ def _coloured(code: str, language: str, attributes: str) -> str:
         lexer = get_lexer_by_name(language.lower())
     except ClassNotFound:
         return ""
-    return highlight(code, lexer, _FORMATTER)
+    coloured: str = highlight(code, lexer, _FORMATTER)
+    return coloured
 
 
 class _Renderer(RendererHTML):
@@ -446,18 +447,16 @@ class _Renderer(RendererHTML):
         language = token.info.strip().partition(" ")[0]
         code = _coloured(token.content, language, "") or marked(token.content, env["context"].find)
         shown = f'<span class="language">{escape(language)}</span>' if language else ""
-        return f'<div class="code"{self._place(token)}>{shown}<pre tabindex="0"><code>{code}</code></pre></div>\n'
+        return self._code(token, shown, code)
 
     def code_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         token = tokens[at]
         code = marked(token.content, env["context"].find)
-        return f'<div class="code"{self._place(token)}><pre tabindex="0"><code>{code}</code></pre></div>\n'
+        return self._code(token, "", code)
 
-    def _place(self, token: Token) -> str:
-        if token.attrGet("id") != "hit":
-            return ""
-        token.attrs.clear()
-        return ' id="hit"'
+    def _code(self, token: Token, language: str, code: str) -> str:
+        place = ' id="hit"' if token.attrGet("id") == "hit" else ""
+        return f'<div class="code"{place}>{language}<pre tabindex="0"><code>{code}</code></pre></div>\n'
 
     def math_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         return f'<code class="math">{escape(tokens[at].content)}</code>'

@@ -120,7 +120,9 @@ def answer(
         **(headers or {}),
     }
     if status == 200 and request.method in ("GET", "HEAD"):
-        known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+        known = [
+            each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")
+        ]
         if tag in known:
             return Response(status_code=304, headers=common)
     return Response(body, status, common, media_type="text/html; charset=utf-8")

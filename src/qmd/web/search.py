@@ -147,7 +147,9 @@ def highlighter(query: str) -> Find | None:
 def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find: Find | None) -> Result:
     folders = hit.file.split("/")
     line = hit.snippet.line
-    section = "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
+    section = (
+        "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
+    )
     return Result(
         href=read_address(hit.file, q=asked.query, line=line if line > 1 else None)
         + ("#hit" if line > 1 else ""),
