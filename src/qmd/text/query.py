@@ -120,7 +120,7 @@ def as_typed(text: str) -> str:
     if match is None or text.translate(filters.QUOTES).count('"') % 2:
         return text
     word = match[1]
-    if len(word) < 2 or word.lower() in _ENGLISH_STOP_WORDS or tokens.stands_alone(tokens.fold(word)):
+    if len(word) < 2 or word.lower() in _ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
         return text
     return text + "*"
 
