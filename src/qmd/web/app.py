@@ -83,10 +83,10 @@ class Web:
     # The pages of `qmd.server.access`.
 
     def owns(self, path: str) -> bool:
-        return path == "/" or path.split("/")[1] in _PAGES
+        return path == "/" or _first_part(path) in _PAGES
 
     def is_public(self, path: str) -> bool:
-        return path.split("/")[1] in _PUBLIC
+        return _first_part(path) in _PUBLIC
 
     def key(self, scope: Scope) -> Key | None:
         token = token_of(Headers(scope=scope))
@@ -387,6 +387,10 @@ class Web:
             status=error.http_status,
         )
         return pages.answer(request, html, status=error.http_status)
+
+
+def _first_part(path: str) -> str:
+    return path.removeprefix("/").partition("/")[0]
 
 
 def _check_origin(request: Request) -> None:
