@@ -10,14 +10,14 @@ from typing import Any, Literal, cast
 from markupsafe import Markup
 
 from qmd.engine.index import Index
-from qmd.engine.requests import VECTOR_MIN_SCORE, SearchKind, SearchRequest, SortOrder
+from qmd.engine.requests import VECTOR_MIN_SCORE, SearchKind, SearchRequest
 from qmd.models.base import Cancelled
 from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
 from qmd.text.visible import plain, visible
-from qmd.types import Hit, SearchResponse
+from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.web.filters import FACETS, Facet, facet
 from qmd.web.markdown import Find, marked
 from qmd.web.pages import read_address, safe
