@@ -279,4 +279,4 @@ def test_function_characters_are_not_searched_but_words_with_them_are(index: qmd
 
 def test_hits_have_the_dates_of_their_documents(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"old.md": "---\ndate: 2015-02-03\n---\n\nA heron.\n"})))
-    assert index.search("heron").hits[0].date == "2015-02-03"
+    assert index.search("heron").hits[0].date == "2015-02-03T00:00:00"
