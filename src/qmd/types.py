@@ -343,6 +343,7 @@ class Hit:
     section: str = ""  #: The headings above the snippet, as `Operations > Backups`
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
     anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
+    date: str = ""  #: The date of the document, as in `Document`
     body: str | None = None
     explain: Mapping[str, Any] | None = None
     pinned: bool = False  #: Whether the user pinned it for this query

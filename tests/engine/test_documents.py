@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,30 @@ def test_a_list_may_hold_globs_and_names_with_brackets(library: qmd.Index, notes
 def test_a_pattern_without_a_match_is_an_error(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError):
         library.multi_get("*.rst")
+
+
+def test_recent_documents_are_those_whose_files_changed_last(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({f"{number}.md": f"# Note {number}\n" for number in range(5)})
+    for number in range(5):
+        os.utime(folder / f"{number}.md", (1_700_000_000 + number, 1_700_000_000 + number))
+    index.add_collection(str(folder))
+    assert [document.path for document in index.recent(2)] == ["4.md", "3.md"]
+    assert [document.path for document in index.limited(["notes"]).recent(1)] == ["4.md"]
+
+
+def test_fields_of_documents_leave_out_missing_ones(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "---\ntags: [x, y]\nrank: 2\n---\n\nText.\n"})))
+    found = index.fields_of(["notes/a.md", "notes/none.md"])
+    assert [*found] == ["notes/a.md"]
+    assert (found["notes/a.md"]["tag"], found["notes/a.md"]["rank"]) == (("x", "y"), (2.0,))
+
+
+def test_changed_pattern_applies_at_the_next_update(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "# A\n", "b.txt": "B\n"})))
+    index.set_pattern("notes", "**/*.{md,txt}")
+    index.update()
+    assert [document.path for document in index.documents()] == ["a.md", "b.txt"]
+    for wrong in ("", "  "):
+        with pytest.raises(qmd.UsageError):
+            index.set_pattern("notes", wrong)
+    assert index.collection("notes").pattern == "**/*.{md,txt}"

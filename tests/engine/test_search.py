@@ -275,3 +275,8 @@ def test_function_characters_are_not_searched_but_words_with_them_are(index: qmd
     index.add_collection(str(notes({"a.md": "数据库备份", "b.md": "他的备用车", "c.md": "存在问题"})), "zh")
     assert found(index, "数据库的备份") == ["a.md"]
     assert found(index, "存在") == ["c.md"]
+
+
+def test_hits_have_the_dates_of_their_documents(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"old.md": "---\ndate: 2015-02-03\n---\n\nA heron.\n"})))
+    assert index.search("heron").hits[0].date == "2015-02-03T00:00:00"

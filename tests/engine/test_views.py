@@ -42,6 +42,7 @@ SEEN = {
     "explain_no_documents",
     "field_values",
     "fields",
+    "fields_of",
     "get",
     "indexed_at",
     "link_lists",
@@ -51,6 +52,7 @@ SEEN = {
     "orphans",
     "outline",
     "query",
+    "recent",
     "run",
     "search",
     "status",
@@ -81,6 +83,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "pull": lambda index: index.pull(CARDS[-1]),
     "remove_collection": lambda index: index.remove_collection("mine"),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
+    "set_pattern": lambda index: index.set_pattern("mine", "*.md"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "mark": lambda index: index.mark("heron", "heron.md", "good"),
     "marks": lambda index: index.marks(),
@@ -112,6 +115,7 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "pull": lambda index: index.pull(CARDS[-1]),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
     "rescan": lambda index: index.rescan("mine"),
+    "set_pattern": lambda index: index.set_pattern("mine", "*.md"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "update": lambda index: index.update(),
 }
@@ -150,6 +154,8 @@ def test_what_may_not_be_seen_is_nowhere(whole: qmd.Index, mine: qmd.Index) -> N
     assert {page.collection for page in mine.documents()} == {"mine"}
     assert [each.name for each in mine.status().collections] == ["mine"]
     assert mine.status().total_documents == 2
+    assert {document.collection for document in mine.recent(100)} == {"mine"}
+    assert mine.fields_of(["a-other/01/heron.md"]) == {}
     assert mine.contexts() == []
     assert mine.undescribed() == [("qmd://mine", 2)]
     with pytest.raises(qmd.DocumentNotFoundError) as caught:

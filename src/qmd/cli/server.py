@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from qmd.cli.command import Group, fail
+from qmd.cli.command import Group, command, fail
 from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, whole
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
+from qmd.errors import BusyError, QmdError
 
 if TYPE_CHECKING:
     from socket import socket
@@ -186,6 +187,43 @@ def stop_mcp(session: Session) -> None:
       qmd mcp stop --index work
     """
     _stop_daemon(session, "mcp", "MCP server")
+
+
+@command("open")
+@click.argument("text", metavar="[QUERY]...", nargs=-1)
+@click.option(
+    "--port", type=whole(0, 65535), metavar="N", help=f"Start a server on this port.  [default: {PORT}]"
+)
+def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
+    """Open the web page of the index in a browser, and search there if there is a QUERY.
+
+    If no server of this index is running, one is started in the background. Stop it with "qmd server stop".
+
+    Examples:
+      qmd open
+      qmd open how do I restore a backup
+    """
+    import webbrowser
+    from urllib.parse import urlencode
+
+    from qmd.config.paths import cache_dir
+    from qmd.server import discovery
+    from qmd.web import MISSING, available
+
+    if not available():
+        raise QmdError(MISSING)
+    location = cache_dir(os.environ), session.index_file()
+    running = discovery.find(*location)
+    if running is None:
+        address = _address_options({"host": None, "port": port}, PORT)
+        _start_daemon(session, "server", ["--transport", "http", *address])
+        running = discovery.find(*location)
+    if running is None:
+        raise BusyError("the server has ended", "start it with 'qmd server' to see why")
+    query = " ".join(text).strip()
+    page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
+    opened = webbrowser.open(page)
+    say(page if opened else f"Open {page} in a browser: none could be started here.")
 
 
 def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:

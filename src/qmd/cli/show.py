@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,12 @@ from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
 from qmd.cli.terminal import columns, has_colours, is_terminal, output_width, say, write, write_plain
 from qmd.errors import QueryError
+from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.types import Anchor
-
-#: The address that opens a file at a line unless `editor_uri` or QMD_EDITOR_URI is set.
-DEFAULT_EDITOR = "vscode://file/{path}:{line}:{col}"
-#: The value of `editor_uri` that turns links off.
-_NO_EDITOR = "none"
-#: Schemes that open a file in an editor or a viewer. Others, such as `javascript:`, could run a program when
-#: a result is clicked.
-EDITOR_SCHEMES = frozenset(
-    "file vscode vscode-insiders vscodium cursor windsurf zed idea pycharm webstorm jetbrains subl sublime "
-    "txmt mvim nvim emacs org-protocol atom nova bbedit x-bbedit obsidian logseq http https".split()
-)
 
 
 def view_for(session: Session, options: Mapping[str, Any], query: str | None = None) -> View:
@@ -37,8 +26,8 @@ def view_for(session: Session, options: Mapping[str, Any], query: str | None = N
     index = session.index
     terminal, colours = is_terminal(sys.stdout), has_colours(sys.stdout)
     template = index.settings.editor_uri or DEFAULT_EDITOR
-    links = colours and template != _NO_EDITOR
-    if links and template.partition(":")[0].lower() not in EDITOR_SCHEMES:
+    links = colours and template != NO_EDITOR
+    if links and not is_editor(template):
         session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
     roots = {each.name: each.path for each in index.config.collections.values()}
@@ -97,18 +86,6 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     if anchor.kind == LINE:
         return editor_address(template, path, anchor.value)
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
-
-
-def editor_address(template: str, path: str, line: int) -> str:
-    """Fill in the fields of `editor_uri`: {path}, percent-encoded, {line}, and {col}, which is 1.
-
-    A path starts with a slash. A slash before {path} is therefore dropped in `file/{path}`, but kept in
-    `file://{path}`.
-    """
-    from qmd.text.uris import encode_path
-
-    filled = re.sub(r"(?<!:/)/\{path\}", "{path}", template).replace("{path}", encode_path(path))
-    return re.sub(r"\{col(umn)?\}", "1", filled.replace("{line}", str(line)))
 
 
 def _highlights(query: str) -> Highlights:

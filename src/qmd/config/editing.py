@@ -157,6 +157,13 @@ def set_update_command(path: str, name: str, command: str | None) -> Config:
     return _set_field(path, name, "update", "update", command if command and command.strip() else None)
 
 
+def set_pattern(path: str, name: str, pattern: str) -> Config:
+    """Set the globs that files of a collection must match."""
+    if not pattern.strip():
+        raise UsageError("the pattern is empty", "for all Markdown files it is **/*.md")
+    return _set_field(path, name, "pattern", "pattern", pattern.strip())
+
+
 def set_weight(path: str, name: str, weight: float) -> Config:
     """Set how much a collection counts in searches; 1 removes the weight. Raises `UsageError`."""
     if as_weight(f"{weight:.10g}") is None:

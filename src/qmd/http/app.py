@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import anyio
 from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
@@ -14,11 +18,16 @@ from qmd.http import api_docs, collections, contexts, documents, fields, indexin
 from qmd.mcp.http import Endpoint
 from qmd.mcp.server import build
 from qmd.server.access import Gate
-from qmd.server.errors import handlers, not_allowed
+from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.server.run_handler import RunHandler
 from qmd.server.watcher import watching
+from qmd.web import MISSING
+from qmd.web import available as pages_available
+
+if TYPE_CHECKING:
+    from qmd.web.app import Web
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
@@ -30,6 +39,13 @@ Every error is `{"detail": "...", "status_code": N}`. Unknown fields and fields 
 """
 
 
+async def _answer_without_pages(request: Request) -> Response:
+    return answer(501, MISSING)
+
+
+_no_pages = Route("/", _answer_without_pages, methods=["GET"])
+
+
 def app(
     index_host: IndexHost, environ: Mapping[str, str], host: str, gate: Gate, *, watch: bool = False
 ) -> ASGIApp:
@@ -37,8 +53,18 @@ def app(
 
     With `watch` it also watches the folders of the index.
     """
-    application = api(index_host, environ, watch=watch)
-    return gate.wrap(_answer_head(application), Allowed.from_environ(environ, host))
+    web = _web(index_host, gate)
+    allowed = Allowed.from_environ(environ, host)
+    return gate.wrap(_answer_head(api(index_host, environ, web, watch=watch)), allowed, web)
+
+
+def _web(index_host: IndexHost, gate: Gate) -> Web | None:
+    """Return the pages; None if the packages that they need are not installed."""
+    if not pages_available():
+        return None
+    from qmd.web.app import Web
+
+    return Web(index_host, gate.keys)
 
 
 def _answer_head(app: ASGIApp) -> ASGIApp:
@@ -52,13 +78,16 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def api(index_host: IndexHost, environ: Mapping[str, str], *, watch: bool = False) -> FastAPI:
-    """Return the application without access control."""
+def api(
+    index_host: IndexHost, environ: Mapping[str, str], web: Web | None = None, *, watch: bool = False
+) -> FastAPI:
+    """Return the application without access control, with the pages if they are given."""
     mcp = Endpoint(build(index_host, environ))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with mcp.run(), watching(index_host, "qmd server" if watch else None):
+        pages = web.run() if web is not None else nullcontext()
+        async with mcp.run(), pages, watching(index_host, "qmd server" if watch else None):
             yield
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)
@@ -78,5 +107,6 @@ def api(index_host: IndexHost, environ: Mapping[str, str], *, watch: bool = Fals
     for router in (*(module.routes for module in modules), status.metrics_routes):
         application.router.routes.extend(router.routes)
     application.router.routes.append(mcp.route)
+    application.router.routes.extend([_no_pages] if web is None else web.routes)
     api_docs.install(application)
     return application

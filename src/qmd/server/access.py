@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,6 +27,22 @@ _CHALLENGE = (b"www-authenticate", b"Bearer")
 logger = logging.getLogger(__name__)
 
 
+class Pages(Protocol):
+    """Web pages, whose requests have a session in place of a key in a header."""
+
+    def owns(self, path: str) -> bool:
+        """Return whether a path is that of a page."""
+
+    def is_public(self, path: str) -> bool:
+        """Return whether a page needs no key, such as the one to sign in."""
+
+    def key(self, scope: Scope) -> Key | None:
+        """Return the key of the session of a request; None if it has none."""
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has no session."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The checks before each request, besides those of `HostCheck`. `secret` is that of the advertisement."""
@@ -35,10 +52,14 @@ class Gate:
     audit: Audit | None = None
     metrics: Metrics | None = None
 
-    def wrap(self, app: ASGIApp, allowed: Allowed) -> ASGIApp:
-        """Return an application behind all checks. Refused requests are also counted and logged."""
+    def wrap(self, app: ASGIApp, allowed: Allowed, pages: Pages | None = None) -> ASGIApp:
+        """Return an application behind all checks. Refused requests are also counted and logged.
+
+        `pages` are the parts of the application that people sign in to.
+        """
         # Check the key before reading the request body.
-        checked: ASGIApp = HostCheck(Access(BodyLimit(app), self.keys, self.secret), allowed)
+        access = Access(BodyLimit(app), self.keys, self.secret, pages)
+        checked: ASGIApp = HostCheck(access, allowed)
         if self.metrics is not None:
             checked = self.metrics.wrap(checked)
         if self.audit is not None:
@@ -69,8 +90,11 @@ class Access:
     a key until it is restarted.
     """
 
-    def __init__(self, app: ASGIApp, keys: Keys | None, secret: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Keys | None, secret: str | None, pages: Pages | None = None
+    ) -> None:
         self._app = app
+        self._pages = pages
         self._keys = keys
         self._secret = secret
         self._required = False
@@ -78,8 +102,9 @@ class Access:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != HEALTH:
             token = _bearer(scope)
+            page = self._pages if self._pages is not None and self._pages.owns(scope["path"]) else None
             try:
-                key = self._key(token)
+                key = self._key(token) if page is None or token is not None else page.key(scope)
                 required = scope["path"] == RUN or self._needs_key()
             except ConfigError as error:
                 logger.error("refused a request: %s", error.in_one_line())
@@ -87,6 +112,9 @@ class Access:
                 return
             if key is not None and (scope["path"] != RUN or key is OWNER):
                 scope[SCOPE_KEY] = key
+            elif required and page is not None:
+                await (self._app if page.is_public(scope["path"]) else page.refuse)(scope, receive, send)
+                return
             elif required:
                 usage = "This server needs a key: 'Authorization: Bearer KEY'"
                 detail = usage if token is None else "The key is not known"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -172,9 +173,19 @@ class _Request:
                 return "all collections"
             case "PUT", ["collections", name]:
                 return f"{name[:_MAX_TEXT]} -> {_text(self._field('new_name'))}"
+            case "POST", ["upkeep", action]:
+                return _text(" ".join((action, *self._form_values("name", "path", "place", "new_name"))))
             case "DELETE", ["collections" | "contexts", *rest] if rest:
                 return "/".join(rest)[:_MAX_TEXT]
         return None
+
+    def _form_values(self, *names: str) -> list[str]:
+        """Return the values of some fields of a form of the page."""
+        try:
+            fields = parse_qs(self.body.decode(), max_num_fields=100)
+        except ValueError:
+            return []
+        return [" ".join(fields[name]) for name in names if name in fields]
 
     def query(self) -> str | None:
         """Return the text of a search, also of one over MCP; None for other requests."""

@@ -158,6 +158,12 @@ def split(text: str) -> tuple[str, Predicate | None]:
     return rest, both(*found[:MAX_NODES])
 
 
+def places(text: str) -> list[tuple[int, int]]:
+    """Return the [start, end) places of the filters in a query, in order."""
+    matches = _PIECE.finditer(text.translate(QUOTES))
+    return [match.span() for match in matches if _typed(match) is not None]
+
+
 def _typed(match: re.Match[str]) -> Predicate | None:
     if match["condition"] is not None:
         return _condition(match["condition"])

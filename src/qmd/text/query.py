@@ -107,6 +107,24 @@ def parse(text: str) -> LexicalQuery:
     return LexicalQuery(_unique(positive or stops)[:MAX_TERMS], _unique(negative)[:MAX_TERMS])
 
 
+_UNFINISHED = re.compile(r"(?:^|\s)([^\W_][\w'’.-]*)\Z")
+
+
+def as_typed(text: str) -> str:
+    """Return a query that is still being typed, with `*` after its last word if that may be unfinished.
+
+    A filter, a quoted or excluded word, a word without a subject, a single character and a word of an
+    unspaced script stay as they are.
+    """
+    match = _UNFINISHED.search(text)
+    if match is None or text.translate(filters.QUOTES).count('"') % 2:
+        return text
+    word = match[1]
+    if len(word) < 2 or word.lower() in _ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
+        return text
+    return text + "*"
+
+
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
     """Yield the terms of an unquoted piece. Append stop words to `stops` instead, if it is given."""
     prefix = piece.endswith("*")

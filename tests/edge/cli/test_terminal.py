@@ -16,9 +16,9 @@ from qmd.cli.options import FORMATS
 from qmd.cli.render.formats import render_listing
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
-from qmd.cli.show import editor_address
 from qmd.cli.sizes import duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
+from qmd.text.editors import editor_address
 from qmd.text.wording import plural
 from tests.users import FILES, User
 

@@ -105,7 +105,7 @@ def test_several_wrong_fields_are_reported_at_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/nothing", "/search/", "/health/x", "/collections/", "/%00", "/%FF", "//"]
+    "path", ["/nothing", "/readme", "/search/", "/health/x", "/collections/", "/%00", "/%FF", "//"]
 )
 def test_unknown_path_is_not_found(client: Client, path: str) -> None:
     told = client.ask("GET", path).detail(404)

@@ -39,6 +39,7 @@ RULES = {
     **dict.fromkeys(("locations", "multi_get", "notes", "query", "run", "search"), _READ),
     **dict.fromkeys(("undescribed", "vsearch"), _READ),
     **dict.fromkeys(("fields", "field_values", "links", "backlinks", "link_lists", "outline"), _READ),
+    **dict.fromkeys(("fields_of", "recent"), _READ),
     **dict.fromkeys(("explain_no_documents", "orphans", "tags", "unresolved_links"), _READ),
     # These concern the models and the life of the index, not its documents.
     **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),
@@ -53,6 +54,8 @@ RULES = {
     "remove_collection": Rule(changes=True, collections="name", action="remove one"),
     # The new name would be outside the permissions.
     "rename_collection": Rule(changes=True, collections="old", action="rename one"),
+    # A wider pattern could show files that were left out on purpose.
+    "set_pattern": Rule(changes=True, collections="name", action="change what is indexed"),
     # An update command runs as the user, who sees everything.
     "set_update_command": Rule(changes=True, collections="name", action="set a command"),
     "cleanup": Rule(changes=True, action="clean up"),

@@ -131,6 +131,19 @@ class CollectionMethods:
 
         self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
 
+    def set_pattern(self, name: str, pattern: str) -> None:
+        """Set the globs that files of a collection must match; the next update applies them.
+
+        Raises `UsageError` for an unusable pattern.
+        """
+        from dataclasses import replace
+
+        from qmd.config import editing
+        from qmd.engine.indexing import scan
+
+        scan.check(replace(self.collection(name), pattern=pattern))
+        self._workspace.edited(editing.set_pattern(self._workspace.locations.config, name, pattern))
+
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
         from qmd.config import editing

@@ -31,6 +31,20 @@ class FieldMethods:
         documents, passing = self._library.listing(target), self._passing(filters)
         return documents if passing is None else [item for item in documents if item.id in passing]
 
+    def recent(self, limit: int = 10) -> list[Document]:
+        """List the documents whose files changed last, newest first."""
+        from heapq import nlargest
+
+        return nlargest(limit, self._library.visible(), key=lambda document: document.modified_ns)
+
+    def fields_of(self, references: Sequence[str]) -> dict[str, Mapping[str, tuple[str | float | bool, ...]]]:
+        """Return the values of the fields of documents, by display path and name, without missing ones."""
+        library = self._library
+        found_documents = [library.find(reference) for reference in references]
+        documents = {document.id: document.file for document in found_documents if document is not None}
+        found = self._workspace.store.fields.of([*documents])
+        return {file: found.get(identity, {}) for identity, file in documents.items()}
+
     def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
         """Say how many documents pass each filter, for filters with which `documents` returns nothing.
 

@@ -49,6 +49,7 @@ def make_hits(
                 section=best.section,
                 passages=passages,
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
+                date=document.date,
                 body=text if request.full else None,
                 explain=item.explain if request.explain else None,
                 pinned=item.pinned,

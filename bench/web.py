@@ -1,0 +1,176 @@
+"""The web page in a real browser: from a key to the list, from a link to a document, and what is sent.
+
+    python bench/web.py --folder DOCS --documents 38000 --json bench/results/web.json
+
+`--folder` has Markdown files. If there are fewer than `--documents`, copies are made, each with a line of its
+own. `--chromium` is the browser; it is driven by Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from common import percentile, write_json
+
+QUERIES = (
+    "extract archive",
+    "git commit",
+    "list running processes",
+    "backup",
+    "压缩 文件",
+    "network interface",
+)
+#: Remembers for every key when the list was next changed and painted.
+_WATCH = """
+window.keys = []; window.shift = 0;
+addEventListener('keydown', () => { window.pressed = performance.now(); }, true);
+new PerformanceObserver((list) => { 
+  for (const each of list.getEntries()) if (!each.hadRecentInput) window.shift += each.value; })
+  .observe({ type: 'layout-shift', buffered: true });
+addEventListener('DOMContentLoaded', () => {
+  new MutationObserver((changes) => {
+    const list = changes.some((change) => [...change.addedNodes].some(
+      (node) => node.id === 'list' || node.id === 'view'));
+    if (!list || !window.pressed) return;
+    const since = window.pressed; window.pressed = 0;
+    requestAnimationFrame(() => window.keys.push(performance.now() - since));
+  }).observe(document.getElementById('main'), { childList: true, subtree: true });
+});
+"""
+_SENT = """() => {
+  const entries = ['navigation', 'resource'].flatMap((type) => performance.getEntriesByType(type));
+  return { requests: entries.length, bytes: entries.reduce((sum, each) => sum + each.transferSize, 0) };
+}"""
+
+
+def corpus(source: Path, documents: int, folder: Path) -> int:
+    """Write the documents of the benchmark. Return their number."""
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(source.rglob("*.md"))]
+    if not texts:
+        sys.exit(f"no Markdown files in {source}")
+    for number in range(documents):
+        place = folder / f"{number // 1000:03}"
+        place.mkdir(exist_ok=True)
+        text = texts[number % len(texts)]
+        again = f"\n\nCopy {number}.\n" if number >= len(texts) else ""
+        (place / f"{number}.md").write_text(text + again, encoding="utf-8")
+    long = "\n\n".join(texts)
+    paragraphs = re.sub(r"\n{3,}", "\n\n", long)[:100_000]
+    (folder / "long.md").write_text(f"# A long document\n\n{paragraphs}\n", encoding="utf-8")
+    return documents + 1
+
+
+@contextmanager
+def served(home: Path, folder: Path) -> Iterator[str]:
+    """Index a folder and serve it. Yield the address of the page."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
+    environ |= {name: str(home / name) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    qmd = [sys.executable, "-m", "qmd"]
+    subprocess.run(
+        [*qmd, "collection", "add", str(folder), "--name", "docs"], env=environ, check=True, stdout=2
+    )
+    server = subprocess.Popen(
+        [*qmd, "server", "--transport", "http", "--port", "0"], env=environ, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[-1]
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measure(url: str, chromium: str) -> dict[str, Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        keys: list[float] = []
+        shifts: list[float] = []
+        for query in (QUERIES[0], *QUERIES):  # the first time warms up
+            page = browser.new_page()
+            page.add_init_script(_WATCH)
+            page.goto(f"{url}/")
+            sent = page.evaluate(_SENT)
+            # By words alone: the model is not what is measured.
+            page.route("**/*mode=both*", lambda route: route.abort())
+            for character in query:
+                if character.isascii():
+                    before = page.evaluate("window.keys.length")
+                    page.keyboard.press("Space" if character == " " else character)
+                    if character != " ":
+                        # The policy of the page refuses `wait_for_function`.
+                        while page.evaluate("window.keys.length") == before:
+                            page.wait_for_timeout(5)
+                else:
+                    page.keyboard.insert_text(character)
+                    page.wait_for_timeout(100)
+            keys.append(-1.0)
+            keys += page.evaluate("window.keys")
+            shifts.append(page.evaluate("window.shift"))
+            page.close()
+        keys = [each for each in keys[keys.index(-1.0, 1) :] if each >= 0]
+        documents = []
+        for number in range(11):
+            page = browser.new_page()
+            page.goto(f"{url}/read/docs/long.md?q=word{number}")
+            documents.append(
+                page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+            )
+            page.close()
+        browser.close()
+    return {
+        "key_to_list_ms": {
+            "keys": len(keys),
+            "p50": round(percentile(keys, 0.5), 1),
+            "p95": round(percentile(keys, 0.95), 1),
+        },
+        "document_of_100_kB_ms": {
+            "p50": round(statistics.median(documents[1:]), 1),
+            "first": round(documents[0], 1),
+        },
+        "sent_before_results": sent,
+        "layout_shift": round(max(shifts), 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--documents", type=int, default=38_000)
+    parser.add_argument("--chromium", default=shutil.which("chromium"))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.chromium is None:
+        sys.exit("no Chromium: see scripts/browser.sh")
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        folder = home / "docs"
+        folder.mkdir()
+        documents = corpus(options.folder, options.documents, folder)
+        with served(home, folder) as url:
+            result = {
+                "documents": documents,
+                **measure(url, options.chromium),
+                "load_average": os.getloadavg()[0],
+            }
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+    write_json(options.json, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,430 @@
+"""The routes of the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from qmd.engine.index import Index
+from qmd.engine.requests import SearchRequest
+from qmd.errors import (
+    DocumentNotFoundError,
+    ForbiddenError,
+    NotFoundError,
+    QmdError,
+    UsageError,
+    VectorIndexMissingError,
+)
+from qmd.models.base import Cancelled
+from qmd.server.access import index_of
+from qmd.server.index_host import IndexHost
+from qmd.server.keys import Key, Keys, key_of
+from qmd.server.sessions import Sessions, set_cookie, token_of
+from qmd.text.visible import visible
+from qmd.web import document, messages, pages, search, upkeep
+from qmd.web.filters import chips
+from qmd.web.jobs import Job, Jobs
+
+Answer = TypeVar("Answer")
+_PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
+_PUBLIC = ("sign-in", "assets")
+#: Documents and tags of the home page.
+_RECENT, _TAGS = 8, 40
+_MAX_FIELDS = 100
+#: A file that is opened by itself runs no script and loads nothing.
+_FILE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "private, no-cache",
+    "referrer-policy": "no-referrer",
+}
+
+
+class Web:
+    """The pages of a server. `keys` are None if the server takes none."""
+
+    def __init__(self, host: IndexHost, keys: Keys | None) -> None:
+        self._host = host
+        self._keys = keys
+        self._sessions = None if keys is None else Sessions(keys)
+        self.jobs = Jobs(host)
+        self.routes = [
+            Route(path, self._answering(handler), methods=methods)
+            for path, handler, methods in (
+                ("/", self._search, ["GET"]),
+                ("/read/{file:path}", self._read, ["GET", "POST"]),
+                ("/file/{file:path}", self._file, ["GET"]),
+                ("/why", self._why, ["GET"]),
+                ("/help", self._help, ["GET"]),
+                ("/upkeep", self._upkeep, ["GET"]),
+                ("/upkeep/job", self._job, ["GET"]),
+                ("/upkeep/doctor", self._doctor, ["GET"]),
+                ("/upkeep/{action}", self._change, ["POST"]),
+                ("/sign-in", self._sign_in, ["GET", "POST"]),
+                ("/sign-out", self._sign_out, ["POST"]),
+                ("/assets/{name}", self._asset, ["GET"]),
+            )
+        ]
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with self.jobs.run():
+            yield
+
+    # The pages of `qmd.server.access`.
+
+    def owns(self, path: str) -> bool:
+        return path == "/" or _first_part(path) in _PAGES
+
+    def is_public(self, path: str) -> bool:
+        return _first_part(path) in _PUBLIC
+
+    def key(self, scope: Scope) -> Key | None:
+        token = token_of(Headers(scope=scope))
+        return None if token is None or self._sessions is None else self._sessions.key(token)
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send people to the page to sign in, and back after that."""
+        request = Request(scope, receive)
+        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        there = "/sign-in" if asked == "/" or request.method != "GET" else f"/sign-in?next={quote(asked)}"
+        await RedirectResponse(there, 303)(scope, receive, send)
+
+    # Handlers.
+
+    def _answering(
+        self, handler: Callable[[Request], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                if request.method not in ("GET", "HEAD"):
+                    _check_origin(request)
+                return await handler(request)
+            except QmdError as error:
+                return self._error(request, error)
+
+        return answer
+
+    async def _call(
+        self, request: Request, work: Callable[[Index, Cancelled], Answer], *, models: bool = False
+    ) -> Answer:
+        """Run work with the index as the sender of a request may see it, in a thread."""
+        return await self._host.call(
+            lambda index, cancelled: work(index_of(request.scope, index), cancelled), models=models
+        )
+
+    def _render(self, request: Request, template: str, /, **values: Any) -> str:
+        key = key_of(request.scope)
+        common = {
+            "may": upkeep.Permissions.of(key),
+            "signed_in": key is not None,
+            "query": values.get("query", ""),
+        }
+        return pages.render(request, template, **(common | values))
+
+    async def _search(self, request: Request) -> Response:
+        asked = search.read_parameters(request.query_params)
+        fragment = request.query_params.get("part") == "1"
+        if not asked.query:
+            return await self._home(request)
+        facets = request.query_params.get("live") != "1"
+        models = asked.mode in ("meaning", "both")
+        try:
+            results, error = (
+                await self._call(
+                    request,
+                    lambda index, cancelled: search.run(index, asked, cancelled, facets=facets),
+                    models=models,
+                ),
+                None,
+            )
+        except (NotFoundError, UsageError, VectorIndexMissingError) as raised:
+            results, error = None, raised
+        values = {
+            "query": asked.query,
+            "asked": asked,
+            "mode": asked.mode or "words",
+            "results": results,
+            "error": error,
+            "chips": chips(asked.query),
+            "href": lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
+            "visible": visible,
+        }
+        template = "_results.html" if fragment else "search.html"
+        return pages.answer(request, self._render(request, template, **values))
+
+    async def _home(self, request: Request) -> Response:
+        def work(index: Index, cancelled: Cancelled) -> dict[str, Any]:
+            counted = {status.name: status.documents for status in index.status().collections}
+            tags = [tag for tag in index.tags([*counted]) if "/" not in str(tag.value)] if counted else []
+            return {"collections": counted, "recent": index.recent(_RECENT), "tags": tags[:_TAGS]}
+
+        values = await self._call(request, work)
+        return pages.answer(request, self._render(request, "home.html", visible=visible, **values))
+
+    async def _read(self, request: Request) -> Response:
+        parameters = request.query_params
+        translate = _translate(request)
+        query = parameters.get("q", "")[:10_000]
+        line = document.require_line(parameters.get("line", ""))
+        source = parameters.get("view") == "source"
+        first_line = document.require_line(parameters.get("from", "")) or 1
+        file = request.path_params["file"]
+        # Only a form of this page can ask for images on other servers: a link in a document cannot.
+        remote = request.method == "POST"
+        view = await self._call(
+            request,
+            lambda index, _: document.view(
+                index,
+                file,
+                translate,
+                query=query,
+                line=line,
+                source=source,
+                first_line=first_line,
+                remote_images=remote,
+            ),
+        )
+        here = view.document.file
+        if here != file and request.method == "GET":
+            return RedirectResponse(pages.read_address(here, **dict(parameters)), 303)
+        html = self._render(
+            request,
+            "document.html",
+            query=query,
+            view=view,
+            line=line,
+            source=source,
+            visible=visible,
+            crumbs=here.split("/"),
+            lines=document.LINES,
+            same=lambda **changes: pages.read_address(
+                here, **({"q": query, "line": line, "view": "source" if source else None} | changes)
+            ),
+        )
+        forms = view.blocked_images > 0
+        return pages.answer(request, html, forms=forms, remote_images=remote)
+
+    async def _file(self, request: Request) -> Response:
+        path, media_type = await self._call(
+            request, lambda index, _: document.file_on_disk(index, request.path_params["file"])
+        )
+        headers = dict(_FILE_HEADERS)
+        if media_type == "application/pdf":
+            # The viewers of browsers do not work in a sandbox.
+            headers["content-security-policy"] = (
+                "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
+            )
+        return FileResponse(path, headers=headers, media_type=media_type, content_disposition_type="inline")
+
+    async def _why(self, request: Request) -> Response:
+        parameters = request.query_params
+        asked = search.read_parameters(parameters)
+        reference = parameters.get("doc", "").strip()
+        mode: search.Mode = asked.mode or "words"
+        why = None
+        if asked.query and reference:
+            wanted = SearchRequest(asked.query, limit=search.PAGE)
+            why = await self._call(
+                request,
+                lambda index, _: index.why(reference, search.MODES[mode], wanted),
+                models=mode != "words",
+            )
+        return pages.answer(
+            request,
+            self._render(
+                request,
+                "why.html",
+                query=asked.query,
+                reference=reference,
+                mode=mode,
+                why=why,
+                visible=visible,
+            ),
+        )
+
+    async def _help(self, request: Request) -> Response:
+        return pages.answer(request, self._render(request, "help.html"))
+
+    async def _upkeep(self, request: Request) -> Response:
+        return await self._upkeep_page(request)
+
+    async def _upkeep_page(self, request: Request, **more: Any) -> Response:
+        key = key_of(request.scope)
+        permissions = upkeep.Permissions.of(key)
+        view = await self._call(request, lambda index, _: upkeep.view(index, permissions, self._keys))
+        values = {"secret": None, **more}
+        html = self._render(
+            request,
+            "upkeep.html",
+            view=view,
+            job=self._visible_job(request),
+            visible=visible,
+            takes_keys=self._keys is not None,
+            **values,
+        )
+        return pages.answer(request, html, forms=True)
+
+    async def _job(self, request: Request) -> Response:
+        job = self._visible_job(request)
+        return pages.answer(request, self._render(request, "_job.html", job=job, visible=visible), forms=True)
+
+    async def _doctor(self, request: Request) -> Response:
+        findings = await self._call(request, lambda index, _: index.doctor(), models=True)
+        html = self._render(request, "doctor.html", findings=findings, visible=visible)
+        return pages.answer(request, html)
+
+    async def _change(self, request: Request) -> Response:
+        action, form = request.path_params["action"], await _form(request)
+        permissions = upkeep.Permissions.of(key_of(request.scope))
+        upkeep.require(permissions.write, "change the index")
+        if action in ("scan", "embed", "add"):
+            self._start(request, action, form, permissions)
+        elif action == "stop":
+            if self._visible_job(request) is not None:
+                self.jobs.stop()
+        elif action in ("add-key", "remove-key"):
+            upkeep.require(permissions.manage and self._keys is not None, "manage keys")
+            assert self._keys is not None
+            if action == "add-key":
+                return await self._add_key(request, self._keys, form)
+            self._keys.remove(upkeep.one(form, "name"))
+        else:
+            await self._host.write(
+                lambda index, _: upkeep.change(index_of(request.scope, index), action, form)
+            )
+        return RedirectResponse("/upkeep", 303)
+
+    async def _add_key(self, request: Request, keys: Keys, form: upkeep.Form) -> Response:
+        names = [name for name in form.get("collection", []) if name]
+
+        def check(index: Index, _: Cancelled) -> None:
+            for name in names:
+                index.collection(name)
+
+        await self._call(request, check)
+        secret = keys.add(upkeep.one(form, "name"), names, read_only=bool(form.get("read_only")))
+        first = len(keys.all()) == 1 and self._sessions is not None
+        response = await self._upkeep_page(request, secret=secret)
+        if first and self._sessions is not None:
+            # From now on everyone needs a key, so the person who made it is signed in with it.
+            token = self._sessions.start(secret)
+            if token is not None:
+                secure = request.url.scheme == "https"
+                response.headers["set-cookie"] = set_cookie(request.headers, token, secure=secure)
+        return response
+
+    def _start(
+        self, request: Request, action: str, form: upkeep.Form, permissions: upkeep.Permissions
+    ) -> None:
+        key = key_of(request.scope)
+        job = Job("embed" if action == "embed" else "scan", None if key is None else key.name)
+        if action == "add":
+            upkeep.require(permissions.manage, "add a collection")
+            path = upkeep.check_path(upkeep.one(form, "path"))
+            name, pattern = (upkeep.one(form, each, required=False) for each in ("name", "pattern"))
+            self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern))
+        elif action == "scan":
+            named = tuple(name for name in form.get("name", []) if name)
+            self.jobs.start(job, lambda index, job: upkeep.scan(index_of(request.scope, index), job, named))
+        else:
+            self.jobs.start(
+                job, lambda index, job: upkeep.embed(index_of(request.scope, index), job), models=True
+            )
+
+    def _visible_job(self, request: Request) -> Job | None:
+        """Return the current job if the sender of a request may know of it."""
+        job, key = self.jobs.current, key_of(request.scope)
+        if job is None or key is None or key.collections is None or job.owner == key.name:
+            return job
+        return None
+
+    async def _sign_in(self, request: Request) -> Response:
+        there = _local(request.query_params.get("next", "/"))
+        if request.method == "POST" and self._sessions is not None:
+            token = self._sessions.start(upkeep.one(await _form(request), "key"))
+            if token is not None:
+                secure = request.url.scheme == "https"
+                cookie = set_cookie(request.headers, token, secure=secure)
+                return RedirectResponse(there, 303, {"set-cookie": cookie})
+            html = self._render(request, "sign_in.html", there=there, wrong=True)
+            return pages.answer(request, html, status=403, forms=True)
+        html = self._render(request, "sign_in.html", there=there, wrong=False)
+        return pages.answer(request, html, forms=True)
+
+    async def _sign_out(self, request: Request) -> Response:
+        token = token_of(request.headers)
+        if token is not None and self._sessions is not None:
+            self._sessions.end(token)
+        secure = request.url.scheme == "https"
+        return RedirectResponse(
+            "/sign-in", 303, {"set-cookie": set_cookie(request.headers, "", secure=secure)}
+        )
+
+    async def _asset(self, request: Request) -> Response:
+        found = pages.asset_answer(request, request.path_params["name"])
+        if found is None:
+            raise NotFoundError(f"There is no file {visible(request.url.path)[:200]}")
+        return found
+
+    def _error(self, request: Request, error: QmdError) -> Response:
+        suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
+        html = self._render(
+            request,
+            "error.html",
+            error=error,
+            suggestions=suggestions,
+            visible=visible,
+            status=error.http_status,
+        )
+        return pages.answer(request, html, status=error.http_status)
+
+
+def _first_part(path: str) -> str:
+    return path.removeprefix("/").partition("/")[0]
+
+
+def _check_origin(request: Request) -> None:
+    """Refuse a write that does not come from a page of this server.
+
+    Every browser sends the origin with a post. Other ports of this machine are other origins, although the
+    cookie is sent for them too.
+
+    Raises:
+        ForbiddenError: If the origin is missing, or that of another host or port.
+    """
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    if not host or urlsplit(origin).netloc.lower() != host.lower():
+        raise ForbiddenError("this change was not asked for by a page of this server")
+
+
+async def _form(request: Request) -> upkeep.Form:
+    """Return the fields of a form. Raises `UsageError` if the body is none."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise UsageError("the body must be a form")
+    try:
+        body = (await request.body()).decode()
+        return parse_qs(body, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
+    except (UnicodeDecodeError, ValueError) as error:
+        raise UsageError("the body is not a valid form") from error
+
+
+def _local(address: str) -> str:
+    """Return an address on this server; `/` in place of any other."""
+    parts = urlsplit(address)
+    is_local = not parts.scheme and not parts.netloc and address.startswith("/")
+    return address if is_local and not address.startswith("//") and "\\" not in address else "/"
+
+
+def _translate(request: Request) -> messages.Translate:
+    return messages.LANGUAGES[messages.choose(request.headers.get("accept-language", ""))]

@@ -1,0 +1,75 @@
+"""Filters of a query as the page shows them: chips, and values to filter by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qmd.text import filters
+from qmd.types import ValueCount
+
+#: Fields that are counted beside the results, with the titles of their lists.
+FACETS = {"collection": "Collection", "tag": "Tag", "author": "Author", "year": "Year", "format": "Format"}
+_PLAIN = re.compile(r'[^\s",\[\]:<>=!~]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter as it is typed, and the query without it."""
+
+    written: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a facet with its count. `query` is the query with its filter, or without it if `chosen`."""
+
+    text: str
+    documents: int
+    query: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A field and its most frequent values among the results."""
+
+    name: str
+    title: str
+    values: tuple[Value, ...]
+
+
+def chips(query: str) -> list[Chip]:
+    """Return the filters that are typed in a query."""
+    return [Chip(query[start:end], _without(query, start, end)) for start, end in filters.places(query)]
+
+
+def facet(name: str, counts: Sequence[ValueCount], query: str) -> Facet:
+    """Return a facet. Each value leads to the query with or without its filter."""
+    typed = {chip.written.casefold(): chip.without for chip in chips(query)}
+    values = []
+    for count in counts:
+        shown = f"{count.value:g}" if isinstance(count.value, float) else str(count.value)
+        if not shown:
+            continue
+        written = filter_for(name, shown)
+        without = typed.get(written.casefold())
+        with_it = f"{query} {written}".strip()
+        values.append(
+            Value(shown, count.documents, with_it if without is None else without, without is not None)
+        )
+    return Facet(name, FACETS[name], tuple(values))
+
+
+def filter_for(name: str, value: str) -> str:
+    """Return the filter for a value of a field as a user would type it."""
+    if name == "year":
+        return f"[date:{value}]"
+    quoted = value if _PLAIN.fullmatch(value) else '"' + value.replace('"', "") + '"'
+    return f"{name}:{quoted}" if name in ("tag", "author") else f"[{name}:{quoted}]"
+
+
+def _without(query: str, start: int, end: int) -> str:
+    return " ".join(part for part in (query[:start].strip(), query[end:].strip()) if part)

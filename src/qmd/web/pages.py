@@ -1,0 +1,156 @@
+"""Answers of the page: templates, security headers, entity tags and languages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmd.text.uris import encode_path
+from qmd.web import messages
+
+#: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{images}; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A static file, and the digest of its content."""
+
+    content: bytes
+    media_type: str
+    digest: str
+
+
+@cache
+def asset(name: str) -> Asset | None:
+    """Return a static file of the page; None if there is none of this name."""
+    if name not in _TYPES:
+        return None
+    content = files("qmd.web").joinpath("static", name).read_bytes()
+    return Asset(content, _TYPES[name], hashlib.sha256(content).hexdigest()[:16])
+
+
+def asset_address(name: str) -> str:
+    """Return the address of a static file. It changes with its content, so browsers may keep the file."""
+    found = asset(name)
+    assert found is not None, name
+    return f"/assets/{name}?{found.digest}"
+
+
+def read_address(file: str, **parameters: Any) -> str:
+    """Return the address of the page of a document."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"/read/{encode_path(file)}" + (f"?{urlencode(given)}" if given else "")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("qmd.web"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals.update(asset=asset_address, read=read_address)
+    environment.filters.update(day=_day, grouped=_grouped)
+    return environment
+
+
+def render(request: Request, template: str, /, **values: Any) -> str:
+    """Return a page in the language of a request."""
+    language = messages.choose(request.headers.get("accept-language", ""))
+    translate = messages.LANGUAGES[language]
+
+    def plural(n: int, one: str, many: str) -> str:
+        return translate(one if n == 1 else many, n=f"{n:,}")
+
+    return (
+        _environment()
+        .get_template(template)
+        .render(_=translate, plural=plural, language=language, path=request.url.path, **values)
+    )
+
+
+def answer(
+    request: Request,
+    html: str,
+    *,
+    status: int = 200,
+    forms: bool = False,
+    remote_images: bool = False,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return a page with all security headers, or 304 if the client has it.
+
+    `forms` is whether the page has forms that post: without a referrer, browsers send `Origin: null`, and the
+    check of the origin would refuse them. No other site gets a referrer either way.
+    """
+    body = html.encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    common = {
+        **_HEADERS,
+        "content-security-policy": _POLICY.format(images=" http: https:" if remote_images else ""),
+        "referrer-policy": "same-origin" if forms else "no-referrer",
+        "cache-control": "private, no-cache",
+        "vary": "accept-language, cookie",
+        "etag": tag,
+        **(headers or {}),
+    }
+    if status == 200 and request.method in ("GET", "HEAD"):
+        known = [
+            each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")
+        ]
+        if tag in known:
+            return Response(status_code=304, headers=common)
+    return Response(body, status, common, media_type="text/html; charset=utf-8")
+
+
+def asset_answer(request: Request, name: str) -> Response | None:
+    """Return a static file, or 304 if the client has it; None if there is none."""
+    found = asset(name)
+    if found is None:
+        return None
+    tag = f'"{found.digest}"'
+    headers = {**_HEADERS, "cache-control": "public, max-age=31536000, immutable", "etag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, headers=headers, media_type=f"{found.media_type}; charset=utf-8")
+
+
+def _day(date: str | int | None) -> str:
+    """Return the day of a date, given as text or in nanoseconds since the epoch."""
+    if isinstance(date, int):
+        return datetime.fromtimestamp(date / 1e9, UTC).strftime("%Y-%m-%d")
+    return (date or "")[:10]
+
+
+def _grouped(number: int) -> str:
+    return f"{number:,}"
+
+
+def safe(html: str) -> Markup:
+    """Mark HTML that `qmd.web.markdown` has made as safe."""
+    return Markup(html)

@@ -1,0 +1,228 @@
+"""What the page shows of a search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from markupsafe import Markup
+
+from qmd.engine.index import Index
+from qmd.engine.requests import VECTOR_MIN_SCORE, SearchKind, SearchRequest
+from qmd.models.base import Cancelled
+from qmd.text.filters import split
+from qmd.text.highlight import Highlighter
+from qmd.text.outline import heading_text
+from qmd.text.query import as_typed, parse
+from qmd.text.visible import plain, visible
+from qmd.types import Hit, SearchResponse, SortOrder
+from qmd.web.filters import FACETS, Facet, facet
+from qmd.web.markdown import Find, marked
+from qmd.web.pages import read_address, safe
+
+Mode = Literal["words", "meaning", "both"]
+MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "both": "query"}
+#: Results of a page, and the most.
+PAGE = 20
+MOST = 500
+_MAX_SNIPPET = 480
+_MAX_TAGS = 6
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
+_PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
+_CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
+_RULE = re.compile(r"[\s|:=*_-]*")
+_PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks for. `mode` is None if it does not say: then words come first."""
+
+    query: str
+    mode: Mode | None = None
+    sort: SortOrder = "relevance"
+    limit: int = PAGE
+    scores: bool = False
+
+    def parameters(self, **changes: Any) -> dict[str, str]:
+        """Return the parameters of the address of this search, without defaults."""
+        changed = replace(self, **changes)
+        given = {
+            "q": changed.query,
+            "mode": changed.mode or "",
+            "sort": "date" if changed.sort == "date" else "",
+            "n": str(changed.limit) if changed.limit != PAGE else "",
+            "scores": "1" if changed.scores else "",
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a score: its name, its share in percent, and where it begins in the bar."""
+
+    name: str
+    share: float
+    start: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A hit as it is shown."""
+
+    href: str
+    file: str
+    title: Markup
+    crumbs: tuple[str, ...]
+    section: Markup
+    date: str
+    tags: tuple[str, ...]
+    snippet: Markup
+    line: int
+    percent: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did."""
+
+    asked: Asked
+    mode: Mode
+    hits: tuple[Result, ...]
+    facets: tuple[Facet, ...]
+    found_by: tuple[str, ...]
+    notes: tuple[str, ...]
+    more: bool
+
+
+def read_parameters(parameters: Mapping[str, str]) -> Asked:
+    """Return what the parameters of an address ask for. Wrong values count as not given."""
+    mode, number = parameters.get("mode", ""), parameters.get("n", "")
+    limit = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else PAGE
+    return Asked(
+        parameters.get("q", "").replace("\0", " ").strip()[:10_000],
+        cast(Mode, mode) if mode in MODES else None,
+        "date" if parameters.get("sort") == "date" else "relevance",
+        min(max(limit, 1), MOST),
+        parameters.get("scores") == "1",
+    )
+
+
+def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Results:
+    """Search. Without a mode, or by words, the last word also matches the beginnings of words."""
+    mode: Mode = asked.mode or "words"
+    query = as_typed(asked.query) if mode == "words" else asked.query
+    request = SearchRequest(
+        query,
+        limit=asked.limit + 1,
+        min_score=VECTOR_MIN_SCORE if mode == "meaning" else 0.0,
+        sort=asked.sort,
+        explain=asked.scores,
+        facets=tuple(FACETS) if facets else (),
+    )
+    response = index.run(MODES[mode], request, cancelled=cancelled)
+    hits = response.hits[: asked.limit]
+    fields = index.fields_of([hit.file for hit in hits])
+    find = highlighter(query)
+    return Results(
+        asked,
+        mode,
+        tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits),
+        tuple(facet(name, counts, asked.query) for name, counts in response.facets.items() if counts),
+        tuple(_found_by(response, mode)),
+        tuple(_notes(response)),
+        len(response.hits) > asked.limit,
+    )
+
+
+def highlighter(query: str) -> Find | None:
+    """Return a function that finds the words of a query in a text; None if it has none."""
+    terms = parse(split(query)[0]).terms
+    return Highlighter(terms).highlights if terms else None
+
+
+def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find: Find | None) -> Result:
+    folders = hit.file.split("/")
+    line = hit.snippet.line
+    section = (
+        "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
+    )
+    return Result(
+        href=read_address(hit.file, q=asked.query, line=line if line > 1 else None)
+        + ("#hit" if line > 1 else ""),
+        file=hit.file,
+        title=safe(marked(plain(hit.title), find)),
+        crumbs=tuple(visible(part) for part in folders),
+        section=safe(marked(plain(section), find)),
+        date=hit.date[:10],
+        tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
+        snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
+        line=line,
+        percent=hit.percent,
+        parts=tuple(_parts(hit.explain)) if hit.explain else (),
+    )
+
+
+def plain_snippet(text: str, first_line: int, title: str) -> str:
+    """Return a passage of Markdown as plain text in one paragraph, without the title again."""
+    lines = text.split("\n")
+    if first_line == 1 and lines[0].rstrip() == "---":
+        ends = [at for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")]
+        lines = lines[ends[0] + 1 :] if ends else lines[1:]
+    parts: list[str] = []
+    for line in lines:
+        if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
+            continue
+        begin = _PREFIX.match(line)
+        shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line))
+        shown = shown.replace("==", "").replace("`", "")
+        if "|" in shown and line.lstrip().startswith("|"):
+            shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
+        if shown and not (not parts and shown.casefold() == title.casefold()):
+            parts.append(shown)
+    joined = plain(" ".join(parts))
+    return joined if len(joined) <= _MAX_SNIPPET else joined[:_MAX_SNIPPET].rsplit(" ", 1)[0] + " …"
+
+
+def _found_by(response: SearchResponse, mode: Mode) -> Iterator[str]:
+    ran = {stage.stage for stage in response.stages if stage.status == "ran"}
+    by_words, by_meaning = "lexical" in ran, "vector" in ran or (mode == "meaning" and "filter" not in ran)
+    if by_words and by_meaning:
+        yield "by words and meaning"
+    elif by_words or by_meaning:
+        yield "by meaning" if by_meaning else "by words"
+    if "rerank" in ran:
+        yield "reranked"
+
+
+def _notes(response: SearchResponse) -> Iterator[str]:
+    for stage in response.stages:
+        if stage.reason and stage.status != "ran" and not stage.expected and stage.stage != "expand":
+            yield stage.reason
+
+
+def _parts(explain: Mapping[str, Any]) -> Iterator[Part]:
+    """Return the parts of a score, each with its share of the whole."""
+    weights: dict[str, float] = {}
+    lists = explain.get("lists", ())
+    for entry in lists:
+        name = _PARTS.get(str(entry["list"]).partition(":")[0], "words")
+        weights[name] = weights.get(name, 0.0) + float(entry.get("contribution", 0.0))
+    blend = explain.get("blend")
+    if isinstance(blend, Mapping):
+        fused, lists_sum = float(blend.get("fused", 0.0)), sum(weights.values()) or 1.0
+        weights = {name: fused * value / lists_sum for name, value in weights.items()}
+        for key, name in (("cosine", "meaning"), ("rerank", "reranker"), ("title", "title")):
+            if isinstance(blend.get(key), int | float):
+                weights[name] = weights.get(name, 0.0) + float(blend[key])
+    elif not weights:
+        weights = {"words" if "lexical" in explain else "meaning": 1.0}
+    positive = {name: value for name, value in weights.items() if value > 0}
+    total, start = sum(positive.values()), 0.0
+    for name, value in positive.items():
+        share = 100 * value / total
+        yield Part(name, round(share, 1), round(start, 1))
+        start += share

@@ -1,0 +1,269 @@
+"""The web page over HTTP: sign-in, permissions, headers, files and changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from tests.clients import Answer, Client, Server, server_of
+from tests.users import MakeUser, User
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+def page(client: Client, path: str, status: int = 200, **headers: str) -> str:
+    answer = client.ask("GET", path, **headers)
+    assert answer.status == status, answer
+    return answer.text
+
+
+def post(client: Client, path: str, /, *, origin: str | None = "", cookie: str = "", **fields: str) -> Answer:
+    """Send a form as the page itself would; `origin` is another origin, or None to send none."""
+    headers = {"content_type": "application/x-www-form-urlencoded", "cookie": cookie}
+    if origin is not None:
+        headers["origin"] = origin or f"http://127.0.0.1:{client.port}"
+    body = urlencode(fields).encode()
+    return client.ask("POST", path, body=body, **{name: value for name, value in headers.items() if value})
+
+
+@pytest.fixture(scope="module")
+def keyed(make_user: MakeUser) -> Iterator[tuple[User, Server, dict[str, str]]]:
+    """A server whose user has three keys, by name."""
+    user = make_user("web-keys")
+    for name in ("open", "closed"):
+        folder = user.home / name
+        folder.mkdir()
+        (folder / f"{name}.md").write_text(
+            f"---\ntags: [{name}-tag]\nauthor: {name}-author\n---\n\n# The {name} note\n\nA kestrel.\n",
+            encoding="utf-8",
+        )
+        (folder / "picture.png").write_bytes(b"\x89PNG")
+        user.ok("collection", "add", str(folder), "--name", name)
+    keys = {
+        "all": user.ok("keys", "add", "all").strip(),
+        "limited": user.ok("keys", "add", "limited", "--collection", "open").strip(),
+        "reader": user.ok("keys", "add", "reader", "--read-only").strip(),
+    }
+    with server_of(user) as server:
+        yield user, server, keys
+
+
+def sign_in(server: Server, key: str) -> str:
+    """Sign in; return the cookie."""
+    answer = post(server, "/sign-in?next=%2F%3Fq%3Dkestrel", key=key)
+    assert (answer.status, answer.headers["location"]) == (303, "/?q=kestrel")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert key not in cookie
+    return cookie.partition(";")[0]
+
+
+def test_page_needs_a_session_if_there_are_keys(keyed: tuple[User, Server, dict[str, str]]) -> None:
+    _, server, keys = keyed
+    answer = server.ask("GET", "/?q=kestrel")
+    assert (answer.status, answer.headers["location"]) == (303, "/sign-in?next=/%3Fq%3Dkestrel")
+    for path in ("/read/open/open.md", "/file/open/picture.png", "/upkeep", "/upkeep/job", "/why", "/help"):
+        assert server.ask("GET", path).status == 303, path
+    assert server.ask("GET", "/assets/qmd.css").status == 200
+    assert post(server, "/sign-in", key="wrong").status == 403
+    cookie = sign_in(server, keys["all"])
+    assert "The open note" in page(server, "/?q=kestrel", cookie=cookie)
+    # The cookie is for pages: the API takes keys alone, so that no form elsewhere can use it.
+    assert server.ask("GET", "/status", cookie=cookie).status == 401
+    assert post(server, "/sign-out", cookie=cookie).status == 303
+    assert server.ask("GET", "/", cookie=cookie).status == 303
+
+
+def test_sign_in_leads_to_no_other_site(keyed: tuple[User, Server, dict[str, str]]) -> None:
+    _, server, keys = keyed
+    for there in ("https://example.org/", "//example.org/", "/\\example.org", "javascript:alert(1)"):
+        answer = post(server, f"/sign-in?next={quote(there)}", key=keys["all"])
+        assert answer.headers["location"] == "/"
+
+
+def test_session_ends_with_its_key(keyed: tuple[User, Server, dict[str, str]]) -> None:
+    user, server, _ = keyed
+    cookie = sign_in(server, user.ok("keys", "add", "short").strip())
+    assert server.ask("GET", "/", cookie=cookie).status == 200
+    user.ok("keys", "remove", "short")
+    assert server.ask("GET", "/", cookie=cookie).status == 303
+
+
+def test_limited_key_learns_nothing_of_other_collections(keyed: tuple[User, Server, dict[str, str]]) -> None:
+    _, server, keys = keyed
+    cookie = sign_in(server, keys["limited"])
+    for path in ("/", "/?q=kestrel&mode=words&scores=1", "/?q=kestrel&mode=both", "/upkeep", "/upkeep/job"):
+        assert "closed" not in page(server, path, cookie=cookie), path
+    assert "Is a document missing" not in page(server, "/?q=kestrel", cookie=cookie)
+    for path in ("/read/closed/closed.md", "/file/closed/picture.png"):
+        missing = path.replace("closed", "other")
+        expected = server.ask("GET", missing, cookie=cookie).text.replace("other", "closed")
+        assert page(server, path, 404, cookie=cookie) == expected
+    assert server.ask("GET", "/why?q=kestrel&doc=/etc/passwd", cookie=cookie).status == 403
+    assert server.ask("GET", "/upkeep/doctor", cookie=cookie).status == 403
+    for action in ("add", "remove", "rename", "pattern", "add-key", "remove-key"):
+        answer = post(
+            server, f"/upkeep/{action}", cookie=cookie, name="open", path="/", pattern="*", new_name="x"
+        )
+        assert answer.status == 403, action
+
+
+def test_read_only_key_is_offered_and_allowed_no_change(keyed: tuple[User, Server, dict[str, str]]) -> None:
+    _, server, keys = keyed
+    cookie = sign_in(server, keys["reader"])
+    shown = page(server, "/upkeep", cookie=cookie)
+    assert re.findall('action="/upkeep[^"]*"', shown) == []
+    for action in ("scan", "embed", "stop", "describe", "add-key"):
+        assert post(server, f"/upkeep/{action}", cookie=cookie, name="open").status == 403, action
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://127.0.0.1:1", "http://localhost:{port}", "http://[::1]:1"]
+)
+def test_change_from_another_origin_is_refused(server: Server, origin: str | None) -> None:
+    origin = origin and origin.replace("{port}", str(server.port))
+    assert post(server, "/upkeep/scan", origin=origin).status == 403
+    assert post(server, "/sign-in", origin=origin, key="x").status == 403
+
+
+def test_every_page_has_the_policy_and_an_entity_tag(client: Client) -> None:
+    for path in (
+        "/",
+        "/?q=kestrel",
+        "/read/notes/2025/plan.md",
+        "/upkeep",
+        "/help",
+        "/sign-in",
+        "/read/none",
+    ):
+        answer = client.ask("GET", path)
+        policy = answer.headers["content-security-policy"]
+        for part in (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+            "require-trusted-types-for 'script'; trusted-types 'none'",
+        ):
+            assert part in policy, path
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] in ("no-referrer", "same-origin")
+        if answer.status == 200:
+            again = client.ask("GET", path, if_none_match=answer.headers["etag"])
+            assert (again.status, again.body) == (304, b""), path
+
+
+def test_page_is_light(client: Client) -> None:
+    home = page(client, "/")
+    assets = re.findall(r'"(/assets/[^"]+)"', home)
+    sizes = [len(client.ask("GET", path).body) for path in dict.fromkeys(assets)]
+    assert len(home.encode()) + sum(sizes) < 60_000
+    assert client.ask("GET", assets[0]).headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+def test_language_follows_the_browser(client: Client) -> None:
+    assert 'lang="zh-Hans"' in page(client, "/", accept_language="fr;q=1, zh-CN;q=0.9, en;q=0.8")
+    assert 'lang="en"' in page(client, "/", accept_language="fr, en;q=0.5, zh;q=0.1")
+
+
+@pytest.fixture(scope="module")
+def files(make_user: MakeUser) -> Iterator[tuple[Path, Server]]:
+    user = make_user("web-files")
+    folder = user.home / "folder"
+    (folder / "sub" / ".hidden").mkdir(parents=True)
+    for name in ("a.png", "sub/b.svg", "sub/.hidden/c.png", "d.html", ".e.png"):
+        (folder / name).write_bytes(b"<svg onload='alert(1)'>")
+    (user.home / "out.png").write_bytes(b"secret")
+    (folder / "link.png").symlink_to(user.home / "out.png")
+    (folder / "away").symlink_to(user.home)
+    (folder / "doc.md").write_text(
+        "# Doc\n\n![[b.svg]] ![x](../out.png) ![y](away/out.png)\n", encoding="utf-8"
+    )
+    user.ok("collection", "add", str(folder), "--name", "folder")
+    with server_of(user) as server:
+        yield folder, server
+
+
+def test_file_stays_in_its_collection_and_has_a_known_type(files: tuple[Path, Server]) -> None:
+    _, server = files
+    answer = server.ask("GET", "/file/folder/sub/b.svg")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert "sandbox" in answer.headers["content-security-policy"]
+    for path in (
+        *("link.png", "away/out.png", "../out.png", "%2e%2e/out.png", "..%2fout.png", "sub/../../out.png"),
+        *("d.html", "doc.md", ".e.png", "sub/.hidden/c.png", "none.png", "sub", "a.png%00.png", "/etc/x.png"),
+    ):
+        assert server.ask("GET", f"/file/folder/{path}").status == 404, path
+    shown = page(server, "/read/folder/doc.md")
+    assert 'src="/file/folder/sub/b.svg"' in shown
+    assert shown.count("<img") == 1
+
+
+def test_remote_images_are_allowed_for_one_answer(make_user: MakeUser) -> None:
+    user = make_user("web-images")
+    (user.notes / "image.md").write_text("![x](https://example.org/a.png)\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    with server_of(user) as server:
+        assert "<img" not in page(server, "/read/notes/image.md")
+        answer = post(server, "/read/notes/image.md")
+        assert 'src="https://example.org/a.png"' in answer.text
+        assert "img-src 'self' data: http: https:" in answer.headers["content-security-policy"]
+        assert post(server, "/read/notes/image.md", origin="http://localhost:1").status == 403
+        assert "<img" not in page(server, "/read/notes/image.md")
+
+
+def test_upkeep_changes_collections(server: Server, owner: User) -> None:
+    def finished() -> bool:
+        return "data-active" not in page(server, "/upkeep/job")
+
+    assert "Nothing is indexed yet" in page(server, "/")
+    assert post(server, "/upkeep/add", path=str(owner.home / "folder"), name="first").status == 303
+    until(finished)
+    assert "3 new, 0 changed, 0 removed" in page(server, "/upkeep/job")
+    assert post(server, "/upkeep/rename", name="first", new_name="second").status == 303
+    assert post(server, "/upkeep/pattern", name="second", pattern="a.*").status == 303
+    assert post(server, "/upkeep/scan", name="second").status == 303
+    until(finished)
+    assert "0 new, 0 changed, 2 removed" in page(server, "/upkeep/job")
+    assert post(server, "/upkeep/describe", place="qmd://second", text="A <b>place</b>").status == 303
+    assert "A &lt;b&gt;place&lt;/b&gt;" in page(server, "/upkeep")
+    assert post(server, "/upkeep/undescribe", place="qmd://second").status == 303
+    assert post(server, "/upkeep/remove", name="second").status == 303
+    assert post(server, "/upkeep/remove", name="second").status == 404
+    assert post(server, "/upkeep/add", path="relative").status == 400
+    assert "Nothing is indexed yet" in page(server, "/")
+    log = next((owner.home / "cache" / "qmd").glob("server*.audit.jsonl")).read_text(encoding="utf-8")
+    assert '"target": "rename first second"' in log
+
+
+def test_first_key_of_the_page_signs_its_maker_in(server: Server) -> None:
+    answer = post(server, "/upkeep/add-key", name="laptop")
+    secret = re.search(r"qmd_[\w-]{40,}", answer.text)
+    assert secret is not None
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    assert server.ask("GET", "/").status == 303
+    assert secret[0] not in page(server, "/upkeep", cookie=cookie)
+    assert server.ask("GET", "/status", key=secret[0]).status == 200
+    assert post(server, "/upkeep/remove-key", cookie=cookie, name="laptop").status == 303
+
+
+def test_open_starts_a_server_and_a_browser(owner: User) -> None:
+    seen = owner.home / "seen"
+    browser = owner.home / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >>"{seen}"\n', encoding="utf-8")
+    browser.chmod(0o755)
+    try:
+        first = owner.run("open", "two words", "--port", "0", BROWSER=f"{browser} %s")
+        assert first.returncode == 0, first.stderr
+        second = owner.run("open", BROWSER=f"{browser} %s")
+        assert second.returncode == 0, second.stderr
+        until(lambda: seen.exists() and seen.read_text().count("\n") == 2)
+        with_query, without = seen.read_text().split()
+        assert with_query == f"{without}?q=two+words"
+        assert "Nothing is indexed yet" in page(Client(int(without.rstrip("/").rpartition(":")[2])), "/")
+    finally:
+        owner.run("server", "stop")

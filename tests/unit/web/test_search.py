@@ -1,0 +1,96 @@
+"""What the page makes of queries, filters and snippets."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmd.text.query import as_typed
+from qmd.types import ValueCount
+from qmd.web.filters import chips, facet, filter_for
+from qmd.web.messages import CHINESE, choose
+from qmd.web.search import plain_snippet
+
+
+@pytest.mark.parametrize(
+    ("typed", "searched"),
+    [
+        ("back", "back*"),
+        ("restore back", "restore back*"),
+        ("node.j", "node.j*"),
+        ("b", "b"),
+        ("back ", "back "),
+        ("what is in", "what is in"),
+        ("备份", "备份"),
+        ("api备", "api备"),
+        ("-back", "-back"),
+        ('"restore back', '"restore back'),
+        ('"restore" back', '"restore" back*'),
+        ("tag:wor", "tag:wor"),
+        ("[status:dr", "[status:dr"),
+        ("back*", "back*"),
+    ],
+)
+def test_last_word_of_a_query_may_be_unfinished(typed: str, searched: str) -> None:
+    assert as_typed(typed) == searched
+
+
+def test_chips_are_the_filters_as_typed() -> None:
+    found = chips('backup tag:work -[status:"in work"] "tag:text" after:2024')
+    assert [(chip.written, chip.without) for chip in found] == [
+        ("tag:work", 'backup -[status:"in work"] "tag:text" after:2024'),
+        ('-[status:"in work"]', 'backup tag:work "tag:text" after:2024'),
+        ("after:2024", 'backup tag:work -[status:"in work"] "tag:text"'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("tag", "work/ops", "tag:work/ops"),
+        ("author", "Ann Lee", 'author:"Ann Lee"'),
+        ("collection", "notes", "[collection:notes]"),
+        ("collection", 'a "b" c', '[collection:"a b c"]'),
+        ("year", "2024", "[date:2024]"),
+        ("format", "pdf", "[format:pdf]"),
+    ],
+)
+def test_filter_for_a_value_is_read_as_a_filter(name: str, value: str, written: str) -> None:
+    assert filter_for(name, value) == written
+    assert [chip.written for chip in chips(f"word {written}")] == [written]
+
+
+def test_chosen_value_of_a_facet_leads_to_the_query_without_it() -> None:
+    made = facet("tag", (ValueCount("a", 3), ValueCount("b", 1)), "word tag:a")
+    assert [(value.text, value.query, value.chosen) for value in made.values] == [
+        ("a", "word", True),
+        ("b", "word tag:a tag:b", False),
+    ]
+
+
+def test_snippet_is_plain_text_without_the_title_again() -> None:
+    text = "---\ntitle: T\n---\n# Title\n\n> [!note] Look\n> - **bold** `code` [link](x.md)\n\n"
+    text += "| a | b |\n|---|---|\n"
+    assert plain_snippet(text, 1, "Title") == "Look bold code link a · b"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("", "en"),
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("en-GB,zh;q=0.9", "en"),
+        ("fr,de;q=0.7", "en"),
+        ("zh;q=0,en", "en"),
+        ("zh;q=x", "en"),
+        ("*", "en"),
+    ],
+)
+def test_language_is_the_one_preferred(accepted: str, language: str) -> None:
+    assert choose(accepted) == language
+
+
+def test_translations_have_the_values_of_their_texts() -> None:
+    for text, translated in CHINESE.items():
+        assert {part.partition("}")[0] for part in text.split("{")[1:]} == {
+            part.partition("}")[0] for part in translated.split("{")[1:]
+        }, text

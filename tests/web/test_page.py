@@ -1,0 +1,184 @@
+"""The web page in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import OpenPage
+
+#: Violations of these impacts fail a page.
+SERIOUS = ("serious", "critical")
+
+
+def hits(page: Page) -> list[str]:
+    return page.locator("#hits .title").all_inner_texts()
+
+
+def settle(page: Page) -> None:
+    """Wait until the search by meaning has answered, so that the list does not change any more."""
+    expect(page.locator("#facets[data-filled]")).to_be_attached()
+
+
+def test_results_come_while_typing_and_the_address_follows(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.keyboard.type("deplo")
+    expect(page.locator("#hits .title").first).to_contain_text("Deploying")
+    expect(page.locator("#hits mark").first).to_have_text("Deploying")
+    expect(page).to_have_url(re.compile(r"/\?q=deplo$"))
+    page.go_back()
+    expect(page.locator("h2", has_text="Recently changed")).to_be_visible()
+
+
+def test_chinese_is_found_and_marked(open_page: OpenPage) -> None:
+    page = open_page("/", locale="zh-CN")
+    expect(page.locator("#q")).to_have_attribute("placeholder", "搜索你的文档")
+    page.keyboard.insert_text("备份")
+    expect(page.locator("#hits .snippet mark").first).to_have_text("备份")
+    expect(page.locator(".count")).to_contain_text("条结果")
+
+
+def test_right_to_left_text_is_shown_from_the_right(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/arabic.md")
+    assert page.locator(".prose").evaluate("element => getComputedStyle(element).direction") == "rtl"
+    assert page.evaluate("getComputedStyle(document.body).direction") == "ltr"
+
+
+def test_keyboard_alone_finds_and_reads_a_note(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup")
+    settle(page)
+    titles = hits(page)
+    assert len(titles) > 2
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#hits [aria-selected=true]")
+    expect(chosen).to_have_count(1)
+    assert page.locator("#q").get_attribute("aria-activedescendant") == chosen.get_attribute("id")
+    page.keyboard.press("Escape")
+    expect(chosen).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#trail")).to_contain_text(f"Result 1 of {len(titles)}")
+    page.keyboard.press("n")
+    expect(page.locator("#trail")).to_contain_text(f"Result 2 of {len(titles)}")
+    page.keyboard.press("p")
+    expect(page.locator("#trail")).to_contain_text(f"Result 1 of {len(titles)}")
+    page.locator("#trail [data-to=back]").click()
+    expect(page).to_have_url(re.compile(r"\?q=backup$"))
+
+
+def test_a_letter_is_no_shortcut_while_typing(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.keyboard.type("n?/p")
+    expect(page.locator("#q")).to_have_value("n?/p")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).to_have_value("")
+    page.locator(".brand").focus()
+    page.keyboard.press("?")
+    expect(page.locator("dialog")).to_contain_text("to the search box")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_facets_and_chips_are_typed_filters(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup")
+    settle(page)
+    page.locator("#facets a", has_text="work/ops").click()
+    expect(page.locator("#q")).to_have_value("backup tag:work/ops")
+    assert hits(page) == ["The guide"]
+    page.get_by_role("link", name="Remove the filter tag:work/ops").click()
+    expect(page.locator("#q")).to_have_value("backup")
+    page.goto("/?q=[statsu:draft]&mode=words")
+    expect(page.get_by_role("alert")).to_contain_text("did you mean 'status'?")
+
+
+def test_a_list_that_is_pointed_at_keeps_its_order(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.keyboard.type("backup")
+    expect(page.locator("#hits li").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    before = hits(page)
+    expect(page.locator("#stage")).to_contain_text("by words")
+    expect(page.locator("#status")).not_to_be_empty()
+    assert hits(page)[: len(before)] == before
+
+
+def test_a_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/guide.md?q=xylophone&line=148#hit")
+    expect(page.locator("#hit mark")).to_have_text("xylophone")
+    expect(page.locator("#hit")).to_be_in_viewport()
+    expect(page.locator(".prose img")).to_have_count(1)
+    assert page.locator(".prose img").evaluate("image => image.complete && image.naturalWidth") == 1
+    expect(page.locator(".properties")).to_contain_text("draft")
+    expect(page.locator(".outline")).to_contain_text("Restoring")
+    expect(page.locator(".prose .task.done")).to_have_count(1)
+    expect(page.locator(".prose .callout.warning")).to_contain_text("Take care")
+    expect(page.locator(".prose .math")).to_have_text("a_b + c_d")
+    page.locator(".prose a", has_text="deploy").click()
+    expect(page).to_have_url(re.compile(r"/read/wiki/deploy\.md"))
+    expect(page.locator(".beside")).to_contain_text("guide")
+    expect(page.locator(".code .k").first).to_have_text("def")
+
+
+def test_remote_images_are_loaded_only_on_request(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/guide.md")
+    page.context.route("https://example.org/**", lambda route: route.fulfill(body=b"", status=404))
+    expect(page.locator(".notice")).to_contain_text("1 image on other servers was not loaded")
+    assert "https://example.org/a.png" not in page.content().replace('href="https://example.org/a.png"', "")
+
+
+def test_everything_works_without_script(open_page: OpenPage) -> None:
+    page = open_page("/", java_script_enabled=False)
+    page.fill("#q", "backup")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=backup")
+    assert "Old backup" in hits(page)
+    page.get_by_role("link", name="Search by meaning").click()
+    page.get_by_role("link", name="Date", exact=True).click()
+    expect(page.get_by_role("link", name="Date", exact=True)).to_have_attribute("aria-current", "true")
+    page.locator("#hits a", has_text="Deploying").click()
+    expect(page.locator("h1")).to_have_text("Deploying")
+    page.get_by_role("link", name="Source").click()
+    expect(page.locator(".source li").first).to_contain_text("# Deploying")
+
+
+def test_why_page_explains_a_missing_document(open_page: OpenPage) -> None:
+    page = open_page("/?q=xylophone&mode=words")
+    page.get_by_role("link", name="Is a document missing?").click()
+    page.get_by_role("textbox", name="Document").fill("wiki/table.md")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator(".answer")).to_contain_text("It is not a result")
+    expect(page.locator(".answer")).to_contain_text("none of the query's words")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/?q=backup&mode=words&scores=1",
+        "/?q=nothing-like-it&mode=words",
+        "/read/wiki/guide.md?q=backup",
+        "/upkeep",
+        "/why?q=backup&doc=deploy.md",
+        "/help",
+    ],
+)
+def test_axe_finds_nothing_serious(open_page: OpenPage, path: str, scheme: str) -> None:
+    # axe itself is a script that the policy of the page would refuse.
+    page = open_page(path, color_scheme=scheme, bypass_csp=True)
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in SERIOUS] == []
+
+
+@pytest.mark.parametrize("width", [320, 640, 1280, 3840])
+@pytest.mark.parametrize("path", ["/", "/?q=backup&mode=words", "/read/wiki/guide.md?q=backup", "/upkeep"])
+def test_no_width_needs_scrolling_sideways(open_page: OpenPage, path: str, width: int) -> None:
+    page = open_page(path, viewport={"width": width, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
