@@ -19,7 +19,7 @@ from qmd.engine.requests import SearchRequest
 from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
 from qmd.text.predicates import pack, unpack
-from qmd.types import Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
+from qmd.types import Anchor, Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -133,11 +133,18 @@ def _request(fields: dict[str, Any]) -> SearchRequest:
     return SearchRequest(**values)
 
 
+def _hit(fields: dict[str, Any]) -> Hit:
+    values = fields | {
+        "snippet": Snippet(**fields["snippet"]),
+        "passages": tuple(Snippet(**passage) for passage in fields["passages"]),
+        "anchor": None if fields["anchor"] is None else Anchor(**fields["anchor"]),
+        "also": tuple(fields["also"]),
+    }
+    return Hit(**values)
+
+
 def _response(fields: dict[str, Any]) -> SearchResponse:
-    hits = tuple(
-        Hit(**hit | {"snippet": Snippet(**hit["snippet"]), "also": tuple(hit["also"])})
-        for hit in fields["hits"]
-    )
+    hits = tuple(map(_hit, fields["hits"]))
     stages = tuple(Stage(**stage) for stage in fields["stages"])
     facets = {
         name: tuple(ValueCount(**value) for value in values) for name, values in fields["facets"].items()
