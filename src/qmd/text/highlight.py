@@ -38,7 +38,9 @@ class Highlighter:
                 into = self._prefixes if term.prefix and at == last else self._exact
                 into[token] = max(into.get(token, 0.0), weight)
             for token in chain.from_iterable(term.alternatives):
-                self._exact[token] = max(self._exact.get(token, 0.0), weight)
+                # The 4 of `gpt 4`, another spelling of `gpt4`, would match everywhere.
+                if len(token) > 1 or tokens.stands_alone(token):
+                    self._exact[token] = max(self._exact.get(token, 0.0), weight)
 
         self._prefix_tuple = tuple(self._prefixes)
         self._word_matches: dict[str, bool] = {}
