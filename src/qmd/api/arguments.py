@@ -14,6 +14,8 @@ from qmd.engine.requests import (
     DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
     FILTERS,
+    MAX_CONTEXT_LINES,
+    MAX_PASSAGES,
     MAX_QUERY,
     MAX_SEARCHES,
     VECTOR_MIN_SCORE,
@@ -60,6 +62,8 @@ _DATE = (
 
 Count = Annotated[int, Field(ge=1), BeforeValidator(_integral)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_integral)]
+Passages = Annotated[int, Field(ge=1, le=MAX_PASSAGES), BeforeValidator(_integral)]
+ContextLines = Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES), BeforeValidator(_integral)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
 Score = Annotated[float, Field(ge=0, le=1, description="Leave out results that score less.")]
 #: The pattern is only in the schema: the engine refuses a blank query with a better message.

@@ -14,10 +14,12 @@ from starlette.responses import Response
 from qmd.api import operations, results
 from qmd.api.arguments import (
     AnySearchArguments,
+    ContextLines,
     GetArguments,
     ListArguments,
     MultiGetArguments,
     Name,
+    Passages,
     QueryArguments,
     SearchArguments,
     VectorSearchArguments,
@@ -25,7 +27,7 @@ from qmd.api.arguments import (
 from qmd.api.results import Document, LinkLists, ValueCount, skipped_text
 from qmd.engine.documents.library import Page, Skipped
 from qmd.engine.index import Index
-from qmd.engine.requests import MAX_CONTEXT_LINES, MAX_FACETS, MAX_PASSAGES, SearchRequest
+from qmd.engine.requests import MAX_FACETS, SearchRequest
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.server import run_handler
@@ -50,9 +52,9 @@ class Faceted(AnySearchArguments):
     sort: SortOrder = "relevance"
     fold: bool | None = None
     marks: bool = True
-    passages: int = Field(default=1, ge=1, le=MAX_PASSAGES)
+    passages: Passages = 1
     in_order: bool = False
-    context_lines: Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES)] | None = None
+    context_lines: ContextLines | None = None
 
 
 class SearchBody(Faceted, SearchArguments):

@@ -150,14 +150,14 @@ def test_null_counts_as_not_given(client: Client) -> None:
             {"query": "a", "minScore": 0},
             "minScore: unknown field; known fields: "
             "query, limit, min_score, collection, author, after, before, filter, facets, "
-            "recent, half_life, sort, fold, marks",
+            "recent, half_life, sort, fold, marks, passages, in_order, context_lines",
         ),
         (
             "/search",
             {"query": "a", "explain": True},
             "explain: unknown field; known fields: "
             "query, limit, min_score, collection, author, after, before, filter, facets, "
-            "recent, half_life, sort, fold, marks",
+            "recent, half_life, sort, fold, marks, passages, in_order, context_lines",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (

@@ -138,6 +138,7 @@ class Library(References):
             raise UsageError(f"max_bytes must be at least 1, not {max_bytes}")
         if not pattern.strip():
             raise UsageError("the pattern is empty")
+        require_unicode(pattern)
         items: list[Page | Skipped] = []
         errors: list[str] = []
         left_out: list[Document] = []
