@@ -50,7 +50,7 @@ def choose_passages(
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
     """
     chosen: list[tuple[Window, Snippet]] = []
-    for window in _best_first(text, highlighter, ranked):
+    for window in _best_first(text, highlighter, ranked, count):
         shown = snippet(text, window, lines=context_lines)
         if not any(_overlap(shown, other) for _, other in chosen):
             chosen.append((window, shown))
@@ -73,9 +73,12 @@ def _overlap(one: Snippet, other: Snippet) -> bool:
     return second.first_line <= first.first_line + first.text.count("\n")
 
 
-def _best_first(text: str, highlighter: Highlighter, ranked: Ranked) -> list[Window]:
-    """Return the windows that may answer the query, with their scores of 0..1, the best first."""
-    by_words = windows_by_words(text, highlighter)
+def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int) -> list[Window]:
+    """Return the windows that may answer the query, with their scores of 0..1, the best first.
+
+    Windows that the reranker has read come before the others, which are only looked for if more are needed.
+    """
+    by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
     read = {(window.start, window.end) for window in ranked.windows}
     start, end = _span(text, ranked.chunk) if ranked.chunk else (0, 0)
     windows = [

@@ -133,7 +133,9 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
             score,
             tuple(
                 replace(window, score=alone)
-                for window, alone in zip(windows[document], by_window, strict=False)
+                for window, alone in zip(
+                    windows[document], by_window[len(by_window) - len(windows[document]) :], strict=False
+                )
             ),
         )
         for document, (score, by_window) in scores.items()
@@ -204,8 +206,8 @@ def _windows(
 ) -> tuple[dict[int, list[Window]], dict[int, list[str]]]:
     """Return the windows to read of each candidate, and their texts in the same order.
 
-    The first candidates are read first: the others are left out if the budget is spent. The last text is the
-    title of the document, because windows alone do not tell its subject.
+    The first candidates are read first: the others are left out if the budget is spent. The title of the
+    document comes before its texts if no window is at the beginning, because they do not tell its subject.
     """
     texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
     highlighter = candidates.highlighter
@@ -227,9 +229,8 @@ def _windows(
             ]
             found += rest[: (most if found else max(most, WHOLE)) - len(found)]
         windows[document] = found
-        passages[document] = [text[window.start : window.end] for window in found]
-        if all(window.start for window in found):
-            passages[document].append(rows[document].title[:TITLE_CHARACTERS])
+        title = [rows[document].title[:TITLE_CHARACTERS]] if all(window.start for window in found) else []
+        passages[document] = [*title, *(text[window.start : window.end] for window in found)]
         left -= len(found)
     return windows, passages
 
