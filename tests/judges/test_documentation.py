@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from qmd.cli.server import MCP_PORT
+from qmd.config import skill
 from qmd.mcp.http import PATH
 from tests.agents import INITIALIZE
 from tests.judges.calls import ROOT, Judges, dumped
@@ -86,6 +87,10 @@ def test_the_tokens_of_each_tool_are_those_on_the_page(judges: Judges, seer: Use
 
 def test_all_tools_together_cost_no_more_than_they_may(judges: Judges, seer: User) -> None:
     assert count(judges, answers(seer)[2]["tools"])[0] <= 1_900
+
+
+def test_the_skill_costs_no_more_than_it_may(judges: Judges) -> None:
+    assert count(judges, skill.text())[0] <= 1_100
 
 
 def test_a_result_costs_about_what_the_page_says(judges: Judges, seer: User) -> None:

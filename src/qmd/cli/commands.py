@@ -64,6 +64,7 @@ COMMANDS: Table = {
         ("mcp", "qmd.cli.server:mcp", "Serve AI agents over the Model Context Protocol."),
         ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
         ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
+        ("skill", "qmd.cli.agents:skill", "Install the skill that teaches agents to use qmd."),
     ),
     "Shell": (
         ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
@@ -72,7 +73,7 @@ COMMANDS: Table = {
 }
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "trust"})
+WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "trust"})
 
 
 def names(table: Table = COMMANDS) -> list[str]:

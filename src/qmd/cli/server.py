@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group, command, fail
 from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, whole
 from qmd.cli.session import Session
@@ -187,6 +188,40 @@ def stop_mcp(session: Session) -> None:
       qmd mcp stop --index work
     """
     _stop_daemon(session, "mcp", "MCP server")
+
+
+@mcp.subcommand("install")
+@client_option
+@name_option
+@place_options("settings")
+@flag("--replace", help="Replace a different server of this name.")
+def install_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Add this server to the settings of a program, whose old file is kept as a backup.
+
+    The program then starts "qmd mcp" itself. Nothing else in its settings changes. If they cannot be changed
+    without loss, as JSON with comments, they are left alone, and --dry-run shows the entry.
+
+    Examples:
+      qmd mcp install --client claude
+      qmd mcp install --client codex --dry-run
+      qmd mcp install --client cursor --project
+      qmd mcp install --client vscode --index work
+    """
+    install_server(session, client, name, options)
+
+
+@mcp.subcommand("uninstall")
+@client_option
+@name_option
+@place_options("settings")
+def uninstall_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Remove this server from the settings of a program. A server that runs something else stays.
+
+    Examples:
+      qmd mcp uninstall --client claude
+      qmd mcp uninstall --client cursor --project
+    """
+    uninstall_server(session, client, name, options)
 
 
 @command("open")

@@ -1,0 +1,209 @@
+"""`skill` and `mcp install`: make qmd known to the programs of AI agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.command import Group, fail
+from qmd.cli.options import Decorated, OneOf, combined, flag
+from qmd.cli.session import Session
+from qmd.cli.terminal import say, write
+
+if TYPE_CHECKING:
+    from qmd.config.agents import Entry
+
+#: As in `qmd.config.agents`, which the help does not import.
+TARGETS = ("claude", "codex", "cursor", "opencode")
+CLIENTS = ("claude", "claude-desktop", "codex", "cursor", "opencode", "vscode")
+
+target_option = click.option(
+    "--target",
+    "targets",
+    type=OneOf(TARGETS),
+    metavar="T",
+    multiple=True,
+    required=True,
+    help=f"The agent: {', '.join(TARGETS[:-1])} or {TARGETS[-1]} (may be repeated).",
+)
+client_option = click.option(
+    "--client",
+    type=OneOf(CLIENTS),
+    metavar="C",
+    required=True,
+    help=f"The program: {', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}.",
+)
+name_option = click.option(
+    "--name", metavar="NAME", help="The server's name in the settings.  [default: qmd, or qmd-INDEX]"
+)
+
+
+def place_options(what: str) -> Callable[[Decorated], Decorated]:
+    return combined(
+        flag(
+            "--project", "in_project", help=f"Use the {what} of the current folder's project, not your own."
+        ),
+        flag("--dry-run", help="Show what would be done, and change nothing."),
+    )
+
+
+@click.group("skill", cls=Group)
+def skill() -> None:
+    """Install the skill that teaches agents to search, read and cite your documents with qmd.
+
+    An agent loads the skill when it needs it, and runs the commands that it describes. To give an agent tools
+    instead, use 'qmd mcp install'.
+
+    Examples:
+      qmd skill install --target claude
+      qmd skill uninstall --target claude
+      qmd skill show
+    """
+
+
+@skill.subcommand("install")
+@target_option
+@place_options("skills")
+def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Install the skill for an agent, or update it. A file that qmd did not write is never replaced.
+
+    Examples:
+      qmd skill install --target claude
+      qmd skill install --target codex --target cursor --dry-run
+      qmd skill install --target opencode --project
+    """
+    from qmd.config import skill
+
+    words = {"installed": "Installed {}", "updated": "Updated {}", "unchanged": "{} is up to date"}
+    _each(session, targets, in_project, dry_run, skill.install, words)
+
+
+@skill.subcommand("uninstall")
+@target_option
+@place_options("skills")
+def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Remove the skill that 'qmd skill install' installed, unless it was changed since.
+
+    Examples:
+      qmd skill uninstall --target claude
+      qmd skill uninstall --target opencode --project --dry-run
+    """
+    from qmd.config import skill
+
+    words = {"removed": "Removed {}", "absent": "{} is not installed"}
+    _each(session, targets, in_project, dry_run, skill.uninstall, words)
+
+
+@skill.subcommand("show")
+def show_skill(session: Session) -> None:
+    """Print the skill, for an agent that is not listed.
+
+    Example:
+      qmd skill show > SKILL.md
+    """
+    from qmd.config import skill
+
+    write(skill.text())
+
+
+def _each(
+    session: Session,
+    targets: tuple[str, ...],
+    in_project: bool,
+    dry_run: bool,
+    act: Callable[..., str],
+    words: dict[str, str],
+) -> None:
+    from qmd.config import skill
+    from qmd.config.agents import skills_folder
+
+    project = session.folder() if in_project else None
+    for target in dict.fromkeys(targets):
+        folder = skills_folder(target, os.environ, project)
+        done = words[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
+        say(f"Dry run: {done}" if dry_run else done)
+
+
+def install_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
+    """Add `qmd mcp` to the settings of a client."""
+    from qmd.config.agents import AGENTS, settings_file
+    from qmd.config.mcp_settings import add
+
+    project = session.folder() if options["in_project"] else None
+    path, agent = settings_file(client, os.environ, project), AGENTS[client]
+    entry = agent.entry([*_program(project), "mcp", *_index_options(session)])
+    server = _server_name(session, name)
+    if options["dry_run"]:
+        say(f"Dry run: the server '{server}' in {path}")
+        say(_shown(agent.section, server, entry, path))
+    change = add(path, agent.section, server, entry, replace=options["replace"])
+    if options["dry_run"]:
+        return
+    backup = change.write()
+    if not change:
+        say(f"{path} has the server '{server}' already")
+        return
+    say(f"Added the server '{server}' to {path}. Restart {agent.title} to use it.")
+    if backup:
+        session.note(f"the old file was kept as {backup}")
+
+
+def uninstall_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
+    """Remove `qmd mcp` from the settings of a client."""
+    from qmd.config.agents import AGENTS, settings_file
+    from qmd.config.mcp_settings import remove
+
+    project = session.folder() if options["in_project"] else None
+    path, server = settings_file(client, os.environ, project), _server_name(session, name)
+    change = remove(path, AGENTS[client].section, server)
+    if not change:
+        say(f"{path} has no server '{server}'")
+        return
+    done = f"Removed the server '{server}' from {path}"
+    if options["dry_run"]:
+        say(f"Dry run: {done}")
+        return
+    backup = change.write()
+    say(done)
+    if backup:
+        session.note(f"the old file was kept as {backup}")
+
+
+def _program(project: str | None) -> list[str]:
+    """Return the words that start this program.
+
+    Clients do not know the PATH of a shell, and a program of another author is named qmd too. So this is the
+    path of the running program, except in a project, whose files go to other machines.
+    """
+    if project is not None:
+        return ["qmd"]
+    program = os.path.abspath(sys.argv[0])
+    if os.path.basename(program) == "qmd" and os.path.isfile(program) and os.access(program, os.X_OK):
+        return [program]
+    return [sys.executable, "-m", "qmd"]
+
+
+def _index_options(session: Session) -> list[str]:
+    given = (("--index", session.index_name), ("--store", session.store))
+    return [word for option, value in given if value is not None for word in (option, value)]
+
+
+def _server_name(session: Session, name: str | None) -> str:
+    from qmd.config.mcp_settings import NAME
+
+    server = name or (f"qmd-{session.index_name}" if session.index_name else "qmd")
+    if not NAME.fullmatch(server):
+        fail(f"--name must be 1 to 64 letters, digits, hyphens and underscores, not '{server}'")
+    return server
+
+
+def _shown(section: str, server: str, entry: Entry, path: str) -> str:
+    if path.endswith(".toml"):
+        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+        return "\n".join([f"[{section}.{server}]", *lines])
+    return json.dumps({section: {server: entry}}, ensure_ascii=False, indent=2)

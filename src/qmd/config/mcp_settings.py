@@ -1,0 +1,243 @@
+"""Add qmd to an agent's settings of MCP servers, and remove it, without touching anything else in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from qmd.config.agents import Entry
+from qmd.config.atomic import replace_file
+from qmd.errors import BusyError, ConfigError, ConflictError
+
+#: Names that need no quotes in TOML.
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Change:
+    """The content of a file before and after a change; None if the file does not exist."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    def __bool__(self) -> bool:
+        return self.before != self.after
+
+    def write(self) -> str | None:
+        """Write the file atomically, and return the path of the backup of the old one.
+
+        Raises `BusyError` if another program has changed the file meanwhile, and `ConfigError` if it cannot
+        be written.
+        """
+        if self.after is None or not self:
+            return None
+        if _read(self.path) != self.before:
+            raise BusyError(f"{self.path} is being changed by another program", "run the command again")
+        # A link, as in a folder of dotfiles, stays a link.
+        target = os.path.realpath(self.path)
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            backup = None if self.before is None else _back_up(target, self.before)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        replace_file(target, self.after)
+        return backup
+
+
+def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = False) -> Change:
+    """Return the change that adds a server to the settings at `path`.
+
+    Args:
+        path: a file of JSON or TOML; it may be missing.
+        section: the key of the table of servers.
+        name: the server's key in that table.
+        entry: the server's settings.
+        replace: replace a different entry of the same name.
+
+    Raises:
+        ConflictError: the name is taken by a different entry.
+        ConfigError: the file cannot be read, or cannot be changed without loss.
+    """
+    before, settings = _load(path)
+    present = _servers(path, settings, section).get(name)
+    if present == entry:
+        return Change(path, before, before)
+    if present is not None and not replace:
+        shown = json.dumps(present, ensure_ascii=False, default=str)
+        raise ConflictError(
+            f"{path} has another server named '{name}': {shown}",
+            "choose another name with --name, or replace it with --replace",
+        )
+    wanted = deepcopy(settings)
+    wanted.setdefault(section, {})[name] = entry
+    return Change(path, before, _format_of(path)(path, before, wanted, section, name, entry))
+
+
+def remove(path: str, section: str, name: str) -> Change:
+    """Return the change that removes a server that runs `qmd mcp` from the settings at `path`.
+
+    Raises:
+        ConflictError: the server of this name runs something else.
+        ConfigError: the file cannot be read, or cannot be changed without loss.
+    """
+    before, settings = _load(path)
+    present = _servers(path, settings, section).get(name)
+    if present is None:
+        return Change(path, before, before)
+    if not _runs_qmd(present):
+        raise ConflictError(
+            f"the server '{name}' in {path} does not run qmd; it was left alone",
+            "name the server to remove with --name",
+        )
+    wanted = deepcopy(settings)
+    del wanted[section][name]
+    if not wanted[section]:
+        del wanted[section]
+    return Change(path, before, _format_of(path)(path, before, wanted, section, name, None))
+
+
+def _runs_qmd(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    command, args = entry.get("command"), entry.get("args", [])
+    words = [
+        *(command if isinstance(command, list) else [command]),
+        *(args if isinstance(args, list) else []),
+    ]
+    if not all(isinstance(word, str) for word in words):
+        return False
+    program = os.path.basename(words[0]) == "qmd" or words[1:3] == ["-m", "qmd"]
+    return program and "mcp" in words
+
+
+def _servers(path: str, settings: Entry, section: str) -> Entry:
+    servers = settings.get(section, {})
+    if not isinstance(servers, dict):
+        raise ConfigError(f"{path}: '{section}' is not a table of servers", "The file was not changed.")
+    return servers
+
+
+def _load(path: str) -> tuple[bytes | None, Entry]:
+    """Return a file's bytes and its settings."""
+    data = _read(path)
+    if data is None or not data.strip():
+        return data, {}
+    try:
+        text = data.decode("utf-8-sig")
+        settings = tomllib.loads(text) if _is_toml(path) else json.loads(text)
+    except ValueError as error:  # of JSON, TOML and UTF-8
+        hint = "Correct it, or add the server by hand: --dry-run shows its entry."
+        if not _is_toml(path) and re.search(rb"^\s*(//|/\*)", data, re.MULTILINE):
+            hint = "It has comments, which would be lost. Add the server by hand: --dry-run shows its entry."
+        raise ConfigError(f"{path} cannot be read: {error}", hint) from error
+    if not isinstance(settings, dict):
+        raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
+    return data, settings
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise ConfigError(f"{path} is a link that leads nowhere", "Remove it.") from None
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _is_toml(path: str) -> bool:
+    return path.endswith(".toml")
+
+
+def _format_of(path: str) -> Callable[[str, bytes | None, Entry, str, str, Entry | None], bytes]:
+    return _as_toml if _is_toml(path) else _as_json
+
+
+def _as_json(
+    path: str, before: bytes | None, wanted: Entry, section: str, name: str, entry: Entry | None
+) -> bytes:
+    """Return settings as JSON, indented like the file was."""
+    old = (before or b"").decode("utf-8-sig")
+    indented = re.search(r'\n([ \t]+)"', old)
+    text = json.dumps(wanted, ensure_ascii=False, indent=indented[1] if indented else 2)
+    # Other programs may write half of a surrogate pair as an escape, which UTF-8 cannot hold.
+    text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    return (text + ("\n" if old.endswith("\n") or not old else "")).encode("utf-8")
+
+
+def _as_toml(
+    path: str, before: bytes | None, wanted: Entry, section: str, name: str, entry: Entry | None
+) -> bytes:
+    """Return settings as TOML: the old text without the old table of the server, and with the new one.
+
+    Only whole tables are cut and appended, so comments and layout stay. The result is parsed to see that it
+    says what is wanted.
+    """
+    old = (before or b"").decode("utf-8-sig")
+    text = _without_table(old, section, name)
+    if entry is not None:
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
+        gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+        text += "\n".join([f"{gap}[{section}.{name}]", *lines, ""])
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(text) == wanted:
+            return text.encode("utf-8")
+    raise ConfigError(
+        f"{path}: the servers are written in a way that qmd cannot change",
+        "Change it by hand: --dry-run shows the entry. The file was not changed.",
+    )
+
+
+def _without_table(text: str, section: str, name: str) -> str:
+    """Cut a table and the tables below it. Comments before the next table belong to that and stay."""
+    header = re.compile(rf"\s*\[{re.escape(section)}\.{re.escape(name)}(\.[^\]]+)?\]\s*(#.*)?$")
+    kept: list[str] = []
+    pending: list[str] = []
+    inside = False
+    for line in text.splitlines(keepends=True):
+        if re.match(r"\s*\[", line):
+            inside = header.match(line.rstrip("\r\n")) is not None
+            kept += pending
+            pending = []
+        if not inside:
+            kept.append(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            pending.append(line)
+        else:
+            pending = []
+    left = "".join([*kept, *pending])
+    return left if len(left) == len(text) else left.lstrip("\r\n")
+
+
+def _back_up(path: str, data: bytes) -> str:
+    """Write a copy beside a file, under a name that is free, readable by the same users."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    number = 0
+    while True:
+        backup = f"{path}.bak{number or ''}"
+        try:
+            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        return backup
+
+
+def _unwritable(path: str, error: OSError) -> ConfigError:
+    return ConfigError(f"{path}: cannot be written: {error.strerror or error}.", "The file was not changed.")

@@ -1,0 +1,319 @@
+"""`skill`, `mcp install` and what agents are given with the program."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from qmd.cli.agents import CLIENTS, TARGETS
+from qmd.cli.app import app
+from qmd.config import skill
+from qmd.config.agents import AGENTS, WITH_SERVERS, WITH_SKILLS
+from tests.users import MakeUser, User
+
+ROOT = Path(__file__).parents[3]
+SKILL = skill.text()
+COMMANDS = re.findall(r"^qmd .*", "\n".join(re.findall(r"```sh\n(.*?)```", SKILL, re.DOTALL)), re.MULTILINE)
+#: Commands inside of sentences and the table, such as `qmd search --json -- backup -mailing`.
+INLINE = re.findall(r"`(qmd [^`]+)`", SKILL)
+
+
+def words(line: str) -> list[str]:
+    """The arguments of a command as bash splits them; $'...' is the only quote that shlex lacks."""
+    plain = re.sub(r"\$'([^']*)'", lambda match: shlex.quote(match[1].replace("\\n", "\n")), line)
+    return shlex.split(plain)[1:]
+
+
+def parse(line: str) -> None:
+    """Parse a command with the real parser, without running it."""
+    command: click.Command = app
+    rest, context = words(line), click.Context(app, info_name="qmd")
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        found = command.get_command(context, rest.pop(0))
+        assert found is not None, line
+        command = found
+    command.make_context("qmd", rest, parent=context)
+
+
+@pytest.fixture
+def user(user: User) -> User:
+    """A user whose agents keep their settings in the usual places."""
+    user.environ |= {"CLAUDE_CONFIG_DIR": "", "CODEX_HOME": ""}
+    return user
+
+
+@pytest.fixture(scope="module")
+def operator(make_user: MakeUser) -> User:
+    """A user who has indexed the example notes, which the skill's commands are about."""
+    user = make_user("operator")
+    shutil.copytree(ROOT / "examples" / "notes", user.home / "examples")
+    user.ok("collection", "add", str(user.home / "examples"), "--name", "notes")
+    return user
+
+
+@pytest.mark.parametrize("line", [*COMMANDS, *INLINE])
+def test_the_skill_has_only_commands_that_can_be_typed(line: str) -> None:
+    parse(line)
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if "vsearch" not in line and "query" not in line])
+def test_the_commands_of_the_skill_work_on_the_example_notes(operator: User, line: str) -> None:
+    result = operator.invoke(*words(line))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
+
+
+def test_the_skill_names_every_kind_of_search_and_of_reading() -> None:
+    assert len(COMMANDS) >= 15
+    assert {line.split()[1] for line in COMMANDS} >= {
+        "search",
+        "vsearch",
+        "query",
+        "get",
+        "multi-get",
+        "outline",
+    }
+    assert not {line.split()[1] for line in COMMANDS} & {
+        "update",
+        "embed",
+        "add",
+        "cleanup",
+        "restore",
+        "pull",
+    }
+
+
+def test_the_skill_has_the_front_matter_of_the_standard() -> None:
+    front = yaml.safe_load(SKILL.split("---\n")[1])
+    assert set(front) <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+    assert front["name"] == skill.NAME == "qmd"
+    assert len(front["description"]) <= 1024
+    assert len(front["compatibility"]) <= 500
+
+
+def test_the_skill_costs_few_tokens() -> None:
+    # tests/judges counts the tokens; this bound needs no other program.
+    assert len(SKILL.encode()) < 1_500 * 3
+
+
+@pytest.mark.skipif(not (ROOT / ".claude-plugin").exists(), reason="not a checkout")
+def test_the_plugin_offers_the_skill_and_the_server() -> None:
+    plugin = json.loads((ROOT / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
+    market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8"))
+    assert [each["name"] for each in market["plugins"]] == [plugin["name"]]
+    assert (ROOT / market["plugins"][0]["source"] / "skills" / "qmd" / "SKILL.md").read_text() == SKILL
+    assert plugin["mcpServers"] == {"qmd": {"command": "qmd", "args": ["mcp"]}}
+
+
+def test_the_options_offer_all_agents_of_the_table() -> None:
+    assert set(TARGETS) == set(WITH_SKILLS)
+    assert set(CLIENTS) == set(WITH_SERVERS)
+
+
+PLACES = {
+    "claude": ".claude/skills",
+    "codex": ".agents/skills",
+    "cursor": ".cursor/skills",
+    "opencode": "config/opencode/skills",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_skill_install_is_idempotent_and_uninstall_leaves_nothing(user: User, target: str) -> None:
+    file = user.home / PLACES[target] / "qmd" / "SKILL.md"
+    assert user.ok("skill", "install", "--target", target, "--dry-run") == f"Dry run: Installed {file}\n"
+    assert not file.exists()
+    assert user.ok("skill", "install", "--target", target) == f"Installed {file}\n"
+    assert file.read_text(encoding="utf-8").startswith(SKILL)
+    before = file.stat()
+    assert user.ok("skill", "install", "--target", target) == f"{file} is up to date\n"
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    assert user.ok("skill", "uninstall", "--target", target, "--dry-run") == f"Dry run: Removed {file}\n"
+    assert file.exists()
+    assert user.ok("skill", "uninstall", "--target", target) == f"Removed {file}\n"
+    assert not file.parent.exists()
+    assert user.ok("skill", "uninstall", "--target", target) == f"{file} is not installed\n"
+
+
+def test_skill_install_replaces_an_older_one_of_its_own(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = user.home / PLACES["claude"] / "qmd" / "SKILL.md"
+    with monkeypatch.context() as older:
+        older.setattr(skill, "text", lambda: "---\nname: qmd\n---\nOlder.\n")
+        user.ok("skill", "install", "--target", "claude")
+    assert "Older." in file.read_text(encoding="utf-8")
+    assert user.ok("skill", "install", "--target", "claude") == f"Updated {file}\n"
+    assert file.read_text(encoding="utf-8").startswith(SKILL)
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+@pytest.mark.parametrize("kind", ["written", "edited", "folder", "link"])
+def test_a_skill_that_qmd_did_not_write_stays(user: User, command: str, kind: str) -> None:
+    file = user.home / PLACES["claude"] / "qmd" / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    if kind == "written":
+        file.write_text("mine\n", encoding="utf-8")
+    elif kind == "edited":
+        user.ok("skill", "install", "--target", "claude")
+        file.write_text(file.read_text(encoding="utf-8").replace("data", "DATA"), encoding="utf-8")
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        (user.home / "elsewhere.md").write_text("mine\n", encoding="utf-8")
+        file.symlink_to(user.home / "elsewhere.md")
+    before = None if kind == "folder" else file.read_bytes()
+    result = user.invoke("skill", command, "--target", "claude")
+    assert result.exit_code == 1
+    assert "was not written by qmd" in result.stderr
+    assert "Hint: move it away" in result.stderr
+    assert before == (None if kind == "folder" else file.read_bytes())
+    assert file.is_symlink() == (kind == "link")
+
+
+def test_uninstalling_a_skill_leaves_files_beside_it(user: User) -> None:
+    user.ok("skill", "install", "--target", "claude")
+    other = user.home / PLACES["claude"] / "qmd" / "notes.md"
+    other.write_text("mine\n", encoding="utf-8")
+    user.ok("skill", "uninstall", "--target", "claude")
+    assert [path.name for path in other.parent.iterdir()] == ["notes.md"]
+
+
+def test_a_project_gets_its_own_skill_and_settings_unless_a_link_leads_out(user: User) -> None:
+    project = user.home / "project"
+    project.mkdir()
+    done = user.run("skill", "install", "--target", "opencode", "--project", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert (project / ".opencode" / "skills" / "qmd" / "SKILL.md").exists()
+    done = user.run("mcp", "install", "--client", "claude", "--project", cwd=project)
+    assert done.returncode == 0, done.stderr
+    servers = json.loads((project / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
+    assert servers == {"qmd": {"type": "stdio", "command": "qmd", "args": ["mcp"]}}
+    (project / ".cursor").symlink_to(user.home)
+    for command in (["skill", "install", "--target"], ["mcp", "install", "--client"]):
+        done = user.run(*command, "cursor", "--project", cwd=project)
+        assert done.returncode == 1
+        assert "leads out of the project" in done.stderr
+    assert not (user.home / "mcp.json").exists()
+
+
+def settings(user: User, client: str) -> Path:
+    """The file of settings that qmd says it would change."""
+    first = user.ok("mcp", "install", "--client", client, "--dry-run").splitlines()[0]
+    return Path(first.removeprefix("Dry run: the server 'qmd' in "))
+
+
+def read(path: Path) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    return found
+
+
+#: Settings that a client may have, and that must survive.
+OTHERS = {
+    ".json": '{\n\t"theme": "dark", "big": 12345678901234567890, "half": "\\ud83d", "名": [1.5, null]\n}\n',
+    ".toml": '# mine\nmodel = "x"  # this one\n\n[mcp_servers.other]\ncommand = "o"\n\n'
+    "# about history\n[history]\nn = 1\n",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_mcp_install_adds_one_server_and_uninstall_takes_it_away(user: User, client: str) -> None:
+    path = settings(user, client)
+    assert path.is_relative_to(user.home)
+    assert not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(OTHERS[path.suffix], encoding="utf-8")
+    path.chmod(0o600)
+    before = read(path)
+    user.ok("mcp", "install", "--client", client)
+    backup = path.with_name(f"{path.name}.bak")
+    assert backup.read_text(encoding="utf-8") == OTHERS[path.suffix]
+    assert stat.S_IMODE(backup.stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o600
+    section = AGENTS[client].section
+    after = read(path)
+    entry = after[section]["qmd"]
+    command = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
+    assert command[-1] == "mcp"
+    assert Path(command[0]).is_absolute()
+    assert after == before | {section: before.get(section, {}) | {"qmd": entry}}
+    text = path.read_bytes()
+    assert "already" in user.ok("mcp", "install", "--client", client)
+    assert path.read_bytes() == text
+    user.ok("mcp", "uninstall", "--client", client)
+    assert read(path) == before
+    if path.suffix == ".toml":
+        assert path.read_text(encoding="utf-8").rstrip() == OTHERS[".toml"].rstrip()
+    assert "has no server 'qmd'" in user.ok("mcp", "uninstall", "--client", client)
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_mcp_install_names_the_index_and_leaves_other_servers(user: User, client: str) -> None:
+    path = settings(user, client)
+    user.ok("mcp", "install", "--client", client)
+    user.ok("mcp", "install", "--client", client, "--index", "work")
+    servers = read(path)[AGENTS[client].section]
+    assert set(servers) == {"qmd", "qmd-work"}
+    assert servers["qmd-work"]["args"][-3:] == ["mcp", "--index", "work"]
+    user.ok("mcp", "uninstall", "--client", client)
+    assert set(read(path)[AGENTS[client].section]) == {"qmd-work"}
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_a_server_of_another_program_is_replaced_only_if_told(user: User, client: str) -> None:
+    path, section = settings(user, client), AGENTS[client].section
+    path.parent.mkdir(parents=True, exist_ok=True)
+    toml = f'[{section}.qmd]\ncommand = "other"\n[{section}.qmd.env]\nA = "b"\n'
+    path.write_text(toml if client == "codex" else json.dumps({section: {"qmd": {"command": "other"}}}))
+    before = path.read_bytes()
+    for command in ("install", "uninstall"):
+        result = user.invoke("mcp", command, "--client", client)
+        assert result.exit_code == 1
+        assert "'qmd'" in result.stderr
+        assert path.read_bytes() == before
+    user.ok("mcp", "install", "--client", client, "--replace")
+    assert read(path)[section]["qmd"]["args"][-1] == "mcp"
+    assert path.with_name(f"{path.name}.bak").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "said"),
+    [
+        ("cursor", '{\n  // mine\n  "mcpServers": {}\n}', "comments"),
+        ("cursor", "{", "cannot be read"),
+        ("cursor", "[]", "does not hold a table"),
+        ("cursor", '{"mcpServers": []}', "is not a table"),
+        ("codex", "a = ", "cannot be read"),
+        ("codex", 'mcp_servers = { other = { command = "o" } }', "in a way that qmd cannot change"),
+    ],
+)
+def test_settings_that_cannot_be_changed_without_loss_stay(
+    user: User, client: str, text: str, said: str
+) -> None:
+    path = settings(user, client)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    result = user.invoke("mcp", "install", "--client", client)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert "Hint:" in result.stderr
+    assert [each.name for each in path.parent.iterdir() if each.is_file()] == [path.name]
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_settings_that_are_a_link_stay_a_link(user: User) -> None:
+    path, real = settings(user, "cursor"), user.home / "dotfiles.json"
+    real.write_text("{}", encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(real)
+    user.ok("mcp", "install", "--client", "cursor")
+    assert path.is_symlink()
+    assert "qmd" in read(real)["mcpServers"]
