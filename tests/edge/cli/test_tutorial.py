@@ -1,0 +1,57 @@
+"""docs/tutorial.md: its commands are run in order, and print what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmd.web import available
+from tests.users import User
+from tests.waiting import PATIENCE
+
+PAGE = Path(__file__).parents[3] / "docs" / "tutorial.md"
+
+pytestmark = [pytest.mark.slow, pytest.mark.models]
+
+
+def test_the_commands_of_the_tutorial_print_what_it_says(user: User) -> None:
+    assert available()
+    programs = user.home / "bin"
+    programs.mkdir()
+    qmd = programs / "qmd"
+    qmd.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m qmd "$@"\n', encoding="utf-8")
+    qmd.chmod(0o755)
+    # The page opens in a browser that does nothing, at a port that is free.
+    environ = user.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "BROWSER": "true"}
+    blocks = re.findall(
+        r"^```(sh|text)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert [language for language, _ in blocks].count("sh") >= 10
+    printed = ""
+    try:
+        for language, block in blocks:
+            if language == "sh":
+                script = block.replace("qmd open ", "qmd open --port 0 ")
+                done = subprocess.run(
+                    ["sh", "-eu", "-c", script],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    encoding="utf-8",
+                    env=environ,
+                    cwd=user.home,
+                    check=False,
+                    timeout=PATIENCE,
+                )
+                assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+                printed = done.stdout
+            elif not block.startswith("pip "):
+                for line in block.splitlines():
+                    assert line in printed, f"{line!r} is not in:\n{printed}"
+    finally:
+        user.run("server", "stop")
+    assert not (user.home / "qmd-tutorial").exists()
