@@ -26,6 +26,7 @@ cp -R examples "$HOME"
 cp -R examples/notes "$HOME/notes"
 cd "$HOME"
 echo "python $work/example.py" >>"$work/commands"
+echo "qmd skill show" >>"$work/commands" # a file that is no module
 while IFS= read -r command; do
   echo "\$ $command"
   output="$(sh -c "$command" </dev/null)" || fail "It failed: $output"
