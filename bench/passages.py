@@ -91,13 +91,7 @@ def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
     return index
 
 
-def measure(
-    index: qmd.Index,
-    mode: str,
-    texts: dict[str, str],
-    questions: Sequence[Question],
-    options: argparse.Namespace,
-) -> Result:
+def measure(index: qmd.Index, mode: str, texts: dict[str, str], questions: Sequence[Question]) -> Result:
     """Ask all questions in one mode."""
     file = shown = line = in_three = 0
     milliseconds: list[float] = []
