@@ -468,14 +468,10 @@ def _daemon(session: Session, name: str) -> Daemon:
 
 def _state_path(session: Session, name: str) -> str:
     """Return the path, without its extension, of the cache files that a server of this index keeps."""
-    from hashlib import sha256
+    from qmd.config.paths import cache_dir
 
-    from qmd.config.paths import cache_dir, locate
-
-    project = locate(session.index_name, os.environ, session.folder()).project
-    # Projects have no names: a digest of the folder tells their servers apart.
-    index = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
-    return os.path.join(cache_dir(os.environ), name if index is None else f"{name}-{index}")
+    label = session.label
+    return os.path.join(cache_dir(os.environ), name if label is None else f"{name}-{label}")
 
 
 def _announce(line: str) -> None:

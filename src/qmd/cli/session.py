@@ -64,6 +64,22 @@ class Session:
 
         return beside_foreign(locate(self.index_name, os.environ, self.folder())).index
 
+    @property
+    def project(self) -> str | None:
+        """The folder of the project whose index the command uses; None for an index of the user."""
+        from qmd.config.paths import locate
+
+        return locate(self.index_name, os.environ, self.folder()).project
+
+    @property
+    def label(self) -> str | None:
+        """What tells the servers and services of this index from others; None for the default index."""
+        from hashlib import sha256
+
+        # Projects have no names, so a digest of the folder is theirs.
+        project = self.project
+        return self.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+
     @staticmethod
     def folder() -> str:
         """Return the current folder. Raises `SourceError` if it has been deleted."""

@@ -179,20 +179,15 @@ def _show(place: str, content: str, commands: tuple[tuple[str, ...], ...]) -> No
 
 def _service(session: Session) -> Service:
     """Return the service of the index that this command was given."""
-    from hashlib import sha256
-
-    from qmd.config.paths import locate
     from qmd.server.user_service import service
 
-    folder = session.folder()
-    project = locate(session.index_name, os.environ, folder).project
     words = [sys.executable, "-m", "qmd"]
     for option, value in (("--index", session.index_name), ("--store", session.store)):
         if value is not None:
             words += [option, value]
-    index = session.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
-    name = "qmd-watch" if index is None else f"qmd-watch-{_unit_name(index)}"
-    return service(name, [*words, "watch"], project, os.environ)
+    label = session.label
+    name = "qmd-watch" if label is None else f"qmd-watch-{_unit_name(label)}"
+    return service(name, [*words, "watch"], session.project, os.environ)
 
 
 def _unit_name(index: str) -> str:
