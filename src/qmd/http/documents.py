@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from qmd import types
 from qmd.api import operations, results
 from qmd.api.arguments import (
     AnySearchArguments,
@@ -249,6 +250,16 @@ async def run(request: Request) -> Response:
     return Response(answer, media_type="application/json")
 
 
+def _hit(hit: types.Hit, body: SearchBody | VectorSearchBody | QueryBody) -> Hit:
+    """Return the result for a hit, with what the request asks for."""
+    more: dict[str, Any] = {}
+    if body.passages > 1:
+        more["passages"] = [*map(Passage.of, hit.passages)]
+    if isinstance(body, QueryBody) and body.explain:
+        more["explain"] = hit.explain
+    return Hit.of(hit).model_copy(update=more)
+
+
 def _search(
     index: Index,
     kind: operations.SearchKind,
@@ -256,17 +267,7 @@ def _search(
     cancelled: Cancelled,
 ) -> SearchResults:
     response, indexed_at = operations.search(index, kind, body, cancelled)
-    hits = [Hit.of(hit) for hit in response.hits]
-    if body.passages > 1:
-        hits = [
-            hit.model_copy(update={"passages": [*map(Passage.of, source.passages)]})
-            for hit, source in zip(hits, response.hits, strict=True)
-        ]
-    if isinstance(body, QueryBody) and body.explain:
-        hits = [
-            hit.model_copy(update={"explain": source.explain})
-            for hit, source in zip(hits, response.hits, strict=True)
-        ]
+    hits = [_hit(hit, body) for hit in response.hits]
     facets = {name: [ValueCount.of(count) for count in counts] for name, counts in response.facets.items()}
     return SearchResults(
         results=hits,

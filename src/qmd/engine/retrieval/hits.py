@@ -26,14 +26,11 @@ def make_hits(
         if document is None or text is None:
             continue
         passages = choose_passages(
-            text,
-            highlighter,
-            item,
-            request.passages,
-            in_order=request.in_order,
-            context_lines=request.context_lines,
+            text, highlighter, item, request.passages, context_lines=request.context_lines
         )
-        best = max(passages, key=lambda passage: passage.score)
+        best = passages[0]
+        if request.in_order:
+            passages = tuple(sorted(passages, key=lambda passage: passage.first_line))
         hits.append(
             Hit(
                 docid=document.docid,

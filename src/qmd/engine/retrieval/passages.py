@@ -34,7 +34,6 @@ def choose_passages(
     ranked: Ranked,
     count: int = 1,
     *,
-    in_order: bool = False,
     context_lines: int | None = None,
 ) -> tuple[Snippet, ...]:
     """Return the best passages of a document for a query, the best first.
@@ -46,7 +45,6 @@ def choose_passages(
         highlighter: Finds the terms of the query.
         ranked: The document, with its best chunk and the windows that the reranker has read.
         count: The highest number of passages; no two share a line.
-        in_order: Whether the passages are in reading order.
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
     """
     chosen: list[tuple[Window, Snippet]] = []
@@ -59,8 +57,6 @@ def choose_passages(
     if not chosen:
         span = _span(text, ranked.chunk)
         chosen = [(Window(*span), opening(text, *span, lines=context_lines))]
-    if in_order:
-        chosen.sort(key=lambda item: item[0].start)
     return tuple(
         replace(shown, section=section_path(text, shown.line), score=round(window.score or 0.0, 4))
         for window, shown in chosen
