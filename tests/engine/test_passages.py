@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pytest
 
 import qmd
@@ -81,3 +84,15 @@ def test_the_reranker_chooses_a_passage_without_a_word_of_the_question(
     index.embed()
     [hit] = index.query("how can I open the basement door").hits
     assert "key to the cellar" in hit.snippet.text
+
+
+@pytest.mark.slow
+def test_scores_that_an_earlier_version_cached_are_not_read(index: qmd.Index, notes: Notes) -> None:
+    text = "# Herons\n\nThey nest in the oak.\n"
+    index.add_collection(str(notes({"herons.md": text})), "notes")
+    index.embed()
+    reranker = index._workspace.models.reranker.name
+    for passage in (text, text.strip()):
+        parts = json.dumps(["rerank", reranker, "nest", passage], ensure_ascii=False)
+        index._store.answers.put({"rerank:" + hashlib.sha256(parts.encode()).hexdigest(): "0.5"})
+    assert [hit.path for hit in index.query("nest").hits] == ["herons.md"]

@@ -247,6 +247,6 @@ def _cache_key(
     reranker: Reranker, query: str, passages: Sequence[str], population: tuple[str, ...] | None
 ) -> str:
     # Scores depend on the population, and a cached score reveals that the same query was asked.
-    parts: list[object] = ["rerank", reranker.name, query, *passages]
+    parts: list[object] = ["windows", reranker.name, query, *passages]
     text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
