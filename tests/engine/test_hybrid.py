@@ -67,6 +67,12 @@ def test_query_without_vectors_answers_from_words_and_says_so(index: qmd.Index, 
     assert "qmd embed" in (stage(response, "vector").reason or "")
 
 
+def test_query_without_vectors_finds_longer_words_as_search_does(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    assert [hit.path for hit in index.query("sourd").hits] == ["bread.md"]
+    assert [hit.path for hit in index.search("sourd").hits] == ["bread.md"]
+
+
 def test_every_stage_of_a_query_is_accounted_for(library: qmd.Index) -> None:
     response = library.query("tomatoes")
     assert response.ranking == "tuned"

@@ -63,14 +63,18 @@ class DenseResult:
     chunks: dict[int, tuple[float, Chunk]] = field(default_factory=dict)
 
 
-def retrieve_lexical(store: Store, queries: Sequence[SubQuery], scope: Scope, length: int) -> LexicalResult:
-    """Search the lexical subqueries by BM25; each list has at most `length` documents."""
+def retrieve_lexical(
+    store: Store, queries: Sequence[SubQuery], scope: Scope, length: int, *, longer: bool = False
+) -> LexicalResult:
+    """Search the lexical subqueries by BM25; each list has at most `length` documents.
+
+    Longer words with the same beginning, `longer`, are a last resort: beside vectors they are noise.
+    """
     result = LexicalResult()
     for query in queries:
         if not query.lexical:
             continue
-        # Longer words with the same beginning are a last resort of keyword search, and noise beside vectors.
-        matches = store.lexical.search(parse(query.query), scope, length, longer=False)
+        matches = store.lexical.search(parse(query.query), scope, length, longer=longer)
         if result.first is None:
             result.first = matches
         # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice here.

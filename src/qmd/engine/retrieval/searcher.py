@@ -182,6 +182,9 @@ class _Search(Retrieval):
         dense = self.gather("vector", dense_task) if dense_task else None
         if dense is None and (lexical is None or not any(query.lexical for query in queries)):
             raise self.failures[0]
+        if dense is None and lexical is not None and not any(found.items for found in lexical.lists):
+            lexical_task = self._start_lexical(queries, length, longer=True)
+            lexical = self.gather("longer words", lexical_task)
         lexical, dense = lexical or LexicalResult(), dense or DenseResult()
         if any(query.lexical for query in variants):
             task = self._start_lexical(variants, length)
@@ -237,8 +240,10 @@ class _Search(Retrieval):
         if pending:
             self.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
 
-    def _start_lexical(self, queries: Sequence[SubQuery], length: int) -> Task[LexicalResult]:
-        return self.start(lambda: retrieve_lexical(self.store, queries, self.scope, length))
+    def _start_lexical(
+        self, queries: Sequence[SubQuery], length: int, *, longer: bool = False
+    ) -> Task[LexicalResult]:
+        return self.start(lambda: retrieve_lexical(self.store, queries, self.scope, length, longer=longer))
 
     def _start_dense(
         self, vectors: ActiveVectors, queries: Sequence[SubQuery], length: int
