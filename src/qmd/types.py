@@ -13,6 +13,8 @@ MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 Ranking = Literal["contract", "tuned"]
+#: What scores mean: how likely a document answers the query, or the value that its rank comes from.
+ScoreScale = Literal["calibrated", "raw"]
 SearchType = Literal["lex", "vec", "hyde"]
 SortOrder = Literal["relevance", "date"]
 EmbedMode = Literal["auto", "manual"]
@@ -81,6 +83,7 @@ class Config:
     editor_uri: str | None = None  #: A template for links to files
     models: Models = field(default_factory=Models)
     ranking: Ranking | None = None  #: The ranking of search results; None means the default
+    scores: ScoreScale | None = None  #: The scale of scores; None means the default
     archive: str | None = None  #: The folder of an archive of posts
     store: str | None = None  #: The address of a store other than SQLite
     recency: float | None = None  #: The half-life of scores in days; None if the date does not count
@@ -281,6 +284,11 @@ class Stage:
     reason: str | None = None  #: Why it was skipped or failed
     milliseconds: float | None = None  #: How long it took
     expected: bool = False  #: Whether it was skipped on request, or because there was nothing to do
+
+    @property
+    def notable(self) -> bool:
+        """Whether the user should know: a step could not run, or nothing seems to answer the query."""
+        return self.stage == "answer" or (self.status != "ran" and not self.expected)
 
 
 @dataclass(frozen=True, slots=True)

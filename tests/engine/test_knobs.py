@@ -40,7 +40,7 @@ PLAIN = ["mine/best.md", "mine/copy.md", "mine/new.md", "yours/again.md"]
 def test_without_knobs_nothing_changes(library: qmd.Index) -> None:
     plain = library.search("heron", explain=True)
     assert sorted(files(plain)[1:]) == PLAIN[1:] and files(plain)[0] == PLAIN[0]
-    assert all(set(hit.explain or {}) == {"lexical"} for hit in plain.hits)
+    assert all(set(hit.explain or {}) == {"lexical", "likelihood"} for hit in plain.hits)
     off = library.search("heron", explain=True, recent=False, fold=False, sort="relevance", marks=False)
     assert off.hits == plain.hits
     library.set_weight("mine", 3)
@@ -81,16 +81,16 @@ def test_recency_of_a_collection_overrides_that_of_the_index(library: qmd.Index,
 
 def test_the_weight_of_a_collection_moves_its_documents(library: qmd.Index, tmp_path: Path) -> None:
     before = library.search("heron").hits
-    library.set_weight("mine", 0.05)
-    assert "weight: 0.05" in (tmp_path / "index.yml").read_text("utf-8")
+    library.set_weight("mine", 0.01)
+    assert "weight: 0.01" in (tmp_path / "index.yml").read_text("utf-8")
     found = library.search("heron", explain=True)
     assert files(found)[0] == "yours/again.md"
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
     factors = (found.hits[1].explain or {})["adjusted"]["factors"]
     assert factors["collection"] == {
-        "factor": 0.05,
-        "reason": "its collection has the weight 0.05, the highest is 1",
+        "factor": 0.01,
+        "reason": "its collection has the weight 0.01, the highest is 1",
     }
     # One collection alone is not compared with others, and a low weight leaves nothing out.
     alone = library.search("heron", collections=["mine"])

@@ -18,7 +18,6 @@ from qmd.engine.requests import (
     MAX_PASSAGES,
     MAX_QUERY,
     MAX_SEARCHES,
-    VECTOR_MIN_SCORE,
     SearchRequest,
 )
 from qmd.errors import UsageError
@@ -173,12 +172,6 @@ class SearchArguments(AnySearchArguments):
     after: Date | None = None
     before: Date | None = None
     filter: Filter | None = None
-
-
-class VectorSearchArguments(SearchArguments):
-    """Arguments of `vsearch`."""
-
-    min_score: Score = VECTOR_MIN_SCORE
 
 
 class TypedSearchArguments(Arguments):

@@ -269,6 +269,13 @@ order_options = combined(
         help="Show documents with the same text as one result that names the others; or each.",
     ),
     flag("--no-marks", help="Search without your pins and marks."),
+    click.option(
+        "--scores",
+        type=OneOf(["calibrated", "raw"]),
+        metavar="S",
+        help="What scores mean: how likely a result answers (calibrated), or the value that ranks it (raw).  "
+        "[default: the configured one]",
+    ),
 )
 
 
@@ -295,14 +302,13 @@ def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 
 
-def min_score_option(default: str) -> Callable[[Decorated], Decorated]:
-    """Add `--min-score` to a command. `default` is shown in the help only."""
-    return click.option(
-        "--min-score",
-        type=decimal(0, 1),
-        metavar="F",
-        help=f"Leave out results with a score below F, from 0 to 1.  [default: {default}]",
-    )
+min_score_option = click.option(
+    "--min-score",
+    type=decimal(0, 1),
+    metavar="F",
+    default="0",
+    help="Leave out results with a score below F, from 0 to 1.  [default: 0]",
+)
 
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,16 +333,14 @@ def query_text(words: tuple[str, ...]) -> str:
 
 def search_request(query: str, kind: str, options: dict[str, Any], limit: int | None = None) -> SearchRequest:
     """Make a request from the options above that a command has. `kind` is search, vsearch or query."""
-    from qmd.engine.requests import VECTOR_MIN_SCORE, SearchRequest
+    from qmd.engine.requests import SearchRequest
     from qmd.text.filters import from_options
 
     names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
-    names |= {"recent", "half_life", "sort", "fold", "passages", "in_order", "context_lines"}
+    names |= {"min_score", "scores", "recent", "half_life", "sort", "fold"}
+    names |= {"passages", "in_order", "context_lines"}
     given = {name: options[name] for name in names & options.keys()}
     given["marks"] = not options.get("no_marks")
-    min_score = options.get("min_score")
-    if min_score is None:
-        min_score = VECTOR_MIN_SCORE if kind == "vsearch" else 0.0
     rerank, expand = not options.get("no_rerank"), not options.get("no_expand")
     where = from_options(options)
-    return SearchRequest(query, limit, min_score, rerank=rerank, expand=expand, where=where, **given)
+    return SearchRequest(query, limit, rerank=rerank, expand=expand, where=where, **given)

@@ -66,7 +66,7 @@ timeout_option = click.option(
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@options.min_score_option("0")
+@options.min_score_option
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
@@ -88,7 +88,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@options.min_score_option("0.3")
+@options.min_score_option
 @options.model_options
 @timeout_option
 def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
@@ -105,7 +105,7 @@ def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 @command(if_unknown=_IF_UNKNOWN)
 @search_options
-@options.min_score_option("0")
+@options.min_score_option
 @options.model_options
 @timeout_option
 @options.rerank_options

@@ -61,7 +61,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @options.limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
 @options.collection_option("Explain a search of only this collection (may be repeated).")
 @options.filter_options
-@options.min_score_option("0; 0.3 for vsearch")
+@options.min_score_option
 @options.model_options
 @options.rerank_options
 @options.order_options

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
 from qmd.config.settings import (
+    CHOICES,
     MAX_RAM_MB,
     MAX_THREADS,
-    RANKINGS,
     RECENCY,
     WEIGHT,
-    as_ranking,
     as_weight,
     as_whole_number,
 )
@@ -21,7 +20,7 @@ from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
-from qmd.types import DEFAULT_PATTERN, Collection, Config, EmbedMode, Models, Ranking, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, EmbedMode, Models, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -60,7 +59,8 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
             threads=models.number("threads", MAX_THREADS),
             max_ram_mb=models.number("max_ram_mb", MAX_RAM_MB),
         ),
-        ranking=_ranking(top),
+        ranking=_choice(top, "ranking"),
+        scores=_choice(top, "scores"),
         archive=top.file("archive"),
         store=top.text("store"),
         recency=_recency(top),
@@ -148,11 +148,12 @@ def _model(models: _Section, role: str) -> str | None:
     return None if model in WRITTEN_BY_TOBI else model
 
 
-def _ranking(top: _Section) -> Ranking | None:
-    text, ranking = top.text("ranking"), as_ranking(top.text("ranking"))
-    if text is not None and ranking is None:
-        top.fail(top.entries["ranking"].value, f"ranking must be {RANKINGS}")
-    return ranking
+def _choice(top: _Section, key: str) -> Any:
+    """Return the value of a key that takes one of a few words; None if it is missing."""
+    text = top.text(key)
+    if text is not None and text not in CHOICES[key]:
+        top.fail(top.entries[key].value, f"{key} must be {' or '.join(CHOICES[key])}")
+    return text
 
 
 def _collections(top: _Section) -> dict[str, Collection]:

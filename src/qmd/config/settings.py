@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from qmd.errors import ConfigError
-from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking
+from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking, ScoreScale
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
@@ -23,8 +23,8 @@ MAX_SERVER_TIMEOUT = 86_400
 DEFAULT_REQUEST_TIMEOUT, DEFAULT_KEEP_ALIVE = 15, 75
 MAX_CONNECTION_SECONDS = 86_400
 
-#: The names of the rankings, for messages.
-RANKINGS = " or ".join(get_args(Ranking))
+#: The settings that are one of a few words, by the name of their key.
+CHOICES: Mapping[str, tuple[str, ...]] = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale)}
 #: The values that keys of this name take, for messages.
 WEIGHT = f"weight must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
 RECENCY = "recency must be a time such as 30d, 6m or 1y, in which the weight of a document's date halves"
@@ -50,6 +50,7 @@ class Settings:
     openai_api_key: str | None = field(default=None, repr=False)
     openai_api_key_file: str | None = None
     server_timeout: int = DEFAULT_SERVER_TIMEOUT
+    scores: ScoreScale | None = None
 
 
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
@@ -62,7 +63,8 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         return _whole_number(environ, name, 1, highest)
 
     return Settings(
-        ranking=_ranking(environ) or config.ranking,
+        ranking=_choice(environ, "ranking") or config.ranking,
+        scores=_choice(environ, "scores") or config.scores,
         embed_model=_text(environ, "QMD_EMBED_MODEL") or config.models.embed,
         rerank_model=_text(environ, "QMD_RERANK_MODEL") or config.models.rerank,
         generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
@@ -115,18 +117,14 @@ def _text(environ: Mapping[str, str], name: str) -> str | None:
     return environ.get(name, "").strip() or None
 
 
-def _ranking(environ: Mapping[str, str]) -> Ranking | None:
-    value = _text(environ, "QMD_RANKING")
-    ranking = as_ranking(value)
-    if value is not None and ranking is None:
-        raise ConfigError(f"QMD_RANKING must be {RANKINGS}, not {value!r}.", "Correct or unset QMD_RANKING.")
-    return ranking
-
-
-def as_ranking(text: str | None) -> Ranking | None:
-    """Return the ranking with this name; None if there is none."""
-    choices: tuple[Ranking, ...] = get_args(Ranking)
-    return next((choice for choice in choices if choice == text), None)
+def _choice(environ: Mapping[str, str], key: str) -> Any:
+    """Return the value of the environment variable of a setting in `CHOICES`; None if it is not set."""
+    variable = f"QMD_{key.upper()}"
+    value = _text(environ, variable)
+    if value is not None and value not in CHOICES[key]:
+        choices = " or ".join(CHOICES[key])
+        raise ConfigError(f"{variable} must be {choices}, not {value!r}.", f"Correct or unset {variable}.")
+    return value
 
 
 def as_weight(text: str) -> float | None:

@@ -246,7 +246,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
 
         Raises `CancelledError` as soon as `cancelled` returns true.
         """
-        request, config = request.checked(), self.config
+        request, config = request.checked().completed(self.settings), self.config
         guidance, stage = self._guidance(kind, request)
         if kind == "search":
             from qmd.engine.retrieval import keyword_search
@@ -274,7 +274,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
 
         with self._lock:
             if self._lazy_searcher is None:
-                self._lazy_searcher = Searcher(self._store, self.model_provider, self.settings.ranking)
+                self._lazy_searcher = Searcher(self._store, self.model_provider)
             return self._lazy_searcher
 
     def why(self, reference: str, kind: Kind, request: SearchRequest) -> Why:

@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
 
+from qmd.config.settings import Settings
 from qmd.config.validate import require_unicode
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import filters
 from qmd.text.dates import MAX_DAYS
 from qmd.text.predicates import Predicate, both, comparisons
-from qmd.types import Config, Ranking, SortOrder, TypedSearch
+from qmd.types import Config, Ranking, ScoreScale, SortOrder, TypedSearch
 
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
 DEFAULT_TIMEOUT = 30.0
 #: Ranks better than "contract" with the embedded models (see bench/README.md).
 DEFAULT_RANKING: Ranking = "tuned"
+DEFAULT_SCORES: ScoreScale = "calibrated"
 #: Length of a list of documents if the request has no limit.
 ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.
 DEFAULT_MAX_BYTES = 10 * 1024
-#: `vsearch` leaves out documents with a lower score by default, because they are no matches.
-VECTOR_MIN_SCORE = 0.3
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
 MAX_CANDIDATES = 1000
@@ -49,6 +49,7 @@ class SearchRequest:
     rerank: bool = True
     expand: bool = True  #: Whether to add variants of the query
     ranking: Ranking | None = None  #: How scores are combined; None for the ranking of the settings
+    scores: ScoreScale | None = None  #: The scale of scores; None for that of the settings
     explain: bool = False  #: Whether hits tell how their score came about
     full: bool = False  #: Whether hits contain the whole text
     #: Seconds until the search answers with what it has; None for no limit.
@@ -81,6 +82,8 @@ class SearchRequest:
             raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
         if self.ranking is not None and self.ranking not in get_args(Ranking):
             raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
+        if self.scores is not None and self.scores not in get_args(ScoreScale):
+            raise UsageError(f"scores must be one of {', '.join(get_args(ScoreScale))}, not {self.scores}")
         if not 1 <= self.passages <= MAX_PASSAGES:
             raise UsageError(f"passages must be from 1 to {MAX_PASSAGES}, not {self.passages}")
         if self.context_lines is not None and not 0 <= self.context_lines <= MAX_CONTEXT_LINES:
@@ -92,6 +95,11 @@ class SearchRequest:
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
+
+    def completed(self, settings: Settings) -> SearchRequest:
+        """Return the request with the ranking and the scale of scores of the settings if it names none."""
+        ranking = self.ranking or settings.ranking or DEFAULT_RANKING
+        return replace(self, ranking=ranking, scores=self.scores or settings.scores or DEFAULT_SCORES)
 
     def _check_texts(self) -> None:
         if bool(self.query.strip()) == bool(self.searches):
@@ -141,12 +149,13 @@ class SearchOptions(FilterOptions, total=False):
     passages: int
     in_order: bool
     context_lines: int | None
+    scores: ScoreScale | None
     explain: bool
     full: bool
 
 
 class VectorSearchOptions(SearchOptions, total=False):
-    """The options of a search by meaning. `min_score` is 0.3 by default."""
+    """The options of a search by meaning."""
 
     expand: bool
     timeout: float | None
@@ -171,8 +180,6 @@ _OPTIONS: dict[SearchKind, Any] = {
 FILTERS = (*filters.OPTIONS, "filter")
 #: Options that are stored as tuples.
 _LISTS = ("collections", "searches", "facets")
-#: Defaults that differ from those of `SearchRequest`.
-_DEFAULTS: dict[SearchKind, dict[str, Any]] = {"vsearch": {"min_score": VECTOR_MIN_SCORE}}
 
 
 def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[str, Any]) -> SearchRequest:
@@ -189,7 +196,7 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     where = filters.from_options(options)
     if isinstance(query, SearchRequest):
         return replace(query, **values, where=both(query.where, where))
-    return SearchRequest(query, **(_DEFAULTS.get(kind, {}) | values), where=where)
+    return SearchRequest(query, **values, where=where)
 
 
 def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:

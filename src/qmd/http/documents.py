@@ -23,7 +23,6 @@ from qmd.api.arguments import (
     Passages,
     QueryArguments,
     SearchArguments,
-    VectorSearchArguments,
 )
 from qmd.api.results import Document, LinkLists, ValueCount, skipped_text
 from qmd.engine.documents.library import Page, Skipped
@@ -64,7 +63,7 @@ class SearchBody(Faceted, SearchArguments):
     model_config = example(query="deploy", limit=5)
 
 
-class VectorSearchBody(Faceted, VectorSearchArguments):
+class VectorSearchBody(Faceted, SearchArguments):
     """A search by meaning."""
 
     model_config = example(query="how do I ship a release")

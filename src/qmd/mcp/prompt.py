@@ -69,7 +69,7 @@ Every document can also be read by its `qmd://` address:
 
 ## Tips
 
-- `minScore: 0.5` leaves weak results out
+- `score` estimates how likely a result answers; `minScore: 0.5` leaves out what probably does not
 - Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `link:notes/a.md`, \
 `[status:draft]`, `[priority>=2]`; `-` before one negates it
 - A query of filters alone lists the documents that pass, newest first

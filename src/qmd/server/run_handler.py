@@ -105,7 +105,7 @@ def _identity(index: Index, file: _File | None) -> str:
     models = (settings.embed_model, settings.rerank_model, settings.generate_model)
     location = (file, index.locations.store)
     files = (config.digest, sorted(config.collections), _marks_of(index))
-    parts = (__version__, location, files, settings.ranking, models)
+    parts = (__version__, location, files, settings.ranking, settings.scores, models)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

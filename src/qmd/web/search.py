@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from markupsafe import Markup
 
 from qmd.engine.index import Index
-from qmd.engine.requests import VECTOR_MIN_SCORE, SearchKind, SearchRequest
+from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.models.base import Cancelled
 from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
@@ -118,7 +118,6 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     request = SearchRequest(
         query,
         limit=asked.limit + 1,
-        min_score=VECTOR_MIN_SCORE if mode == "meaning" else 0.0,
         sort=asked.sort,
         explain=asked.scores,
         facets=tuple(FACETS) if facets else (),
@@ -200,7 +199,7 @@ def _found_by(response: SearchResponse, mode: Mode) -> Iterator[str]:
 
 def _notes(response: SearchResponse) -> Iterator[str]:
     for stage in response.stages:
-        if stage.reason and stage.status != "ran" and not stage.expected and stage.stage != "expand":
+        if stage.reason and stage.notable and stage.stage != "expand":
             yield stage.reason
 
 

@@ -24,7 +24,6 @@ def test_embedding_says_what_it_did(user: User) -> None:
 def test_meaning_is_found_across_languages(seer: User) -> None:
     found = json.loads(seer.ok("vsearch", "how do I move a database safely", "--json", "-n", "3"))
     assert "qmd://notes/数据库 迁移.md" in [hit["file"] for hit in found]
-    assert all(hit["score"] >= 0.3 for hit in found)
     assert seer.ok("vector-search", "how do I move a database safely", "-n", "3", "--json") == seer.ok(
         "vsearch", "how do I move a database safely", "-n", "3", "--json"
     )

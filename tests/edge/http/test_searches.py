@@ -85,11 +85,19 @@ def test_vsearch_needs_vectors(client: Client) -> None:
     assert client.refused(503, "/vsearch", query="birds") == NO_VECTORS
 
 
-def test_vsearch_has_a_default_minimum_score(seeing: Client) -> None:
+def test_vsearch_leaves_out_what_scores_less_than_the_minimum(seeing: Client) -> None:
     found = seeing.post("/vsearch", query="a budget for birds of prey", limit=50)
-    assert found["results"]
-    assert all(hit["score"] >= 0.3 for hit in found["results"])
+    best = found["results"][0]["score"]
     assert {"stage": "vector", "status": "ran"} in found["stages"]
+    fewer = seeing.post("/vsearch", query="a budget for birds of prey", limit=50, min_score=best)
+    assert 0 < len(fewer["results"]) < len(found["results"])
+
+
+def test_a_search_says_if_nothing_seems_to_answer(seeing: Client) -> None:
+    found = seeing.post("/vsearch", query="the second theorem of thermodynamics", min_score=0.9)
+    assert found["results"] == []
+    (stage,) = [stage for stage in found["stages"] if stage["stage"] == "answer"]
+    assert stage["reason"].startswith("nothing here seems to answer this: the best result scores ")
 
 
 def test_query_without_vectors_uses_keywords_and_reports_it(client: Client) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from qmd.types import SearchResponse, Stage, ValueCount
 
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
+#: Stages whose reason is a sentence for the user.
+_TELLING = ("filter", "answer")
 _HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 
@@ -40,6 +42,8 @@ def breakdown(explain: Mapping[str, Any], width: int) -> list[str]:
 def _adjustments(explain: Mapping[str, Any]) -> list[str]:
     """Return what changed the score or the place of a result, in lines."""
     lines = []
+    if (likelihood := explain.get("likelihood")) is not None:
+        lines.append(f"likelihood  of {_signals(likelihood)}; raw score {likelihood['raw']:.3f}")
     if (adjusted := explain.get("adjusted")) is not None:
         for name, factor in adjusted["factors"].items():
             lines.append(f"{name}  odds x {factor['factor']:.3f}: {one_line(factor['reason'])}")
@@ -51,6 +55,14 @@ def _adjustments(explain: Mapping[str, Any]) -> list[str]:
     if (date := explain.get("date")) is not None:
         lines.append(f"sorted  by date: {date}")
     return lines
+
+
+def _signals(likelihood: Mapping[str, Any]) -> str:
+    """Return the signals with their leads over the background: `meaning 0.871 (+0.052)`."""
+    signals, background = likelihood["signals"], likelihood["background"]
+    return ", ".join(
+        f"{name} {value:.3f} ({value - background[name]:+.3f})" for name, value in signals.items()
+    )
 
 
 def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
@@ -120,11 +132,11 @@ def stages(found: Sequence[Stage]) -> str:
 
 
 def unexpected(found: Sequence[Stage]) -> list[str]:
-    """Return a line for each stage that failed to run unexpectedly, or why no document passes a filter."""
+    """Return a line for each stage that the user should know of."""
     return [
         stage.reason
-        if stage.stage == "filter" and stage.reason
+        if stage.stage in _TELLING and stage.reason
         else f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
         for stage in found
-        if stage.status != "ran" and not stage.expected
+        if stage.notable
     ]

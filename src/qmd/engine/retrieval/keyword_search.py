@@ -16,6 +16,7 @@ from qmd.engine.retrieval.filters import (
     without_filters,
 )
 from qmd.engine.retrieval.hits import make_hits
+from qmd.ranking.calibration import Measured, calibrate, doubts
 from qmd.store.base import LexicalMatches, Scope, Store
 from qmd.text.highlight import Highlighter
 from qmd.text.predicates import field_name
@@ -38,11 +39,16 @@ def search(
     adjuster = Adjuster(store, config, scope, request, guidance or Guidance())
     matches = store.lexical.search(query, scope, ALL if adjuster.by_date else adjuster.depth)
     highlighter = Highlighter(query.terms, matches.idf)
-    ranked = adjuster.apply(_rank(_of_best_tier(matches) if adjuster.by_date else matches), complete=True)
+    found = _rank(_of_best_tier(matches) if adjuster.by_date else matches)
+    doubt: list[Stage] = []
+    if request.scores == "calibrated":
+        found = calibrate(found, Measured.of({"words": shares(matches)}))
+        doubt = doubts(found, request.min_score)
+    ranked = adjuster.apply(found, complete=True)
     hits = make_hits(store, config, highlighter, ranked, request)
     reason = None if query.terms else NO_TERMS
     stage = Stage("lexical", "ran" if query.terms else "skipped", reason, stopwatch.milliseconds())
-    stages = (stage,) if hits else (stage, *explain_no_hits(store, scope))
+    stages = (stage, *doubt) if found else (stage, *explain_no_hits(store, scope))
     facets: dict[str, tuple[ValueCount, ...]] = {}
     if request.facets:
         every = store.lexical.search(query, scope, ALL, longer=False).matches
@@ -69,6 +75,13 @@ def count_facets(
     return {
         name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES)) for name in request.facets
     }
+
+
+def shares(matches: LexicalMatches) -> dict[int, float]:
+    """Return the score of each document relative to the highest possible one, 0..1."""
+    if matches.bound <= 0:
+        return {}
+    return {match.document: match.score / matches.bound for match in matches.matches}
 
 
 def _of_best_tier(matches: LexicalMatches) -> LexicalMatches:

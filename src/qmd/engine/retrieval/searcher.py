@@ -11,6 +11,7 @@ from qmd.engine.embedding.active_vectors import ActiveVectors, select
 from qmd.engine.models import egress
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
+from qmd.engine.retrieval import likelihood
 from qmd.engine.retrieval.adjust import Adjuster, Guidance
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import NO_TERMS, explain_no_hits, scope_of, without_filters
@@ -27,8 +28,9 @@ from qmd.engine.retrieval.retrievers import (
     retrieve_lexical,
 )
 from qmd.errors import ModelError, NotFoundError, QmdError, VectorIndexMissingError
-from qmd.models.base import Cancelled
+from qmd.models.base import Cancelled, WindowReranker
 from qmd.ranking import rerank as rankings
+from qmd.ranking.calibration import doubts
 from qmd.ranking.fusion import best_of, convex, reciprocal_rank
 from qmd.store.base import Scope, Store
 from qmd.text.highlight import Highlighter
@@ -42,10 +44,9 @@ LIST_LENGTH = 100
 class Searcher:
     """Runs searches that use vectors, each with its stages in threads."""
 
-    def __init__(self, store: Store, models: ModelProvider, ranking: Ranking | None) -> None:
+    def __init__(self, store: Store, models: ModelProvider) -> None:
         self._store = store
         self._models = models
-        self._ranking = ranking
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
 
     def close(self) -> None:
@@ -73,7 +74,7 @@ class Searcher:
         while True:
             search = self._search(config, scope, deadline)
             vectors = search.select()
-            result = search.by_meaning(vectors, request, adjuster.depth)
+            result = search.by_meaning(vectors, request, max(adjuster.depth, LIST_LENGTH))
             if search.still_valid(vectors):
                 break
         ranked = []
@@ -81,10 +82,13 @@ class Searcher:
             score = 1.0 / (1.0 + max(0.0, 1.0 - cosine))
             explain = {"vector": {"cosine": round(cosine, 4), "score": round(score, 4)}}
             ranked.append(Ranked(document, score, explain, result.chunks[document][1]))
+        if request.scores == "calibrated":
+            cosines = dict(best_of(result.lists))
+            ranked = likelihood.of_meaning(ranked, cosines, self._store, vectors, scope)
         search.note_gaps(vectors)
         highlighter = Highlighter(parse(request.query).terms)
         hits = make_hits(self._store, config, highlighter, adjuster.apply(ranked), request)
-        return self._response(search, typed, hits, request, [item.document for item in ranked])
+        return self._response(search, typed, hits, request, ranked)
 
     def hybrid(
         self,
@@ -111,12 +115,11 @@ class Searcher:
             if deadline.passed():
                 search.time_out("vector")
                 break
-        ranking = request.ranking or self._ranking or DEFAULT_RANKING
+        ranking = request.ranking or DEFAULT_RANKING
         ranked = _rank(search, request, ranking, candidates)
         adjuster = Adjuster(self._store, config, scope, request, guidance or Guidance())
         hits = make_hits(self._store, config, candidates.highlighter, adjuster.apply(ranked), request)
-        documents = [item.document for item in ranked]
-        return self._response(search, typed or main_query(request), hits, request, documents, ranking)
+        return self._response(search, typed or main_query(request), hits, request, ranked, ranking)
 
     def _response(
         self,
@@ -124,13 +127,16 @@ class Searcher:
         query: str,
         hits: tuple[Hit, ...],
         request: SearchRequest,
-        documents: Sequence[int],
+        ranked: Sequence[Ranked],
         ranking: Ranking | None = None,
     ) -> SearchResponse:
         """Return the response, with facets of the candidates, and the reason if a filter passes nothing."""
         stages = [*search.stages]
-        if not hits:
+        if not ranked:
             stages += explain_no_hits(self._store, search.scope)
+        elif request.scores == "calibrated":
+            stages += doubts(ranked, request.min_score)
+        documents = [item.document for item in ranked]
         facets = count_facets(self._store, request, documents) if request.facets else {}
         if facets:
             reason = f"counted among the {len(documents)} candidates, not all documents"
@@ -287,11 +293,17 @@ def _rank(
     else:
         reason = "nothing to rerank" if request.rerank else "not asked for"
         search.skip("rerank", reason, expected=True)
+    evidence = gather_evidence(search.store, top, scores, candidates)
     if ranking == "contract":
         ranked = rankings.contract(fused, {document: read.score for document, read in scores.items()})
     else:
-        evidence = gather_evidence(search.store, top, scores, candidates)
         ranked = rankings.tuned(fused, evidence, candidates.coverage)
+    if request.scores == "calibrated":
+        if scores and not isinstance(search.models.reranker, WindowReranker):
+            reason = f"scores depend on {search.models.reranker.name}, which was not calibrated"
+            search.skip("calibrate", reason, expected=True)
+        else:
+            ranked = likelihood.of_both(ranked, candidates, evidence, search.store, search.scope)
     return [
         replace(
             item,

@@ -1,0 +1,143 @@
+"""Estimate how likely a document answers a query: the calibrated scale of scores.
+
+The estimate is a logistic regression on what a search has measured. A value counts as it is, and by how far
+it leads the background, the documents that are ranked below the first ones: a document that answers a
+question is usually far ahead of them, while the best of those that do not answer it is hardly better.
+
+The constants come from `bench/calibration.py`, which fits them on questions that documents answer, on the
+same questions without these documents, and on questions about other subjects.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from qmd.types import Ranked, Stage
+
+#: A document that scores less probably does not answer the query.
+THRESHOLD = 0.5
+#: The ranks of the background, from 0. Documents before it may all answer the query.
+BACKGROUND = (10, 30)
+
+#: What is measured of a document: its BM25 score relative to the highest possible one, the cosine of its best
+#: chunk, the reranker's score, and the title's share of the query's idf.
+Signal = Literal["words", "meaning", "rerank", "title"]
+Signals = Mapping[Signal, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """The weights of the signals, and of their leads over the mean of the background."""
+
+    intercept: float
+    values: Signals
+    leads: Signals
+
+    @property
+    def signals(self) -> frozenset[Signal]:
+        return frozenset((*self.values, *self.leads))
+
+    def probability(self, signals: Signals, background: Signals) -> float:
+        """Return the estimate, 0..1."""
+        total = self.intercept
+        total += sum(weight * signals[name] for name, weight in self.values.items())
+        total += sum(weight * (signals[name] - background[name]) for name, weight in self.leads.items())
+        return 1.0 / (1.0 + math.exp(-total))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The mean and the standard deviation of the cosines of random chunks, which depend on the embedder."""
+
+    mean: float
+    deviation: float
+
+    def convert(self, cosine: float, to: Spread) -> float:
+        """Return the cosine that stands out from `to` as this one stands out from this spread."""
+        return to.mean + (cosine - self.mean) / max(self.deviation, 1e-6) * to.deviation
+
+
+#: The spread of the embedder that the constants were fitted with, multilingual-e5-small.
+SPREAD = Spread(0.83, 0.025)
+#: The regressions, those that use more signals first.
+REGRESSIONS = (
+    Regression(-5.59, {"words": 4.54, "title": 1.84}, {"meaning": 35.65, "rerank": 13.07}),
+    Regression(-8.10, {"rerank": 10.29}, {"meaning": 49.68, "rerank": 15.87}),
+    Regression(-5.43, {"words": 5.09, "title": 2.06}, {"rerank": 16.61}),
+    Regression(-4.79, {"words": 7.07}, {"meaning": 67.46}),
+    Regression(-20.97, {"meaning": 19.53}, {"meaning": 95.63}),
+    Regression(-3.02, {"words": 7.14}, {}),
+)
+#: The values of documents about other subjects, which stand for the background if there are few documents.
+UNRELATED: Signals = {"meaning": 0.80, "rerank": 0.30, "words": 0.0, "title": 0.0}
+#: If the best document has less of the query's words, they say nothing: for example, because question and
+#: documents are in different languages.
+FEW_WORDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a search has measured: the signals of each document, and the mean of the background of each."""
+
+    signals: Mapping[int, Signals]
+    background: Signals
+
+    @classmethod
+    def of(cls, values: Mapping[Signal, Mapping[int, float]]) -> Measured:
+        """Collect the values of documents by signal.
+
+        If hardly a word matches, words do not count, unless nothing was searched by meaning.
+        """
+        if "meaning" in values and max(values.get("words", {}).values(), default=0.0) < FEW_WORDS:
+            values = {name: found for name, found in values.items() if name not in ("words", "title")}
+        signals: dict[int, dict[Signal, float]] = {}
+        for name, by_document in values.items():
+            for document, value in by_document.items():
+                signals.setdefault(document, {})[name] = value
+        return cls(signals, {name: _background(name, found.values()) for name, found in values.items()})
+
+
+def _background(name: Signal, values: Iterable[float]) -> float:
+    first, last = BACKGROUND
+    found = heapq.nlargest(last, values)[first:]
+    missing = last - first - len(found)
+    return (sum(found) + missing * UNRELATED[name]) / (last - first)
+
+
+def calibrate(ranked: Sequence[Ranked], measured: Measured) -> list[Ranked]:
+    """Replace the scores by estimates of how likely each document answers the query.
+
+    The order stays. A document does not score more than the one before it.
+    """
+    calibrated: list[Ranked] = []
+    ceiling = 1.0
+    for item in ranked:
+        signals = measured.signals.get(item.document, {})
+        regression = _regression_for(signals)
+        if regression is not None:
+            ceiling = min(ceiling, regression.probability(signals, measured.background))
+        likelihood = {
+            "raw": round(item.score, 4),
+            "signals": {name: round(value, 4) for name, value in signals.items()},
+            "background": {name: round(measured.background[name], 4) for name in signals},
+        }
+        explain = {**(item.explain or {}), "likelihood": likelihood}
+        calibrated.append(replace(item, score=ceiling, explain=explain))
+    return calibrated
+
+
+def _regression_for(signals: Signals) -> Regression | None:
+    """Return the first regression that uses only these signals; None if there is none."""
+    return next((item for item in REGRESSIONS if item.signals <= signals.keys()), None)
+
+
+def doubts(ranked: Sequence[Ranked], min_score: float) -> list[Stage]:
+    """Return a stage if even the best document probably does not answer the query; else an empty list."""
+    if not ranked or (best := ranked[0].score) >= max(THRESHOLD, min_score):
+        return []
+    hidden = f": the best result scores {best:.2f}, less than the least score of {min_score:g}"
+    return [Stage("answer", "ran", "nothing here seems to answer this" + hidden * (best < min_score))]

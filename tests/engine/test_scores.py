@@ -1,0 +1,91 @@
+"""What scores mean: how likely a document answers, on one scale for all searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+pytestmark = pytest.mark.slow
+
+TEXTS = {
+    "deploy.md": "# Deploying\n\nTo roll out a new version of the service, run the release script.",
+    "backup.md": "# Backups\n\nEvery night a snapshot of the database is written to another disk.",
+    "bread.md": "# Sourdough\n\nFeed the starter, mix flour and water, and bake at 240 degrees.",
+    "login.md": "# ログイン\n\nパスワードを忘れた場合は再設定してください。",
+    "garden.md": "# Garden\n\nTomatoes want sun; water them in the morning.",
+}
+NOTHING = "nothing here seems to answer this"
+
+
+@pytest.fixture
+def library(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes(TEXTS)), "notes")
+    index.embed()
+    return index
+
+
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+def test_what_answers_scores_more_than_half_and_nonsense_less(library: qmd.Index, kind: str) -> None:
+    good = library.run(kind, qmd.SearchRequest("sourdough starter"))
+    assert good.hits[0].path == "bread.md"
+    assert good.hits[0].score > 0.5
+    assert good.stage("answer") is None
+    bad = library.run(kind, qmd.SearchRequest("the second law of thermodynamics"))
+    assert all(hit.score < 0.5 for hit in bad.hits)
+    if bad.hits:
+        assert (stage := bad.stage("answer")) is not None and stage.reason == NOTHING
+
+
+@pytest.mark.parametrize("options", [{"rerank": False}, {"ranking": "contract"}, {"candidate_limit": 2}])
+def test_the_scale_is_the_same_for_every_kind_of_hybrid_search(
+    library: qmd.Index, options: dict[str, object]
+) -> None:
+    assert library.query("sourdough starter", **options).hits[0].score > 0.5  # type: ignore[arg-type]
+    assert library.query("quantum chromodynamics", **options).hits[0].score < 0.5  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+def test_a_score_does_not_depend_on_how_many_hits_are_asked_for(library: qmd.Index, kind: str) -> None:
+    one, all_of_them = (
+        library.run(kind, qmd.SearchRequest("water the tomatoes", limit=limit)).hits for limit in (1, 20)
+    )
+    assert one[0] == all_of_them[0]
+
+
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+def test_raw_scores_keep_the_order_and_the_published_formulas(library: qmd.Index, kind: str) -> None:
+    raw = library.run(kind, qmd.SearchRequest("water", scores="raw", explain=True))
+    calibrated = library.run(kind, qmd.SearchRequest("water", explain=True))
+    assert [hit.path for hit in raw.hits] == [hit.path for hit in calibrated.hits]
+    for one, other in zip(raw.hits, calibrated.hits, strict=True):
+        assert one.explain is not None and other.explain is not None
+        assert "likelihood" not in one.explain
+        assert other.explain["likelihood"]["raw"] == pytest.approx(one.score, abs=1e-4)
+    first = raw.hits[0].explain or {}
+    if kind == "search":
+        assert raw.hits[0].score == pytest.approx(
+            first["lexical"]["bm25"] / first["lexical"]["bound"], abs=1e-3
+        )
+    if kind == "vsearch":
+        assert raw.hits[0].score == pytest.approx(1 / (2 - first["vector"]["cosine"]), abs=1e-3)
+
+
+def test_the_scale_can_be_configured(tmp_path: Path, notes: Notes) -> None:
+    (tmp_path / "index.yml").write_text("scores: raw\n", encoding="utf-8")
+    with qmd.open_index(tmp_path / "index.sqlite", config=tmp_path / "index.yml") as index:
+        index.add_collection(str(notes(TEXTS)), "notes")
+        assert "likelihood" not in (index.search("water", explain=True).hits[0].explain or {})
+    (tmp_path / "index.yml").write_text("scores: good\n", encoding="utf-8")
+    with pytest.raises(qmd.QmdError, match="scores must be calibrated or raw"):
+        qmd.open_index(tmp_path / "index.sqlite", config=tmp_path / "index.yml")
+
+
+def test_a_search_says_what_the_minimum_score_hides(library: qmd.Index) -> None:
+    response = library.vsearch("quantum chromodynamics", min_score=0.9)
+    assert response.hits == ()
+    stage = response.stage("answer")
+    assert stage is not None and (stage.reason or "").startswith(f"{NOTHING}: the best result scores 0.")

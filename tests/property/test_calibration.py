@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmd.ranking.calibration import Measured, Signal, calibrate
+from qmd.types import Ranked
+
+unit = st.floats(0.0, 1.0)
+documents = st.lists(st.tuples(unit, unit, unit, unit), min_size=1, max_size=60)
+
+
+def calibrated(rows: list[tuple[float, float, float, float]], names: tuple[Signal, ...]) -> list[Ranked]:
+    values = {name: {at: row[column] for at, row in enumerate(rows)} for column, name in enumerate(names)}
+    ranked = [Ranked(at, 1.0 - at / len(rows)) for at in range(len(rows))]
+    return calibrate(ranked, Measured.of(values))
+
+
+@given(documents)
+def test_calibrated_scores_keep_the_order_and_lie_between_0_and_1(
+    rows: list[tuple[float, float, float, float]],
+) -> None:
+    for names in (("words",), ("meaning",), ("words", "meaning"), ("words", "meaning", "rerank", "title")):
+        found = calibrated(rows, names)  # type: ignore[arg-type]
+        assert [item.document for item in found] == list(range(len(rows)))
+        scores = [item.score for item in found]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0.0 <= score <= 1.0 for score in scores)
+
+
+@given(documents, st.sampled_from(("words", "meaning")))
+def test_a_document_with_more_of_a_signal_does_not_score_less(
+    rows: list[tuple[float, float, float, float]], name: Signal
+) -> None:
+    lower = calibrated(rows, (name,))[0].score
+    more = [(min(1.0, rows[0][0] + 0.1), *rows[0][1:]), *rows[1:]]
+    assert calibrated(more, (name,))[0].score >= lower - 1e-9
