@@ -37,8 +37,9 @@ from qmd.text.query import LexicalQuery, Term, longer_words
 #: A term in more than this share of the documents is common, in an index of at least this many documents.
 COMMON_SHARE = 0.02
 COMMON_FROM = 4_000
-#: Selective terms are enough to find candidates if they have this share of the query's idf.
-_SELECTIVE_SHARE = 0.25
+#: Selective terms are enough to find candidates if they have this share of the query's idf. More find better
+#: ones, so common terms are added up to the larger share as long as few documents have them.
+_SELECTIVE_SHARE, _LARGER_SHARE, _FEW_MATCHES = 0.25, 0.75, 8_000
 #: The minimum number of candidates that are scored exactly, and the number for each requested document.
 _POOL, _POOL_FACTOR = 100, 3
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
@@ -384,10 +385,12 @@ def _split(present: Sequence[_Weighted], documents: int) -> tuple[list[_Weighted
     if documents < COMMON_FROM:
         return list(present), []
     by_rarity = sorted(present, key=lambda entry: entry.documents)
-    enough = _SELECTIVE_SHARE * sum(entry.idf for entry in present)
+    total = sum(entry.idf for entry in present)
     selective: list[_Weighted] = []
-    gathered = 0.0
+    gathered, matching = 0.0, 0
     for entry in by_rarity:
+        matching += entry.documents
+        enough = (_LARGER_SHARE if matching <= _FEW_MATCHES else _SELECTIVE_SHARE) * total
         if entry.documents > COMMON_SHARE * documents and gathered >= enough:
             break
         selective.append(entry)
