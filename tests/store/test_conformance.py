@@ -13,7 +13,8 @@ import pytest
 
 from qmd.engine.upkeep.copying import copy
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, DocumentChange, Embedded, Retention, Scope, Store, VectorSet
+from qmd.store.base import Store
+from qmd.store.values import Applied, DocumentChange, Embedded, Retention, Scope, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Not
 from qmd.text.query import parse

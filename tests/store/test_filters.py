@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 import qmd
-from qmd.store.base import DocumentChange, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText

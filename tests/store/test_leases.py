@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
 NOTES = Scope(("notes",))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Library, Page, Pages
     from qmd.engine.workspace import Workspace
     from qmd.models.base import Cancelled
-    from qmd.store.base import Scope
+    from qmd.store.values import Scope
     from qmd.types import Author, Document, Section
 
 

@@ -17,7 +17,8 @@ from qmd.sources.formats.registry import Readers
 from qmd.sources.outcome import Outcome
 from qmd.sources.reading import read_all, waits_for
 from qmd.sources.walk import device_of, walk, walk_within
-from qmd.store.base import DocumentChange, Store
+from qmd.store.base import Store
+from qmd.store.values import DocumentChange
 from qmd.text import authorship
 from qmd.text.wording import plural
 from qmd.types import Collection, Fingerprint, SourceFile
