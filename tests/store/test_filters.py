@@ -173,7 +173,7 @@ def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Libra
 @pytest.mark.parametrize(
     "case", [Case(COLLECTIONS, {"author": "Ann"}), Case(("one",), {"after": "2024"})], ids=str
 )
-def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, case: Case) -> None:
+def test_pending_texts_are_counted_within_the_filter(library: Library, case: Case) -> None:
     texts = {library.documents[number].hash for number in library.passing(case)}
     assert library.store.pending.count("another", case.scope) == len(texts)
     assert library.store.pending.count(EMBEDDER, case.scope) == 0

@@ -120,7 +120,7 @@ def test_a_line_past_the_end_is_an_error(reader: User) -> None:
     assert "there is no line 99" in result.stderr
 
 
-def test_what_is_not_found_brings_similar_names(reader: User) -> None:
+def test_get_suggests_similar_names_for_a_missing_document(reader: User) -> None:
     found = reader.run("get", "notes/deplyo.md")
     assert found.returncode == 1
     assert found.stdout == ""
@@ -183,7 +183,7 @@ def test_names_that_the_shell_has_spread_out_are_a_list(reader: User) -> None:
     assert len(rows(reader.ok("multi-get", "deploy.md", "it's.md", "a:12.md", "--files"))) == 3
 
 
-def test_what_is_missing_is_told_beside_what_was_found(reader: User) -> None:
+def test_multi_get_names_missing_documents_beside_the_others(reader: User) -> None:
     result = reader.invoke("multi-get", "deploy.md,nowhere.md", "--json")
     assert result.exit_code == 0
     assert len(json.loads(result.stdout)) == 1

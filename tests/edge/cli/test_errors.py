@@ -55,7 +55,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize("line", USAGE)
-def test_what_cannot_be_meant_is_refused_in_one_line_with_a_hint(user: User, line: str) -> None:
+def test_usage_error_is_one_line_with_a_hint(user: User, line: str) -> None:
     result = user.invoke(*line.split())
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -109,7 +109,7 @@ def test_a_wrong_number_of_results_is_not_taken_for_text(reader: User) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_done_is_exit_code_one(user: User, args: tuple[str, ...]) -> None:
+def test_failed_command_has_exit_code_one(user: User, args: tuple[str, ...]) -> None:
     result = user.invoke(*args)
     assert result.exit_code == 1
     assert result.stdout == ""

@@ -83,7 +83,7 @@ def owner(make_user: MakeUser) -> User:
 
 
 @pytest.mark.parametrize(("heading", "args"), CASES, ids=[" ".join(args) for _, args in CASES])
-def test_what_is_printed_is_as_documented(owner: User, heading: str, args: tuple[str, ...]) -> None:
+def test_json_output_matches_the_documented_schema(owner: User, heading: str, args: tuple[str, ...]) -> None:
     shown = printed(owner, *args)
     assert shown or "nothinghasthis" in args
     assert faults(shown, schema(heading)) == []

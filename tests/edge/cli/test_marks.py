@@ -97,7 +97,7 @@ def test_marks_are_listed_explained_replayed_and_removed(writer: User) -> None:
         (["collection", "recency", "notes", "often"], "must be a time such as 30d"),
     ],
 )
-def test_what_is_typed_wrong_is_explained(reader: User, args: list[str], message: str) -> None:
+def test_mark_explains_wrong_arguments(reader: User, args: list[str], message: str) -> None:
     result = reader.invoke(*args)
     assert result.exit_code == 2
     assert message in result.stderr

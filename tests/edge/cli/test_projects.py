@@ -157,7 +157,7 @@ def test_a_project_is_made_neither_at_home_nor_under_a_name(user: User, folder: 
     assert not (folder / ".qmd").exists()
 
 
-def test_what_is_not_approved_is_skipped_with_one_line_that_names_it(checkout: Checkout) -> None:
+def test_unapproved_requests_are_skipped_with_one_line_each(checkout: Checkout) -> None:
     found = checkout.run("update")
     assert found.returncode == 0
     assert found.stdout == "docs: 1 new\n"
@@ -300,7 +300,7 @@ def test_nothing_in_a_command_is_hidden_from_the_reader(checkout: Checkout) -> N
     assert shown in checkout.on_terminal("n\n", "trust")
 
 
-def test_what_is_typed_in_a_project_is_approved(checkout: Checkout) -> None:
+def test_changes_typed_in_a_project_are_approved(checkout: Checkout) -> None:
     checkout.write("collections: {docs: {path: .}}")
     assert checkout.run("collection", "add", str(checkout.other)).stderr == ""
     checkout.ok("collection", "update-cmd", "docs", "echo", "typed by hand")

@@ -111,7 +111,7 @@ def test_a_document_below_the_cut_is_told_what_the_last_one_shown_has(reader: Us
     assert why(reader, ranked[4]["file"], *args[:-1], "5")["verdict"] == "shown"
 
 
-def test_what_is_hinted_at_shows_a_document_below_the_least_score(reader: User) -> None:
+def test_why_hints_at_the_score_that_shows_the_document(reader: User) -> None:
     ranked = hits(reader, "search", "cache performance", "-n", "99")
     last = ranked[-1]["file"]
     args = ["cache performance", "--search", "search"]
@@ -129,7 +129,7 @@ def test_what_is_hinted_at_shows_a_document_below_the_least_score(reader: User) 
         ("performance -band", "the query excludes documents with 'band'"),
     ],
 )
-def test_what_search_cannot_find_is_told_why(reader: User, query: str, reason: str) -> None:
+def test_why_explains_documents_that_a_search_misses(reader: User, query: str, reason: str) -> None:
     found = why(reader, "emoji 🎉.md", "--search", "search", "--", query)
     assert (found["verdict"], found["reason"]) == ("not_found", reason)
     assert "emoji" not in reader.ok("search", "-n", "99", "--", query)
@@ -294,7 +294,7 @@ def test_a_name_that_is_nothing_is_an_error_with_suggestions(reader: User) -> No
 
 
 @pytest.mark.parametrize("args", [["-c", "nope"], ["--min-score", "2"], ["--search", "find"], ["-n", "0"]])
-def test_what_the_search_would_refuse_is_refused(reader: User, args: list[str]) -> None:
+def test_why_refuses_the_arguments_that_the_search_refuses(reader: User, args: list[str]) -> None:
     result = reader.invoke("why", "deploy.md", "rollback", *args)
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("Error: ")

@@ -112,7 +112,7 @@ def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:
 
 
 @pytest.mark.parametrize("word", ["field", "数据库", "😀"])
-def test_what_status_says_of_fields_is_short(start: StartAgent, newcomer: User, word: str) -> None:
+def test_status_summarizes_fields_briefly(start: StartAgent, newcomer: User, word: str) -> None:
     folder = newcomer.home / "many"
     folder.mkdir()
     for number in range(40):

@@ -135,7 +135,7 @@ def test_a_few_zeros_are_spaces(tmp_path: Path, encoding: str | None) -> None:
         "数据库".encode("gb18030"),  # or Cyrillic, or Japanese, or Korean
     ],
 )
-def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(SourceError, match=r"cannot read a\.md"):
         read(tmp_path, data)
 
