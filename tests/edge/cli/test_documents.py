@@ -14,7 +14,7 @@ from tests.users import FILES, User
 
 
 def test_a_pipe_gets_the_text_and_nothing_else(reader: User) -> None:
-    found = reader.run("get", "notes/deploy.md")
+    found = reader.call("get", "notes/deploy.md")
     assert (found.stdout, found.stderr) == (FILES["deploy.md"], "")
     assert reader.ok("get", "notes/deploy.md", "--full") == FILES["deploy.md"]
 
@@ -121,7 +121,7 @@ def test_a_line_past_the_end_is_an_error(reader: User) -> None:
 
 
 def test_get_suggests_similar_names_for_a_missing_document(reader: User) -> None:
-    found = reader.run("get", "notes/deplyo.md")
+    found = reader.call("get", "notes/deplyo.md")
     assert found.returncode == 1
     assert found.stdout == ""
     first, second, *names = found.stderr.splitlines()
@@ -140,7 +140,7 @@ def test_a_document_that_a_rule_keeps_out_is_named_as_such(user: User, command: 
     (user.notes / "drafts").mkdir()
     (user.notes / "drafts" / "plan.md").write_text("# Plan\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes), "--ignore", "drafts/**")
-    found = user.run(command, reference, *(["plan"] if command == "why" else []), cwd=user.notes)
+    found = user.call(command, reference, *(["plan"] if command == "why" else []), cwd=user.notes)
     told = found.stderr if command == "get" else found.stdout
     assert found.returncode == (1 if command == "get" else 0)
     assert "the collection 'notes' leaves it out: ignore glob 'drafts/**'" in told

@@ -103,7 +103,7 @@ def test_approvals_are_printed_as_documented(user: User) -> None:
     (project / ".qmd").mkdir(parents=True)
     config = "collections: {docs: {path: ., update: make docs}, notes: {path: ../notes}}"
     (project / ".qmd" / "index.yml").write_text(config, encoding="utf-8")
-    assert user.run("trust", "--yes", cwd=project).returncode == 0
+    assert user.call("trust", "--yes", cwd=project).returncode == 0
     shown = printed(user, "trust", "list")
     assert {each["kind"] for each in shown} == {"update", "path"}
     assert faults(shown, schema("trust list")) == []

@@ -122,7 +122,7 @@ def test_weight_and_recency_of_a_collection_are_set_and_shown(writer: User) -> N
 def test_marked_queries_are_completed(writer: User) -> None:
     writer.ok("mark", QUERY, PIN, "good")
     words = {"_QMD_COMPLETE": "bash_complete", "COMP_LINE": "qmd unmark perf", "COMP_WORD": "perf"}
-    assert QUERY in writer.run(**words).stdout
+    assert QUERY in writer.call(**words).stdout
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_a_folder_that_a_project_may_not_read_is_named(user: User, tmp_path: Pat
     (project / ".qmd" / "index.yml").write_text(
         f"collections:\n  far:\n    path: {user.notes}\n", encoding="utf-8"
     )
-    found = user.run("why", str(user.notes / "deploy.md"), "rollback", "--json", cwd=project)
+    found = user.call("why", str(user.notes / "deploy.md"), "rollback", "--json", cwd=project)
     answer = json.loads(found.stdout)
     assert answer["reason"] == "its collection 'far' is outside the project"
     assert answer["hint"] == "approve it: qmd trust"
@@ -273,14 +273,14 @@ def test_an_index_that_is_older_than_the_file_is_noted(keeper: User) -> None:
     "reference", ["deploy.md", "./notes/deploy.md", "notes/deploy.md:3", "~/notes/deploy.md"]
 )
 def test_a_document_is_named_as_for_get_or_by_its_file(reader: User, reference: str) -> None:
-    found = reader.run("why", reference, "rollback", "--search", "search", cwd=reader.home)
+    found = reader.call("why", reference, "rollback", "--search", "search", cwd=reader.home)
     assert found.stdout.startswith("notes/deploy.md #")
     assert "\nShown: result 1 of the 1 shown.\n" in found.stdout
 
 
 def test_the_file_at_hand_is_meant_before_the_end_of_another_path(reader: User, tmp_path: Path) -> None:
     (tmp_path / "deploy.md").write_text("# Another\n", encoding="utf-8")
-    found = reader.run("why", "deploy.md", "rollback", cwd=tmp_path)
+    found = reader.call("why", "deploy.md", "rollback", cwd=tmp_path)
     assert found.stdout.startswith(f"{tmp_path}/deploy.md\nNot indexed: no collection contains its folder.\n")
 
 
