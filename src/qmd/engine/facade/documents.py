@@ -92,7 +92,7 @@ class DocumentMethods:
 
         Spellings that differ only in case are one author. Raises `CollectionNotFoundError`.
         """
-        return self._library.authors(collections_of(self.config, collections))
+        return self._library.authors(collections_of(self._workspace.config, collections))
 
     def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
         """Return a document and its sections, in order. Raises as `get`."""
