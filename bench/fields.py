@@ -20,7 +20,7 @@ from typing import Any
 
 import synthetic
 from common import median, say, table, word_counts, write_json
-from qmd.store.base import DocumentChange
+from qmd.store.values import DocumentChange
 
 SEED = 20261122
 #: A search without a filter, and with one that keeps 1% and half of the documents.

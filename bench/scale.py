@@ -147,7 +147,7 @@ def one_size(options: argparse.Namespace) -> dict[str, Any]:
     import resource
 
     import qmd
-    from qmd.store.base import Scope
+    from qmd.store.values import Scope
 
     english = Vocabulary.of(word_counts(options.english))
     cjk = Vocabulary.of(chinese_counts(options.cjk))
@@ -217,7 +217,7 @@ def _fill(
     index: Any, fingerprint: str, vectors: Matrix, english: Vocabulary, cjk: Vocabulary
 ) -> dict[str, Any]:
     """One document a vector; returns the seconds that documents and vectors took."""
-    from qmd.store.base import Embedded, Scope, VectorSet
+    from qmd.store.values import Embedded, Scope, VectorSet
     from qmd.types import Chunk
 
     store = index._store
@@ -252,7 +252,7 @@ def _fill(
 
 def _documents(english: Vocabulary, cjk: Vocabulary) -> Iterator[Any]:
     """Documents whose title is their number, a fifth of them Chinese."""
-    from qmd.store.base import DocumentChange
+    from qmd.store.values import DocumentChange
     from qmd.types import Fingerprint, SourceText
 
     chance = random.Random(SEED)

@@ -152,7 +152,7 @@ def questions(english: Vocabulary, count: int) -> list[str]:
 
 def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict[str, Any]:
     """Milliseconds of `search`, and of the store's part in it, each query once after a few others."""
-    from qmd.store.base import Scope
+    from qmd.store.values import Scope
     from qmd.text.query import parse
 
     for query in queries[:5]:
@@ -189,7 +189,7 @@ def chinese_counts(folder: Path) -> Counter[str]:
 
 
 def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any]:
-    from qmd.store.base import DocumentChange
+    from qmd.store.values import DocumentChange
     from qmd.types import Fingerprint, SourceText
 
     chance = random.Random(SEED)

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from common import median, percentile, say, table, write_json
 from qmd.config import editing
-from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.types import Chunk, Collection, Fingerprint, SourceText
 
 SEED = 20261122

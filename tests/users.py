@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ FILES = {
 
 @dataclass
 class User:
-    """Someone at a shell: `run` starts the real program, `invoke` calls it in this process."""
+    """Someone at a shell: `run` starts the real program, `invoke` and `call` call it in this process."""
 
     home: Path
     notes: Path
@@ -53,13 +54,21 @@ class User:
         out, err = found.stdout.decode(), found.stderr.decode()
         return subprocess.CompletedProcess(found.args, found.returncode, out, err)
 
-    def invoke(self, *args: str, input: str | None = None, **environ: str) -> Result:
+    def invoke(self, *args: str, input: str | bytes | None = None, **environ: str) -> Result:
         ours = {**self.environ, **environ}
         # None takes away what the tests themselves are run with.
         foreign = {
             name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours
         }
         return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
+
+    def call(
+        self, *args: str, stdin: bytes = b"", cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Do as `run`, which takes half a second more, in this process."""
+        with contextlib.chdir(cwd or self.home):
+            result = self.invoke(*args, input=stdin, **environ)
+        return subprocess.CompletedProcess(args, result.exit_code, result.stdout, result.stderr)
 
     def ok(self, *args: str, input: str | None = None) -> str:
         """The output of a command that must succeed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,16 +13,26 @@ from hypothesis import strategies as st
 import qmd
 from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally
 from tests.conftest import Notes
+from tests.loopback import serving
 
-LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(130))
+LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(200))
+
+
+@pytest.fixture
+def remote(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
+    """An empty index whose embedder is on a server, so that many chunks cost little."""
+    with serving() as server:
+        variables = {**environ, "QMD_EMBED_MODEL": f"openai:tiny@{server.url}"}
+        with qmd.open_index(tmp_path / "index.sqlite", environ=variables) as opened:
+            yield opened
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_embed_reports_progress_in_chunks(index: qmd.Index, notes: Notes, workers: int) -> None:
-    index.add_collection(str(notes({"0-long.md": LONG, **{f"{n}.md": f"heron {n}" for n in range(5)}})))
+def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, workers: int) -> None:
+    remote.add_collection(str(notes({"0-long.md": LONG, **{f"{n}.md": f"heron {n}" for n in range(5)}})))
     seen: list[qmd.EmbedProgress] = []
-    report = index.embed(workers=workers, on_progress=seen.append)
+    report = remote.embed(workers=workers, on_progress=seen.append)
     done = [each.chunks_done for each in seen]
     assert (done[0], done[-1]) == (0, report.chunks)
     assert report.chunks > 2 * BATCH_CHUNKS

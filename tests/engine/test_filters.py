@@ -99,7 +99,7 @@ def test_meaning_is_searched_within_filters(
         assert response.query == text
 
 
-def test_what_is_typed_as_a_filter_is_no_part_of_what_is_meant(library: qmd.Index) -> None:
+def test_typed_filters_are_removed_from_the_embedded_query(library: qmd.Index) -> None:
     library.embed()
     plain = library.vsearch("a bird in the water", author="Ann Bee", limit=None, min_score=0.0)
     typed = library.vsearch('a bird author:"Ann Bee" in the water', limit=None, min_score=0.0)

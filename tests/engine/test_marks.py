@@ -98,7 +98,7 @@ def test_a_document_is_good_or_bad_and_marks_are_listed_and_removed(library: qmd
         library.unmark("heron", "notes/two.md")
 
 
-def test_what_cannot_be_marked_is_refused(library: qmd.Index, tmp_path: Path) -> None:
+def test_mark_refuses_queries_without_words_and_missing_documents(library: qmd.Index, tmp_path: Path) -> None:
     with pytest.raises(DocumentNotFoundError):
         library.pin(QUERY, "nothing.md")
     with pytest.raises(UsageError, match="no word"):

@@ -77,7 +77,7 @@ def test_a_checkout_is_indexed_without_what_it_is_not_approved_for(project: Path
             index.search("herring", collections=["other"])
 
 
-def test_what_is_approved_is_done(project: Path, opened: Open) -> None:
+def test_approved_requests_are_carried_out(project: Path, opened: Open) -> None:
     with opened() as index:
         approve(index)
     with opened() as index:

@@ -148,7 +148,7 @@ def test_permissions_apply_to_arguments_given_by_keyword(mine: qmd.Index) -> Non
         mine.add_context(target="/", text="Everything")
 
 
-def test_what_may_not_be_seen_is_nowhere(whole: qmd.Index, mine: qmd.Index) -> None:
+def test_restricted_index_hides_other_collections_everywhere(whole: qmd.Index, mine: qmd.Index) -> None:
     assert {hit.collection for hit in whole.search("heron", limit=None).hits} == {"mine", "a-other"}
     assert {hit.collection for hit in mine.search("heron", limit=None).hits} == {"mine"}
     assert {page.collection for page in mine.documents()} == {"mine"}
@@ -180,7 +180,7 @@ def test_documents_are_found_behind_any_number_that_may_not_be_seen(mine: qmd.In
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_could_reach_beyond_the_limits_is_refused(mine: qmd.Index, name: str) -> None:
+def test_restricted_index_refuses_operations_on_everything(mine: qmd.Index, name: str) -> None:
     before = mine.status()
     with pytest.raises(qmd.ForbiddenError):
         REFUSED[name](mine)
@@ -188,7 +188,7 @@ def test_what_could_reach_beyond_the_limits_is_refused(mine: qmd.Index, name: st
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_who_may_only_read_changes_nothing(whole: qmd.Index, name: str) -> None:
+def test_read_only_index_refuses_changes(whole: qmd.Index, name: str) -> None:
     reader = whole.limited(read_only=True)
     before, contexts = whole.status(), whole.contexts()
     with pytest.raises(qmd.ForbiddenError):

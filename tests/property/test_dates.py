@@ -58,7 +58,7 @@ def test_dates_sort_as_times_do(one: datetime, other: datetime) -> None:
 @example("2024-01-01 24:00")
 @example("2024-01-01T10:00:60")
 @example("٢٠٢٤")
-def test_whatever_is_read_is_a_moment_of_the_calendar(text: str) -> None:
+def test_parsed_dates_are_moments_of_the_calendar(text: str) -> None:
     for found in (dates.read(text), dates.in_name(text)):
         if found is not None:
             assert datetime.fromisoformat(found).isoformat() == found
@@ -101,7 +101,7 @@ def test_a_query_without_its_filters_has_none_and_finds_the_same(text: str) -> N
 
 
 @given(st.text(st.characters(exclude_characters='"“”„«»\0', exclude_categories=["Cs"]), min_size=1), MOMENTS)
-def test_what_is_typed_as_a_filter_is_read(name: str, moment: datetime) -> None:
+def test_typed_date_filters_are_parsed(name: str, moment: datetime) -> None:
     day = str(moment)[:10]
     rest, found = filters.split(f'one author:"{name}" two After:{day} before:{day[:4]}')
     dated = (Comparison("date", "gte", day), Comparison("date", "lt", day[:4]))
@@ -111,7 +111,7 @@ def test_what_is_typed_as_a_filter_is_read(name: str, moment: datetime) -> None:
         assert (rest, found) == (f'one author:"{name}" two', And(dated))
 
 
-def test_what_only_looks_like_a_filter_is_text() -> None:
+def test_similar_text_is_no_date_filter() -> None:
     for text in (
         '"author:ann"', "author:", 'author:""', 'author:" "', "after:yesterday", "before:2024-13",
         "coauthor:ann", 'author:"ann"b', 'author:ann"b', 'author:"ann', "key:value",

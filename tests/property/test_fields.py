@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qmd.store.base import DocumentChange, Scope, Store
+from qmd.store.base import Store
 from qmd.store.opening import open_store
+from qmd.store.values import DocumentChange, Scope
 from qmd.text import dates
 from qmd.text.extraction import stored_fields
 from qmd.text.predicates import Among, And, Comparison, Not, Or, Predicate, Value, Written, matches

@@ -29,7 +29,7 @@ def fts() -> apsw.Connection:
 
 @settings(max_examples=300)
 @given(text=ANYTHING | TYPED)
-def test_whatever_is_typed_is_a_valid_full_text_query(fts: apsw.Connection, text: str) -> None:
+def test_every_text_becomes_a_valid_full_text_query(fts: apsw.Connection, text: str) -> None:
     query = parse(text)
     longer = [term for term in map(longer_words, query.terms) if term is not None]
     for term in (*query.terms, *query.negative, *longer):

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import qmd
-from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.store.base import Store
 from qmd.store.opening import open_store
+from qmd.store.values import LexicalMatches, Scope
 from qmd.text.query import parse
 from tests.store.material import changed, config, everything
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.store.base import DocumentChange, Embedded, LexicalMatches, Pending, Scope, Store, VectorSet
+from qmd.store.base import Store
+from qmd.store.values import DocumentChange, Embedded, LexicalMatches, Pending, Scope, VectorSet
 from qmd.text.chunking import numbered
 from qmd.text.extraction import extract
 from qmd.types import Collection, Config, Fingerprint, SourceText

@@ -13,7 +13,8 @@ import pytest
 
 from qmd.engine.upkeep.copying import copy
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, ModelError, StoreError
-from qmd.store.base import Applied, DocumentChange, Embedded, Retention, Scope, Store, VectorSet
+from qmd.store.base import Store
+from qmd.store.values import Applied, DocumentChange, Embedded, Retention, Scope, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Not
 from qmd.text.query import parse
@@ -597,7 +598,7 @@ def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> N
     assert answers[0] == answers[1]
 
 
-def test_what_only_reads_finds_an_empty_index_where_there_is_none(store: Store) -> None:
+def test_reading_without_an_index_finds_an_empty_one(store: Store) -> None:
     assert store.size() == 0
     assert store.collections.stats() == {}
     assert store.lexical.search(parse("x"), everything(), 5).matches == ()
@@ -799,7 +800,7 @@ def test_aliases_are_searched_like_titles(store: Store, oracle: Store) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_computed_can_be_read_by_hash_and_taken_elsewhere(store: Store, oracle: Store) -> None:
+def test_vectors_and_answers_are_read_by_hash(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
         embed(each)

@@ -114,7 +114,7 @@ def test_a_source_that_changes_meanwhile_is_told(filled: Store, opens: Opens, co
 # -- through the program -----------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_copied_is_refused(tmp_path: Path, notes: Notes, environ: dict[str, str]) -> None:
+def test_copy_store_refuses_impossible_copies(tmp_path: Path, notes: Notes, environ: dict[str, str]) -> None:
     other = tmp_path / "other.sqlite"
     with qmd.open_index(other, environ=environ) as index:
         index.add_collection(str(notes({"a.md": "# A\n\nText.\n"}, "elsewhere")), "elsewhere")

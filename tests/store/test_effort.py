@@ -9,8 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
-from qmd.store.base import Store, VectorSet
+from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import VectorSet
 from tests.store.material import EMBEDDER, changed, embedded, everything, fill
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 import qmd
-from qmd.store.base import DocumentChange, Embedded, Scope, VectorSet
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText
@@ -173,7 +173,7 @@ def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Libra
 @pytest.mark.parametrize(
     "case", [Case(COLLECTIONS, {"author": "Ann"}), Case(("one",), {"after": "2024"})], ids=str
 )
-def test_what_has_no_vectors_is_counted_within_the_filter(library: Library, case: Case) -> None:
+def test_pending_texts_are_counted_within_the_filter(library: Library, case: Case) -> None:
     texts = {library.documents[number].hash for number in library.passing(case)}
     assert library.store.pending.count("another", case.scope) == len(texts)
     assert library.store.pending.count(EMBEDDER, case.scope) == 0

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
 NOTES = Scope(("notes",))
@@ -50,7 +51,7 @@ def test_no_text_is_leased_to_two(store: Store) -> None:
     assert leased(store, "c") == set()
 
 
-def test_what_a_worker_lets_go_is_anyones(store: Store) -> None:
+def test_released_texts_can_be_leased_again(store: Store) -> None:
     first = leased(store, "a")
     store.pending.release("a")
     assert leased(store, "b") == first
@@ -86,7 +87,7 @@ def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5)), max_size=20))
-def test_whatever_is_asked_nothing_is_held_twice(asked: list[tuple[str, int]]) -> None:
+def test_no_text_is_leased_twice(asked: list[tuple[str, int]]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +100,7 @@ def test_whatever_is_asked_nothing_is_held_twice(asked: list[tuple[str, int]]) -
     assert len(held) == len(set(held)) == min(12, sum(limit for _, limit in asked))
 
 
-def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: Path) -> None:
+def test_vectors_and_answers_can_be_copied_to_another_store(store: Store, tmp_path: Path) -> None:
     items = store.pending.lease("model", NOTES, "a", 10, 60.0)
     chunks = [Chunk(0, 0, 5, 1, 1), Chunk(1, 5, 9, 2, 3)]
     vectors = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
@@ -125,7 +126,7 @@ def test_what_is_read_out_can_be_put_into_another_store(store: Store, tmp_path: 
     other.close()
 
 
-def test_what_is_let_go_behind_a_worker_comes_in_the_end(store: Store) -> None:
+def test_texts_released_behind_a_worker_are_leased_in_the_end(store: Store) -> None:
     behind = leased(store, "a")
     ahead = leased(store, "b")
     store.pending.release("a")

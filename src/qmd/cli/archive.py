@@ -11,7 +11,7 @@ import click
 
 from qmd.cli.command import Group, fail
 from qmd.cli.options import json_option, query_argument, query_text
-from qmd.cli.server import (
+from qmd.cli.serving import (
     MCP_PORT,
     http_option,
     insecure_option,

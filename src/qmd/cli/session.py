@@ -73,7 +73,7 @@ class Session:
 
     @property
     def label(self) -> str | None:
-        """What tells the servers and services of this index from others; None for the default index."""
+        """The suffix in the names of this index's servers and services; None for the default index."""
         from hashlib import sha256
 
         # Projects have no names, so a digest of the folder is theirs.

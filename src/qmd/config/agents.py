@@ -86,8 +86,6 @@ AGENTS: dict[str, Agent] = {
         entry=_typed,
     ),
 }
-WITH_SKILLS = tuple(name for name, agent in AGENTS.items() if agent.skills)
-WITH_SERVERS = tuple(name for name, agent in AGENTS.items() if agent.settings)
 
 
 def skills_folder(name: str, environ: Mapping[str, str], project: str | None = None) -> str:

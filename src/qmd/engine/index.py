@@ -8,25 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
-from qmd.config.marks_file import marks_path
 from qmd.engine.facade.collections import CollectionMethods
 from qmd.engine.facade.fields import FieldMethods
 from qmd.engine.facade.maintenance import MaintenanceMethods
 from qmd.engine.facade.marks import MarkMethods
 from qmd.engine.opening import find_locations, with_store
 from qmd.engine.requests import (
-    DEFAULT_MAX_BYTES,
-    FilterOptions,
     HybridSearchOptions,
     SearchOptions,
     SearchRequest,
     VectorSearchOptions,
-    collections_of,
     make_request,
 )
 from qmd.engine.workspace import Workspace, open_workspace
-from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.types import Author, Config, SearchResponse, Stage
+from qmd.errors import QmdError
+from qmd.types import Config, SearchResponse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,13 +30,11 @@ if TYPE_CHECKING:
 
     from qmd.engine.access.permissions import Permissions
     from qmd.engine.access.project_trust import Trust
-    from qmd.engine.documents.library import Page, Pages
     from qmd.engine.embedding import batches
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Kind, Why
     from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
-    from qmd.engine.retrieval.adjust import Guidance
     from qmd.engine.retrieval.searcher import Searcher
     from qmd.models.base import Cancelled
 
@@ -257,17 +251,6 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
             response = search(config, request, cancelled, guidance)
         return response if stage is None else replace(response, stages=(*response.stages, stage))
 
-    def _guidance(self, kind: str, request: SearchRequest) -> tuple[Guidance | None, Stage | None]:
-        """Return the pins and marks that count for a search, and a stage about them if there are any."""
-        if not request.marks or not os.path.lexists(marks_path(self.locations.config)):
-            return None, None
-        query = request.query
-        if kind == "query":
-            from qmd.engine.retrieval.searcher import main_query, read_query_document
-
-            query = main_query(read_query_document(request))
-        return self._marks_of.guidance(query)
-
     @property
     def _searcher(self) -> Searcher:
         from qmd.engine.retrieval.searcher import Searcher
@@ -327,63 +310,6 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
             benchmark,
             on_progress,
         )
-
-    def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
-        """Return one document, whole or from a line on.
-
-        Args:
-            reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
-                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, or a title. It may end
-                in `:from` or `:from:count`, or in the heading of a section, `#Restoring` or
-                `#Backups/Restoring`, which override the other arguments. Case is ignored if no path
-                or title matches exactly.
-            from_line: The first line to return, from 1.
-            max_lines: The largest number of lines to return.
-
-        Raises:
-            DocumentNotFoundError: If no document matches.
-            AmbiguousReferenceError: If several documents match.
-            UsageError: If the line is past the end, or the document has no such section.
-        """
-        return self._library.get(reference, from_line, max_lines)
-
-    def multi_get(
-        self,
-        pattern: str,
-        *,
-        max_lines: int | None = None,
-        max_bytes: int | None = DEFAULT_MAX_BYTES,
-        cancelled: Cancelled | None = None,
-        max_total: int | None = None,
-        **filters: Unpack[FilterOptions],
-    ) -> Pages:
-        """Return the documents that match a glob over display paths or a list of references, each once.
-
-        Args:
-            pattern: A glob, or a comma-separated list of references that `get` accepts.
-            max_lines: The largest number of lines of each document.
-            max_bytes: Documents larger than this are returned as `Skipped`.
-            cancelled: Called before each document; the call ends if it returns true.
-            max_total: The largest size of all texts in bytes. From the first document beyond it on,
-                documents are only listed in `left_out`.
-            filters: Return only documents that pass these; see `search`.
-
-        Raises:
-            DocumentNotFoundError: If nothing matches.
-            CancelledError: If the call was cancelled.
-            UsageError: If a filter is wrong, or names a field that no document has.
-        """
-        passing = self._passing(filters)
-        if passing is not None and not passing:
-            raise DocumentNotFoundError(self.explain_no_documents(**filters))
-        return self._library.multi_get(pattern, max_lines, max_bytes, cancelled, max_total, passing)
-
-    def authors(self, collections: Sequence[str] = ()) -> list[Author]:
-        """List the authors in collections (those searched by default, if none is named), by name.
-
-        Spellings that differ only in case are one author. Raises `CollectionNotFoundError`.
-        """
-        return self._library.authors(collections_of(self.config, collections))
 
 
 def open_index(

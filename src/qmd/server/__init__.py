@@ -1,1 +1,1 @@
-"""What HTTP and MCP servers share: the open index, access control, connections and background processes."""
+"""The base of HTTP and MCP servers: the open index, access control, connections and background processes."""

@@ -1,4 +1,4 @@
-"""What became of a file that was read."""
+"""The outcome of reading a file: its documents or an error."""
 
 from __future__ import annotations
 

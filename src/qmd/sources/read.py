@@ -45,26 +45,16 @@ _HIGH = bytes(range(128, 256))
 _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 
 
-def read_source(
-    file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
-) -> tuple[SourceText, Fingerprint]:
-    """Read a file as a collection without formats does, and return its text and fingerprint.
-
-    The format of the file extracts the text from the bytes. For a text format they are decoded: a byte-order
-    mark decides the encoding; without one, try UTF-8, then `encoding`, then detect the charset. The text has
-    no byte-order mark and carriage returns, spaces in place of NULs, and may be blank. Raises `SourceError`
-    if the file cannot be read, is no regular file, is larger than `max_bytes`, is not text, or its format
-    fails.
-    """
-    raw, fingerprint = read_raw(file, encoding, max_bytes)
-    ((_, found),) = extract(registry.Readers().of(file.path), raw)
-    return to_source(found, raw.zeros), fingerprint
-
-
 def read_raw(
     file: SourceFile, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[RawBytes, Fingerprint]:
-    """Return the bytes of a file, and its fingerprint before reading. Raises as `read_source`."""
+    """Return the bytes of a file, and its fingerprint before reading.
+
+    The text of a text format is decoded when it is asked for: a byte-order mark decides the encoding; without
+    one, try UTF-8, then `encoding`, then detect the charset. It has no byte-order mark and carriage returns,
+    spaces in place of NULs, and may be blank. Raises `SourceError` if the file cannot be read, is no regular
+    file, or is larger than `max_bytes`.
+    """
     try:
         data, fingerprint = _read(file, max_bytes)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from qmd.errors import ModelError
-from qmd.store.base import Embedded
+from qmd.store.values import Embedded
 
 #: The maximum number of cached model answers.
 CACHE_ROWS = 20_000

@@ -12,7 +12,7 @@ WIDTH = 300
 def snippet(text: str, window: Window, *, lines: int | None = None) -> Snippet:
     """Return the lines or words around a window, about `WIDTH` characters or the window if it is longer.
 
-    With `lines`, it is the line of the first match with so many lines before and after it.
+    With `lines`, return the line of the first match with that number of lines before and after it.
     """
     body = body_start(text)
     floor = body if window.start >= body else 0

@@ -49,18 +49,18 @@ def test_authors_are_listed_in_every_format(scholar: User) -> None:
         "last": "2022-06-02T07:00:00",
     }
     assert scholar.ok("ls", "--authors", "--files") == "q9adg\n林中\n"
-    assert scholar.run("ls", "--authors", "nope").stderr.startswith("Error: Collection not found: nope\n")
+    assert scholar.call("ls", "--authors", "nope").stderr.startswith("Error: Collection not found: nope\n")
 
 
 @pytest.mark.parametrize("command", ["search", "vsearch", "query"])
 def test_invalid_date_is_a_usage_error(scholar: User, command: str) -> None:
-    result = scholar.run(command, "雨", "--after", "nonsense")
+    result = scholar.call(command, "雨", "--after", "nonsense")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
         "Error: --after must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'\n"
         f"Hint: see 'qmd {command} --help'\n"
     )
-    empty = scholar.run(command, "雨", "--author", " ").stderr
+    empty = scholar.call(command, "雨", "--author", " ").stderr
     assert empty == f"Error: --author must not be empty\nHint: see 'qmd {command} --help'\n"
 
 

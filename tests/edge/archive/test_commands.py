@@ -101,7 +101,7 @@ def test_json_is_as_the_page_says(archivist: Reader, heading: str, args: list[st
 def test_an_error_is_one_line_with_its_exit_code(
     archivist: Reader, command: list[str], code: int, message: str
 ) -> None:
-    found = archivist.user.run("archive", *command, "--data", str(archivist.data))
+    found = archivist.user.call("archive", *command, "--data", str(archivist.data))
     assert (found.returncode, found.stdout, found.stderr) == (code, "", f"Error: {message}\n")
 
 
@@ -114,16 +114,16 @@ def test_the_folder_is_named_by_option_variable_or_file(make_user: MakeUser, tmp
     user = make_user("chooser")
     for name in ("option", "variable", "file"):
         (tmp_path / name / name).mkdir(parents=True)
-    nothing = user.run("archive", "authors")
+    nothing = user.call("archive", "authors")
     assert (nothing.returncode, nothing.stdout) == (2, "")
     assert "--data DIR" in nothing.stderr
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     config.write_text(f"archive: {tmp_path}/file\n", encoding="utf-8")
-    assert user.run("archive", "authors").stdout.endswith("- file\n")
+    assert user.call("archive", "authors").stdout.endswith("- file\n")
     variable = {"QMD_ARCHIVE_DIR": str(tmp_path / "variable")}
-    assert user.run("archive", "authors", **variable).stdout.endswith("- variable\n")
-    told = user.run("archive", "authors", "--data", str(tmp_path / "option"), **variable).stdout
+    assert user.call("archive", "authors", **variable).stdout.endswith("- variable\n")
+    told = user.call("archive", "authors", "--data", str(tmp_path / "option"), **variable).stdout
     assert told.endswith("- option\n")
 
 
@@ -134,15 +134,15 @@ def test_a_project_may_name_an_archive_of_its_own_alone(make_user: MakeUser) -> 
     (project / "data" / "作者").mkdir(parents=True)
     file = project / ".qmd" / "index.yml"
     file.write_text("archive: data\n", encoding="utf-8")
-    assert user.run("archive", "authors", cwd=project).stdout.endswith("- 作者\n")
+    assert user.call("archive", "authors", cwd=project).stdout.endswith("- 作者\n")
     file.write_text(f"archive: {user.notes}\n", encoding="utf-8")
-    refused = user.run("archive", "authors", cwd=project)
+    refused = user.call("archive", "authors", cwd=project)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "outside its project" in refused.stderr
 
 
 def test_an_option_of_http_without_it_is_refused(archivist: Reader) -> None:
-    found = archivist.user.run("archive", "mcp", "--port", "9000", "--data", str(archivist.data))
+    found = archivist.user.call("archive", "mcp", "--port", "9000", "--data", str(archivist.data))
     assert found.returncode == 2
     assert "--port needs --http" in found.stderr
 

@@ -18,7 +18,7 @@ import yaml
 from qmd.cli.agents import CLIENTS, TARGETS
 from qmd.cli.app import app
 from qmd.config import skill
-from qmd.config.agents import AGENTS, WITH_SERVERS, WITH_SKILLS
+from qmd.config.agents import AGENTS
 from tests.users import MakeUser, User
 
 ROOT = Path(__file__).parents[3]
@@ -116,8 +116,8 @@ def test_the_plugin_offers_the_skill_and_the_server() -> None:
 
 
 def test_the_options_offer_all_agents_of_the_table() -> None:
-    assert set(TARGETS) == set(WITH_SKILLS)
-    assert set(CLIENTS) == set(WITH_SERVERS)
+    assert set(TARGETS) == {name for name, agent in AGENTS.items() if agent.skills}
+    assert set(CLIENTS) == {name for name, agent in AGENTS.items() if agent.settings}
 
 
 PLACES = {
@@ -190,16 +190,16 @@ def test_uninstalling_a_skill_leaves_files_beside_it(user: User) -> None:
 def test_a_project_gets_its_own_skill_and_settings_unless_a_link_leads_out(user: User) -> None:
     project = user.home / "project"
     project.mkdir()
-    done = user.run("skill", "install", "--target", "opencode", "--project", cwd=project)
+    done = user.call("skill", "install", "--target", "opencode", "--project", cwd=project)
     assert done.returncode == 0, done.stderr
     assert (project / ".opencode" / "skills" / "qmd" / "SKILL.md").exists()
-    done = user.run("mcp", "install", "--client", "claude", "--project", cwd=project)
+    done = user.call("mcp", "install", "--client", "claude", "--project", cwd=project)
     assert done.returncode == 0, done.stderr
     servers = json.loads((project / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     assert servers == {"qmd": {"type": "stdio", "command": "qmd", "args": ["mcp"]}}
     (project / ".cursor").symlink_to(user.home)
     for command in (["skill", "install", "--target"], ["mcp", "install", "--client"]):
-        done = user.run(*command, "cursor", "--project", cwd=project)
+        done = user.call(*command, "cursor", "--project", cwd=project)
         assert done.returncode == 1
         assert "leads out of the project" in done.stderr
     assert not (user.home / "mcp.json").exists()

@@ -86,7 +86,7 @@ def test_a_backup_holds_all_that_is_needed_to_begin_again(owner: User) -> None:
     assert kept_of(owner) == []
 
 
-def test_what_was_replaced_is_kept_and_can_be_restored_itself(owner: User) -> None:
+def test_restore_keeps_the_replaced_index_which_can_be_restored(owner: User) -> None:
     before = answers(owner)
     change(owner)
     changed = answers(owner)
@@ -149,7 +149,7 @@ def test_a_file_is_not_overwritten_unless_that_is_wanted(owner: User) -> None:
     assert copy_of(owner).read_bytes() != before
 
 
-def test_where_there_is_no_index_there_is_no_backup(user: User) -> None:
+def test_backup_without_an_index_is_refused(user: User) -> None:
     assert refusal(user, "backup", str(copy_of(user)))[0].startswith("there is no index yet")
     assert not copy_of(user).exists()
 
@@ -205,7 +205,7 @@ def _cut_short(path: Path) -> None:
         (_cut_short, "is damaged ("),
     ],
 )
-def test_what_is_no_whole_backup_is_refused_and_nothing_changes(
+def test_restore_refuses_incomplete_backups_and_changes_nothing(
     owner: User, harm: Callable[[Path], None], words: str
 ) -> None:
     change(owner)
@@ -350,7 +350,7 @@ def test_another_users_backup_is_restored_under_a_name(owner: User, make_user: M
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_bytes_change_a_command_answers_or_says_so_in_a_line(owner: User, seed: int) -> None:
+def test_damaged_index_gives_answers_or_one_line_of_error(owner: User, seed: int) -> None:
     chance = random.Random(seed)
     before, good = answers(owner), index_of(owner).read_bytes()
     at = chance.randrange(PAGE, len(good) - PAGE)

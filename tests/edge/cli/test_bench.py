@@ -168,7 +168,7 @@ def test_typed_lines_go_to_the_ways_that_take_them(seer: User, fixture: WriteFix
     assert answers(found, "hybrid")["1"]["top"] == answers(found, "vector")["1"]["top"]
 
 
-def test_what_is_expected_and_not_indexed_is_noted(reader: User, fixture: WriteFixture) -> None:
+def test_bench_notes_expected_documents_that_are_not_indexed(reader: User, fixture: WriteFixture) -> None:
     path = fixture([QUESTIONS[0] | {"expected_files": ["deploy.md", "gone.md"]}])
     result = reader.invoke("bench", path, "--ways", "bm25")
     assert "1 expected document(s) are not in the index, so nothing finds them: gone.md" in result.stderr
@@ -310,7 +310,7 @@ def test_a_folder_that_is_no_benchmark_says_what_one_has(user: User) -> None:
         (["--ranking", "best"], "--ranking must be one of"),
     ],
 )
-def test_what_means_nothing_is_refused(
+def test_bench_refuses_meaningless_options(
     reader: User, fixture: WriteFixture, args: list[str], reason: str
 ) -> None:
     result = reader.invoke("bench", fixture(), *args)

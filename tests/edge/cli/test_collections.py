@@ -32,14 +32,14 @@ def test_adding_a_folder_indexes_it_and_says_what_to_do_next(user: User) -> None
 
 
 def test_the_current_folder_is_the_default(user: User) -> None:
-    found = user.run("collection", "add", cwd=user.notes)
+    found = user.call("collection", "add", cwd=user.notes)
     assert found.returncode == 0
     assert found.stdout.startswith(f"Added collection 'notes': {user.notes}")
 
 
 def test_a_relative_folder_and_a_home_are_understood(user: User) -> None:
-    assert user.run("collection", "add", "notes", "--name", "a", cwd=user.home).returncode == 0
-    assert user.run("collection", "add", "~/notes/2026", "--name", "b").returncode == 0
+    assert user.call("collection", "add", "notes", "--name", "a", cwd=user.home).returncode == 0
+    assert user.call("collection", "add", "~/notes/2026", "--name", "b").returncode == 0
     assert [each["documents"] for each in json.loads(user.ok("collection", "list", "--json"))] == [
         len(FILES),
         1,
@@ -96,7 +96,7 @@ def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
     for number in range(13):
         (bad / f"{number:02}.md").write_bytes(b"\x00\x01\x02\x03")
     (bad / "good.md").write_text("good\n", encoding="utf-8")
-    found = user.run("collection", "add", str(bad))
+    found = user.call("collection", "add", str(bad))
     assert found.returncode == 0
     assert "bad: 1 new\n" in found.stdout
     *named, rest = found.stderr.splitlines()
@@ -108,7 +108,7 @@ def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
 def test_a_folder_without_a_match_is_added_with_a_note(user: User) -> None:
     empty = user.home / "empty"
     empty.mkdir()
-    found = user.run("collection", "add", str(empty))
+    found = user.call("collection", "add", str(empty))
     assert found.returncode == 0
     assert "no file in" in found.stderr
     assert user.ok("ls", "empty") == "No files yet.\n"
@@ -180,13 +180,13 @@ def test_contexts_are_listed_general_to_specific(owner: User) -> None:
 
 @pytest.mark.parametrize("where", ["", "2026"])
 def test_a_text_alone_is_about_the_current_folder(owner: User, where: str) -> None:
-    found = owner.run("context", "add", "about here", cwd=owner.notes / where)
+    found = owner.call("context", "add", "about here", cwd=owner.notes / where)
     assert found.stdout == f"Added context for qmd://notes{'/' + where if where else ''}\n"
 
 
 def test_a_folder_on_disk_is_a_place(owner: User) -> None:
-    assert owner.run("context", "add", "notes/2026", "dated", cwd=owner.home).returncode == 0
-    assert owner.run("context", "rm", str(Path("notes") / "2026"), cwd=owner.home).stdout == (
+    assert owner.call("context", "add", "notes/2026", "dated", cwd=owner.home).returncode == 0
+    assert owner.call("context", "rm", str(Path("notes") / "2026"), cwd=owner.home).stdout == (
         "Removed context for qmd://notes/2026\n"
     )
     assert owner.invoke("context", "remove", "qmd://notes/2026").exit_code == 1
@@ -195,7 +195,7 @@ def test_a_folder_on_disk_is_a_place(owner: User) -> None:
 def test_an_excluded_collection_is_searched_only_when_named(owner: User) -> None:
     before = config(owner)
     assert "-c notes" in owner.ok("collection", "exclude", "notes")
-    found = owner.run("search", "rollback")
+    found = owner.call("search", "rollback")
     assert (found.returncode, found.stdout) == (0, "No results found.\n")
     assert "every collection is excluded: name one with -c" in found.stderr
     assert "notes/deploy.md" in owner.ok("search", "rollback", "-c", "notes")

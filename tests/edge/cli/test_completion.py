@@ -19,7 +19,9 @@ BASH = shutil.which("bash")
 
 def offered(user: User, *words: str) -> list[str]:
     """What may stand in place of the last word."""
-    answer = user.run(_QMD_COMPLETE="bash_complete", COMP_LINE=" ".join(["qmd", *words]), COMP_WORD=words[-1])
+    answer = user.call(
+        _QMD_COMPLETE="bash_complete", COMP_LINE=" ".join(["qmd", *words]), COMP_WORD=words[-1]
+    )
     assert (answer.returncode, answer.stderr) == (0, "")
     return [line.partition(",")[2] for line in answer.stdout.splitlines() if line]
 
@@ -99,7 +101,7 @@ def test_other_shells_get_a_script_that_asks_for_the_same(reader: User, shell: s
     script = reader.ok("completion", shell)
     assert mark in script
     assert f"_QMD_COMPLETE={shell}_complete" in script
-    answer = reader.run(
+    answer = reader.call(
         _QMD_COMPLETE=f"{shell}_complete",
         COMP_WORDS="qmd get notes/dep",
         COMP_CWORD="notes/dep" if shell == "fish" else "2",

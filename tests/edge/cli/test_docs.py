@@ -58,7 +58,7 @@ def test_the_systems_that_are_supported_are_stated() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_what_a_page_refers_to_is_there(page: Path) -> None:
+def test_links_of_pages_lead_to_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target

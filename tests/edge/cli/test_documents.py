@@ -14,7 +14,7 @@ from tests.users import FILES, User
 
 
 def test_a_pipe_gets_the_text_and_nothing_else(reader: User) -> None:
-    found = reader.run("get", "notes/deploy.md")
+    found = reader.call("get", "notes/deploy.md")
     assert (found.stdout, found.stderr) == (FILES["deploy.md"], "")
     assert reader.ok("get", "notes/deploy.md", "--full") == FILES["deploy.md"]
 
@@ -120,8 +120,8 @@ def test_a_line_past_the_end_is_an_error(reader: User) -> None:
     assert "there is no line 99" in result.stderr
 
 
-def test_what_is_not_found_brings_similar_names(reader: User) -> None:
-    found = reader.run("get", "notes/deplyo.md")
+def test_get_suggests_similar_names_for_a_missing_document(reader: User) -> None:
+    found = reader.call("get", "notes/deplyo.md")
     assert found.returncode == 1
     assert found.stdout == ""
     first, second, *names = found.stderr.splitlines()
@@ -140,7 +140,7 @@ def test_a_document_that_a_rule_keeps_out_is_named_as_such(user: User, command: 
     (user.notes / "drafts").mkdir()
     (user.notes / "drafts" / "plan.md").write_text("# Plan\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes), "--ignore", "drafts/**")
-    found = user.run(command, reference, *(["plan"] if command == "why" else []), cwd=user.notes)
+    found = user.call(command, reference, *(["plan"] if command == "why" else []), cwd=user.notes)
     told = found.stderr if command == "get" else found.stdout
     assert found.returncode == (1 if command == "get" else 0)
     assert "the collection 'notes' leaves it out: ignore glob 'drafts/**'" in told
@@ -183,7 +183,7 @@ def test_names_that_the_shell_has_spread_out_are_a_list(reader: User) -> None:
     assert len(rows(reader.ok("multi-get", "deploy.md", "it's.md", "a:12.md", "--files"))) == 3
 
 
-def test_what_is_missing_is_told_beside_what_was_found(reader: User) -> None:
+def test_multi_get_names_missing_documents_beside_the_others(reader: User) -> None:
     result = reader.invoke("multi-get", "deploy.md,nowhere.md", "--json")
     assert result.exit_code == 0
     assert len(json.loads(result.stdout)) == 1

@@ -55,7 +55,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize("line", USAGE)
-def test_what_cannot_be_meant_is_refused_in_one_line_with_a_hint(user: User, line: str) -> None:
+def test_usage_error_is_one_line_with_a_hint(user: User, line: str) -> None:
     result = user.invoke(*line.split())
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -109,7 +109,7 @@ def test_a_wrong_number_of_results_is_not_taken_for_text(reader: User) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_done_is_exit_code_one(user: User, args: tuple[str, ...]) -> None:
+def test_failed_command_has_exit_code_one(user: User, args: tuple[str, ...]) -> None:
     result = user.invoke(*args)
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -122,7 +122,7 @@ def test_a_broken_configuration_is_told_with_file_and_line(user: User) -> None:
     config.parent.mkdir(parents=True)
     config.write_text("collections:\n  notes:\n    path: [unclosed\n", encoding="utf-8")
     for args in (["status"], ["search", "x"], ["collection", "list"], ["update"]):
-        found = user.run(*args)
+        found = user.call(*args)
         assert found.returncode == 1
         assert found.stderr.startswith(f"Error: {config}:")
         assert "Traceback" not in found.stderr
@@ -144,11 +144,11 @@ def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> N
 
 
 def test_debug_shows_where_an_error_comes_from(user: User) -> None:
-    plain, debug = user.run("get", "x.md"), user.run("get", "x.md", "--debug")
+    plain, debug = user.call("get", "x.md"), user.call("get", "x.md", "--debug")
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
     assert "Error: Document not found: x.md" in debug.stderr
-    assert user.run("--debug", "get", "x.md").stderr == debug.stderr
+    assert user.call("--debug", "get", "x.md").stderr == debug.stderr
 
 
 def failing(error: BaseException) -> App:

@@ -60,7 +60,7 @@ def cramped(request: pytest.FixtureRequest, user: User) -> Iterator[Run]:
     yield run
 
 
-def test_what_was_indexed_before_the_disk_was_full_is_kept_and_found(user: User, cramped: Run) -> None:
+def test_full_disk_keeps_the_documents_indexed_before(user: User, cramped: Run) -> None:
     assert cramped("collection", "add", str(user.notes)).returncode == 0
     for number in range(30):
         text = " ".join(f"word{number}x{at}" for at in range(20_000))

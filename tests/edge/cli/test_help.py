@@ -60,11 +60,11 @@ def test_every_option_is_explained_and_names_its_value(command: click.Command) -
 
 
 def test_the_program_alone_shows_its_help(user: User) -> None:
-    found = user.run()
+    found = user.call()
     assert found.returncode == 0
     assert found.stdout.startswith("Usage: qmd")
     assert not found.stderr
-    assert found.stdout == user.run("--help").stdout == user.run("-h").stdout
+    assert found.stdout == user.call("--help").stdout == user.call("-h").stdout
 
 
 def test_the_help_lists_every_command_once_and_no_alias(user: User) -> None:

@@ -39,12 +39,12 @@ def test_a_missing_folder_is_an_error_and_the_others_are_scanned(owner: User) ->
     owner.ok("collection", "add", str(other))
     (other / "b.md").write_text("text b\n", encoding="utf-8")
     owner.notes.rename(owner.home / "away")
-    found = owner.run("update")
+    found = owner.call("update")
     assert found.returncode == 1
     assert found.stdout == "other: 1 new, 1 unchanged\n"
     assert found.stderr.startswith(f"Error: collection 'notes': {owner.notes} does not exist\nHint: ")
     assert "notes/deploy.md" in owner.ok("search", "rollback")
-    assert owner.run("update", "-c", "other").returncode == 0
+    assert owner.call("update", "-c", "other").returncode == 0
 
 
 def test_only_the_named_collection_is_scanned(owner: User) -> None:
@@ -99,7 +99,7 @@ def test_pull_brings_what_others_have_committed(user: User) -> None:
     assert failed.exit_code == 1
     assert "git pull failed" in failed.stderr
     assert failed.stdout == "clone: 2 unchanged\n"
-    without_git = user.run("update", "--pull", PATH=str(user.home))
+    without_git = user.call("update", "--pull", PATH=str(user.home))
     assert without_git.returncode == 1
     assert "git pull failed: git cannot be run" in without_git.stderr
 

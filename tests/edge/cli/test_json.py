@@ -83,7 +83,7 @@ def owner(make_user: MakeUser) -> User:
 
 
 @pytest.mark.parametrize(("heading", "args"), CASES, ids=[" ".join(args) for _, args in CASES])
-def test_what_is_printed_is_as_documented(owner: User, heading: str, args: tuple[str, ...]) -> None:
+def test_json_output_matches_the_documented_schema(owner: User, heading: str, args: tuple[str, ...]) -> None:
     shown = printed(owner, *args)
     assert shown or "nothinghasthis" in args
     assert faults(shown, schema(heading)) == []
@@ -103,7 +103,7 @@ def test_approvals_are_printed_as_documented(user: User) -> None:
     (project / ".qmd").mkdir(parents=True)
     config = "collections: {docs: {path: ., update: make docs}, notes: {path: ../notes}}"
     (project / ".qmd" / "index.yml").write_text(config, encoding="utf-8")
-    assert user.run("trust", "--yes", cwd=project).returncode == 0
+    assert user.call("trust", "--yes", cwd=project).returncode == 0
     shown = printed(user, "trust", "list")
     assert {each["kind"] for each in shown} == {"update", "path"}
     assert faults(shown, schema("trust list")) == []

@@ -11,7 +11,7 @@ from tests.users import User
 
 def test_a_key_is_printed_once_and_alone(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
-    made = user.run("keys", "add", "laptop", "--collection", "notes", "--read-only")
+    made = user.call("keys", "add", "laptop", "--collection", "notes", "--read-only")
     assert made.returncode == 0
     assert re.fullmatch(r"qmd_[A-Za-z0-9_-]{43}\n", made.stdout)
     assert "only this once" in made.stderr
@@ -38,7 +38,7 @@ def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
 def test_a_key_that_is_removed_is_gone(user: User) -> None:
     user.ok("keys", "add", "one")
     assert user.ok("keys", "remove", "one") == "Removed the key 'one'\n"
-    again = user.run("keys", "remove", "one")
+    again = user.call("keys", "remove", "one")
     assert (again.returncode, again.stderr.splitlines()[0]) == (1, "Error: no key is named 'one'")
 
 
@@ -52,13 +52,13 @@ def test_keys_belong_to_an_index(user: User) -> None:
 
 def test_a_key_for_a_collection_that_there_is_not_is_refused(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
-    found = user.run("keys", "add", "one", "-c", "note")
+    found = user.call("keys", "add", "one", "-c", "note")
     assert (found.returncode, found.stdout) == (1, "")
     assert "did you mean 'notes'?" in found.stderr
     assert json.loads(user.ok("keys", "list", "--json")) == []
 
 
 def test_a_server_beyond_this_machine_needs_a_key(user: User) -> None:
-    refused = user.run("server", "--transport", "http", "--host", "0.0.0.0", "--port", "0")
+    refused = user.call("server", "--transport", "http", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
     assert "qmd keys add" in refused.stderr

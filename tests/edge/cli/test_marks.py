@@ -97,7 +97,7 @@ def test_marks_are_listed_explained_replayed_and_removed(writer: User) -> None:
         (["collection", "recency", "notes", "often"], "must be a time such as 30d"),
     ],
 )
-def test_what_is_typed_wrong_is_explained(reader: User, args: list[str], message: str) -> None:
+def test_mark_explains_wrong_arguments(reader: User, args: list[str], message: str) -> None:
     result = reader.invoke(*args)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -122,7 +122,7 @@ def test_weight_and_recency_of_a_collection_are_set_and_shown(writer: User) -> N
 def test_marked_queries_are_completed(writer: User) -> None:
     writer.ok("mark", QUERY, PIN, "good")
     words = {"_QMD_COMPLETE": "bash_complete", "COMP_LINE": "qmd unmark perf", "COMP_WORD": "perf"}
-    assert QUERY in writer.run(**words).stdout
+    assert QUERY in writer.call(**words).stdout
 
 
 @pytest.mark.parametrize(

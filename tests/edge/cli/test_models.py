@@ -47,7 +47,7 @@ def test_a_query_document_is_read_from_stdin(seer: User) -> None:
     assert found[0]["file"] == "qmd://notes/deploy.md"
 
 
-def test_what_is_not_ready_in_time_is_told_and_not_waited_for(seer: User) -> None:
+def test_query_reports_a_model_that_misses_the_timeout(seer: User) -> None:
     found = seer.run("query", "rollback", "--timeout", "0.001", "--json")
     # Whatever is ready by then is shown, which may be nothing.
     assert found.returncode == (0 if found.stdout else 1)

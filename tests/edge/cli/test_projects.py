@@ -41,7 +41,7 @@ class Checkout:
     other: Path
 
     def run(self, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        return self.user.run(*args, cwd=self.folder, **environ)
+        return self.user.call(*args, cwd=self.folder, **environ)
 
     def ok(self, *args: str) -> str:
         found = self.run(*args)
@@ -102,20 +102,20 @@ def checkout(user: User, folder: Path) -> Checkout:
 
 def test_a_new_project_indexes_its_own_folder_into_its_own_index(user: User, folder: Path) -> None:
     (folder / ".qmd").mkdir()
-    made = user.run("init", cwd=folder)
+    made = user.call("init", cwd=folder)
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.startswith(f"Created .qmd/index.yml: collection 'site' is {folder} (**/*.md)\n")
     assert "\n  qmd update " in made.stdout
     assert not (folder / ".qmd" / "index.sqlite").exists()
-    assert user.run("update", cwd=folder / "sub").stdout == "site: 1 new\n"
-    assert "site/sub/a.md" in user.run("search", "herring", cwd=folder).stdout
-    assert user.run("ls", cwd=user.home).stdout.startswith("No collections yet.")
+    assert user.call("update", cwd=folder / "sub").stdout == "site: 1 new\n"
+    assert "site/sub/a.md" in user.call("search", "herring", cwd=folder).stdout
+    assert user.call("ls", cwd=user.home).stdout.startswith("No collections yet.")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_is_shown_the_configuration_alone(user: User, folder: Path) -> None:
-    user.run("init", "-q", cwd=folder)
-    user.run("update", cwd=folder)
+    user.call("init", "-q", cwd=folder)
+    user.call("update", cwd=folder)
     subprocess.run(["git", "init", "-q", str(folder)], check=True, env=user.environ)
     found = subprocess.run(
         ["git", "-C", str(folder), "status", "--porcelain", "-uall", ".qmd"],
@@ -136,28 +136,28 @@ def test_a_project_is_named_after_its_folder_as_far_as_that_is_a_name(
 ) -> None:
     folder = user.home / name
     folder.mkdir()
-    assert f"collection '{expected}'" in user.run("init", cwd=folder).stdout
-    assert json.loads(user.run("ls", "--json", cwd=folder).stdout)[0]["name"] == expected
+    assert f"collection '{expected}'" in user.call("init", cwd=folder).stdout
+    assert json.loads(user.call("ls", "--json", cwd=folder).stdout)[0]["name"] == expected
 
 
 @pytest.mark.parametrize("name", ["index.yml", "index.yaml"])
 def test_a_project_is_made_once(user: User, folder: Path, name: str) -> None:
     (folder / ".qmd").mkdir()
     (folder / ".qmd" / name).write_text("# mine\n", encoding="utf-8")
-    found = user.run("init", cwd=folder)
+    found = user.call("init", cwd=folder)
     assert found.returncode == 1
     assert f"{name} exists already" in found.stderr
     assert [path.name for path in (folder / ".qmd").iterdir()] == [name]
 
 
 def test_a_project_is_made_neither_at_home_nor_under_a_name(user: User, folder: Path) -> None:
-    assert "the home folder cannot be a project" in user.run("init", cwd=user.home).stderr
+    assert "the home folder cannot be a project" in user.call("init", cwd=user.home).stderr
     assert not (user.home / ".qmd").exists()
-    assert user.run("init", "--index", "work", cwd=folder).returncode == 2
+    assert user.call("init", "--index", "work", cwd=folder).returncode == 2
     assert not (folder / ".qmd").exists()
 
 
-def test_what_is_not_approved_is_skipped_with_one_line_that_names_it(checkout: Checkout) -> None:
+def test_unapproved_requests_are_skipped_with_one_line_each(checkout: Checkout) -> None:
     found = checkout.run("update")
     assert found.returncode == 0
     assert found.stdout == "docs: 1 new\n"
@@ -212,7 +212,7 @@ def test_approvals_are_listed_in_every_format_and_taken_back(checkout: Checkout)
     assert {each["project"] for each in listed} == {str(checkout.folder)}
     assert checkout.ok("trust", "list", "--csv").startswith("project,kind,name,value,approved,when\n")
     assert str(checkout.other) in checkout.ok("trust", "list")
-    revoked = checkout.user.run("trust", "revoke", "code/site")
+    revoked = checkout.user.call("trust", "revoke", "code/site")
     assert revoked.stdout == f"Revoked 3 approvals for {checkout.folder}\n"
     assert checkout.run("trust", "revoke").returncode == 1
     assert "not approved" in checkout.run("search", "herring").stderr
@@ -220,10 +220,10 @@ def test_approvals_are_listed_in_every_format_and_taken_back(checkout: Checkout)
 
 def test_there_is_nothing_to_approve_outside_a_project(user: User) -> None:
     for command in (["trust"], ["trust", "--yes"], ["trust", "revoke"]):
-        found = user.run(*command)
+        found = user.call(*command)
         assert found.returncode == 1
         assert "no project here" in found.stderr
-    assert user.run("trust", "--yes", "list").returncode == 2
+    assert user.call("trust", "--yes", "list").returncode == 2
 
 
 def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout) -> None:
@@ -300,7 +300,7 @@ def test_nothing_in_a_command_is_hidden_from_the_reader(checkout: Checkout) -> N
     assert shown in checkout.on_terminal("n\n", "trust")
 
 
-def test_what_is_typed_in_a_project_is_approved(checkout: Checkout) -> None:
+def test_changes_typed_in_a_project_are_approved(checkout: Checkout) -> None:
     checkout.write("collections: {docs: {path: .}}")
     assert checkout.run("collection", "add", str(checkout.other)).stderr == ""
     checkout.ok("collection", "update-cmd", "docs", "echo", "typed by hand")

@@ -79,7 +79,7 @@ def locked(user: User) -> User:
 
 
 @pytest.mark.parametrize("line", READING)
-def test_where_nothing_is_indexed_a_reading_command_makes_nothing(user: User, line: str) -> None:
+def test_reading_commands_create_no_index(user: User, line: str) -> None:
     (user.home / "cache" / "qmd" / "models").unlink()
     shutil.rmtree(user.home / "cache")
     before = everything_in(user.home)

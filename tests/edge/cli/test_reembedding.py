@@ -307,7 +307,7 @@ def test_a_server_that_only_an_index_in_a_project_names_is_not_asked(user: User,
     assert server.requests == []
 
 
-def test_whoever_sees_one_collection_takes_no_vectors_from_the_others(mover: User, server: Server) -> None:
+def test_restricted_embedding_keeps_the_vectors_of_other_collections(mover: User, server: Server) -> None:
     with qmd.open_index(environ=mover.environ) as index:
         report = index.limited(["birds"]).embed()
         # What the others lack is not said to those who may not see them.

@@ -112,10 +112,10 @@ def test_text_that_begins_with_a_dash_goes_after_two_dashes(reader: User) -> Non
 
 def test_a_dash_reads_the_query_from_stdin(reader: User) -> None:
     assert "notes/deploy.md" in reader.ok("search", "-", input="rollback release\n")
-    found = reader.run("search", "-", stdin=b"x" * 50_000)
+    found = reader.call("search", "-", stdin=b"x" * 50_000)
     assert found.returncode == 2
     assert "longer than 10000 characters" in found.stderr
-    assert reader.run("search", "-", stdin=b"").returncode == 2
+    assert reader.call("search", "-", stdin=b"").returncode == 2
 
 
 def test_five_results_are_shown_and_twenty_for_programs(user: User) -> None:
@@ -182,7 +182,7 @@ def test_full_path_names_files_on_disk(reader: User) -> None:
 
 def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) -> None:
     def found(*args: str) -> str:
-        return reader.run("search", "rollback", "--full-path", *args, cwd=reader.notes).stdout
+        return reader.call("search", "rollback", "--full-path", *args, cwd=reader.notes).stdout
 
     hit = json.loads(found("--json"))[0]
     assert hit["file"] == "./deploy.md"
@@ -195,7 +195,7 @@ def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) 
     )
     assert '<file name="./deploy.md"' in found("--xml")
     for reference in ("./deploy.md:5:1", "./2026/../deploy.md:5:1", "../notes/deploy.md:5:1"):
-        read = reader.run("get", reference, cwd=reader.notes)
+        read = reader.call("get", reference, cwd=reader.notes)
         assert read.stdout.startswith("## Rollback\n"), read.stderr
 
 
@@ -232,7 +232,7 @@ def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
     foreign = user.home / "cache" / "qmd" / "index.sqlite"
     foreign.write_bytes(b"SQLite format 3\x00" + b"\x00" * 1000)
     before = foreign.read_bytes()
-    first = user.run("collection", "add", str(user.notes))
+    first = user.call("collection", "add", str(user.notes))
     assert "belongs to another program" in first.stderr
-    assert user.run("ls").stderr == ""
+    assert user.call("ls").stderr == ""
     assert foreign.read_bytes() == before

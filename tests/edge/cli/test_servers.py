@@ -312,9 +312,7 @@ def elsewhere(server: Server) -> dict[str, str]:
     return {**found, "HTTP_PROXY": f"http://127.0.0.1:{port.removesuffix('/v1')}"}
 
 
-def test_what_goes_to_another_machine_is_said_before_the_first_time_and_once(
-    served: User, server: Server
-) -> None:
+def test_first_use_of_a_remote_model_is_disclosed_once(served: User, server: Server) -> None:
     served.environ |= elsewhere(server)
     first = served.invoke("embed")
     assert first.exit_code == 0, first.output

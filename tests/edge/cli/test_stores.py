@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from qmd.config import editing
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
 from qmd.store.opening import open_store
+from qmd.store.values import Scope
 from qmd.types import Collection
 from tests.users import MakeUser, User
 from tests.waiting import until

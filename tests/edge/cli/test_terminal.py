@@ -146,7 +146,7 @@ def test_results_fit_into_the_terminal_in_every_script(user: User, width: int) -
         assert set(english.split()) <= set(seen.split())
 
 
-def test_how_a_result_came_to_its_place_fits_into_the_terminal(reader: User) -> None:
+def test_explanations_fit_into_the_terminal(reader: User) -> None:
     table = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain"))
     assert re.search(r"\n  list +rank  score  weight +gives\n  lexical:original +1 ", table)
     narrow = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain", width=40))
@@ -285,7 +285,7 @@ def test_a_path_that_looks_like_a_template_stays_what_it_is() -> None:
     assert editor_address("x://{path}:{line}", "/{line}/{col}.md", 7) == "x:///%7Bline%7D/%7Bcol%7D.md:7"
 
 
-def test_what_was_asked_for_is_not_nagged_about(reader: User) -> None:
+def test_explicit_choices_bring_no_hint(reader: User) -> None:
     result = reader.invoke("query", "lex: performance", "--no-rerank", "--no-expand", "--json")
     assert result.stderr == ""
 

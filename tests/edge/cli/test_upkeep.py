@@ -295,7 +295,7 @@ def test_findings_come_in_every_format(embedded: User) -> None:
 # -- cleanup -----------------------------------------------------------------------------------------------
 
 
-def test_where_nothing_is_to_be_cleaned_that_is_said(embedded: User) -> None:
+def test_cleanup_says_that_there_is_nothing_to_clean(embedded: User) -> None:
     before = index_of(embedded).read_bytes()
     assert embedded.ok("cleanup") == "Nothing to clean.\n"
     assert index_of(embedded).read_bytes() == before

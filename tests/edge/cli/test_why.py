@@ -111,7 +111,7 @@ def test_a_document_below_the_cut_is_told_what_the_last_one_shown_has(reader: Us
     assert why(reader, ranked[4]["file"], *args[:-1], "5")["verdict"] == "shown"
 
 
-def test_what_is_hinted_at_shows_a_document_below_the_least_score(reader: User) -> None:
+def test_why_hints_at_the_score_that_shows_the_document(reader: User) -> None:
     ranked = hits(reader, "search", "cache performance", "-n", "99")
     last = ranked[-1]["file"]
     args = ["cache performance", "--search", "search"]
@@ -129,7 +129,7 @@ def test_what_is_hinted_at_shows_a_document_below_the_least_score(reader: User) 
         ("performance -band", "the query excludes documents with 'band'"),
     ],
 )
-def test_what_search_cannot_find_is_told_why(reader: User, query: str, reason: str) -> None:
+def test_why_explains_documents_that_a_search_misses(reader: User, query: str, reason: str) -> None:
     found = why(reader, "emoji 🎉.md", "--search", "search", "--", query)
     assert (found["verdict"], found["reason"]) == ("not_found", reason)
     assert "emoji" not in reader.ok("search", "-n", "99", "--", query)
@@ -249,7 +249,7 @@ def test_a_folder_that_a_project_may_not_read_is_named(user: User, tmp_path: Pat
     (project / ".qmd" / "index.yml").write_text(
         f"collections:\n  far:\n    path: {user.notes}\n", encoding="utf-8"
     )
-    found = user.run("why", str(user.notes / "deploy.md"), "rollback", "--json", cwd=project)
+    found = user.call("why", str(user.notes / "deploy.md"), "rollback", "--json", cwd=project)
     answer = json.loads(found.stdout)
     assert answer["reason"] == "its collection 'far' is outside the project"
     assert answer["hint"] == "approve it: qmd trust"
@@ -273,14 +273,14 @@ def test_an_index_that_is_older_than_the_file_is_noted(keeper: User) -> None:
     "reference", ["deploy.md", "./notes/deploy.md", "notes/deploy.md:3", "~/notes/deploy.md"]
 )
 def test_a_document_is_named_as_for_get_or_by_its_file(reader: User, reference: str) -> None:
-    found = reader.run("why", reference, "rollback", "--search", "search", cwd=reader.home)
+    found = reader.call("why", reference, "rollback", "--search", "search", cwd=reader.home)
     assert found.stdout.startswith("notes/deploy.md #")
     assert "\nShown: result 1 of the 1 shown.\n" in found.stdout
 
 
 def test_the_file_at_hand_is_meant_before_the_end_of_another_path(reader: User, tmp_path: Path) -> None:
     (tmp_path / "deploy.md").write_text("# Another\n", encoding="utf-8")
-    found = reader.run("why", "deploy.md", "rollback", cwd=tmp_path)
+    found = reader.call("why", "deploy.md", "rollback", cwd=tmp_path)
     assert found.stdout.startswith(f"{tmp_path}/deploy.md\nNot indexed: no collection contains its folder.\n")
 
 
@@ -294,7 +294,7 @@ def test_a_name_that_is_nothing_is_an_error_with_suggestions(reader: User) -> No
 
 
 @pytest.mark.parametrize("args", [["-c", "nope"], ["--min-score", "2"], ["--search", "find"], ["-n", "0"]])
-def test_what_the_search_would_refuse_is_refused(reader: User, args: list[str]) -> None:
+def test_why_refuses_the_arguments_that_the_search_refuses(reader: User, args: list[str]) -> None:
     result = reader.invoke("why", "deploy.md", "rollback", *args)
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("Error: ")

@@ -95,7 +95,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: U
     assert counted == frequencies(writer)
 
 
-def test_where_all_workers_die_what_was_done_is_kept(writer: User) -> None:
+def test_vectors_are_kept_when_all_workers_die(writer: User) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", "embed", "--workers", "2"],
         env=writer.environ,

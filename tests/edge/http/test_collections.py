@@ -115,7 +115,7 @@ def test_taken_name_is_refused(server: Server) -> None:
 @pytest.mark.parametrize(
     ("method", "fields"), [("GET", None), ("DELETE", None), ("PUT", {"new_name": "x"})], ids=str
 )
-def test_what_there_is_not_is_not_found(bare: Client, method: str, fields: dict[str, str] | None) -> None:
+def test_missing_collection_is_not_found(bare: Client, method: str, fields: dict[str, str] | None) -> None:
     told = bare.ask(method, "/collections/nothing", fields).detail(404)
     assert told.startswith("Collection not found: nothing")
 

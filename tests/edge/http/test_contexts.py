@@ -91,7 +91,7 @@ def test_a_folder_on_disk_is_a_path_too(described: Server, place: tuple[Server, 
         ("%FF", "Collection not found: \ufffd"),
     ],
 )
-def test_what_there_is_not_is_not_found(described: Server, path: str, detail: str) -> None:
+def test_missing_context_is_not_found(described: Server, path: str, detail: str) -> None:
     assert described.ask("DELETE", f"/contexts/{path}").detail(404).startswith(detail)
     assert len(listed(described)) == 1
 

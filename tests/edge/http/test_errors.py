@@ -155,6 +155,7 @@ def test_invalid_http_is_refused_in_the_common_form(client: Client, sent: bytes)
     client.ok("GET", "/health")
 
 
+@pytest.mark.slow
 def test_invalid_configuration_is_reported_until_it_is_repaired(owner: User) -> None:
     with server_of(owner) as server:
         server.post("/collections/add", name="n", path="~/folder")

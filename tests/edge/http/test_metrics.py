@@ -11,9 +11,6 @@ import anyio
 import pytest
 
 import qmd
-from qmd.http.app import app
-from qmd.server.access import Gate
-from qmd.server.index_host import IndexHost
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
@@ -77,6 +74,11 @@ def test_metrics_cover_the_index_the_models_and_the_queue(server: Server) -> Non
 
 
 def test_metrics_without_the_package_say_what_to_install(tmp_path: Path, environ: dict[str, str]) -> None:
+    # Not with the module, which the quick run imports too.
+    from qmd.http.app import app
+    from qmd.server.access import Gate
+    from qmd.server.index_host import IndexHost
+
     sent: list[Any] = []
 
     async def ask() -> None:

@@ -207,6 +207,7 @@ def test_the_order_of_results_can_be_chosen(client: Client) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_pin_of_the_command_line_shows_at_once(owner: User, server: Server) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "folder")
     owner.ok("pin", "words", "sub/c.md")

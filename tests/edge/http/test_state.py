@@ -56,11 +56,13 @@ def test_status_has_numbers_and_a_text(client: Client) -> None:
     )
 
 
+@pytest.mark.slow
 def test_status_of_a_missing_index_is_empty(bare: Client) -> None:
     found = bare.ok("GET", "/status")
     assert (found["total_documents"], found["collections"]) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
     assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False, "watching": "off"}

@@ -86,6 +86,7 @@ def test_only_a_ping_is_answered_before_the_handshake(start: StartAgent, reader:
     assert len(agent.result("tools/list")["tools"]) == 6
 
 
+@pytest.mark.slow
 def test_a_handshake_without_its_fields_is_refused(start: StartAgent, reader: User) -> None:
     agent = start(reader)
     assert agent.error("initialize")["code"] == INVALID_PARAMS

@@ -139,6 +139,7 @@ def test_missing_document_suggests_similar_paths(agent: Agent) -> None:
     assert agent.failure("get", file="0123456789") == "Document not found: 0123456789"
 
 
+@pytest.mark.slow
 def test_ambiguous_end_lists_the_candidates(start: StartAgent, newcomer: User) -> None:
     for folder in ("one", "two"):
         (newcomer.home / "docs" / folder).mkdir(parents=True)
@@ -224,6 +225,7 @@ def test_pattern_without_matches_is_an_error(agent: Agent) -> None:
     assert agent.failure("multi_get", pattern=" ").startswith("the pattern is empty")
 
 
+@pytest.mark.slow
 def test_text_resources_setting_returns_documents_as_text(start: StartAgent, reader: User) -> None:
     agent = start(reader, QMD_MCP_TEXT_RESOURCES="1")
     agent.greet()

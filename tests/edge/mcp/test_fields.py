@@ -111,8 +111,9 @@ def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["field", "数据库", "😀"])
-def test_what_status_says_of_fields_is_short(start: StartAgent, newcomer: User, word: str) -> None:
+def test_status_summarizes_fields_briefly(start: StartAgent, newcomer: User, word: str) -> None:
     folder = newcomer.home / "many"
     folder.mkdir()
     for number in range(40):
@@ -129,6 +130,7 @@ def test_what_status_says_of_fields_is_short(start: StartAgent, newcomer: User, 
     assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
 
 
+@pytest.mark.slow
 def test_status_of_an_empty_index_has_no_fields(start: StartAgent, newcomer: User) -> None:
     agent = start(newcomer)
     agent.greet()
@@ -136,6 +138,7 @@ def test_status_of_an_empty_index_has_no_fields(start: StartAgent, newcomer: Use
     assert (told["fields"], told["tags"]) == ([], [])
 
 
+@pytest.mark.slow
 def test_links_are_read_as_data_on_one_line(start: StartAgent, newcomer: User) -> None:
     folder = newcomer.home / "odd"
     folder.mkdir()

@@ -294,11 +294,11 @@ def test_instructions_leave_out_contexts_of_a_project_until_they_are_approved(
     assert "- docs (" in told
     assert "Obey" not in told
     assert "data, not instructions" in told
-    newcomer.run("trust", "--yes", cwd=project)
+    newcomer.call("trust", "--yes", cwd=project)
     told = start(newcomer, cwd=project).greet()["instructions"]
     assert "\nObey the [31mglobal text\n" in told
     assert "): Obey the folder\n" in told
-    newcomer.run("context", "add", "/", "Typed by the user", cwd=project)
+    newcomer.call("context", "add", "/", "Typed by the user", cwd=project)
     assert "\nTyped by the user\n" in start(newcomer, cwd=project).greet()["instructions"]
 
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import anyio
-import mcp_types as types
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
 
 from tests.agents import Site
 from tests.users import User
 
 pytestmark = pytest.mark.slow
 
-Talk = Callable[[Client], Awaitable[None]]
+if TYPE_CHECKING:
+    from mcp.client.stdio import StdioServerParameters
 
 
 @pytest.fixture(params=["stdio", "http"])
 def place(request: pytest.FixtureRequest, reader: User) -> StdioServerParameters | str:
     """What a client is told of the server."""
+    # Not with the module, which the quick run imports too.
+    from mcp.client.stdio import StdioServerParameters
+
     if request.param == "http":
         site: Site = request.getfixturevalue("site")
         return site.url
@@ -33,6 +34,9 @@ def place(request: pytest.FixtureRequest, reader: User) -> StdioServerParameters
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_sdks_client_can_use_everything(place: StdioServerParameters | str, mode: str) -> None:
+    import mcp_types as types
+    from mcp.client.client import Client
+
     async def talk() -> None:
         async with Client(place, mode=mode) as client:
             assert client.server_info is not None
@@ -59,6 +63,9 @@ def test_the_sdks_client_can_use_everything(place: StdioServerParameters | str, 
 
 
 def test_concurrent_calls_are_all_answered(place: StdioServerParameters | str) -> None:
+    import mcp_types as types
+    from mcp.client.client import Client
+
     async def talk() -> None:
         names = [f"crowd/bird{number:02}.md" for number in range(30)]
         read: dict[str, str] = {}

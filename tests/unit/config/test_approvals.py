@@ -59,7 +59,7 @@ def test_a_later_answer_takes_the_place_of_an_earlier_one(path: str) -> None:
     assert answers(path) == [(SITE, FOLDER, False), (SITE, COMMAND, True)]
 
 
-def test_what_is_asked_no_more_is_forgotten_with_the_next_answer(path: str) -> None:
+def test_approvals_of_dropped_requests_are_forgotten_at_the_next_answer(path: str) -> None:
     approve(path, COMMAND, FOLDER)
     approve(path, COMMAND, project="/code/other")
     approvals.decide(path, SITE, [], approved=True, asked=[FOLDER])
@@ -133,7 +133,7 @@ def test_an_entry_changed_by_hand_approves_nothing(path: str, field: str) -> Non
         approvals.decisions(path)
 
 
-def test_what_another_program_keeps_in_the_file_stays(path: str) -> None:
+def test_unknown_keys_of_the_approvals_file_are_kept(path: str) -> None:
     os.makedirs(os.path.dirname(path))
     theirs = {"/code/site/.qmd/index.yml": {"hooks": "abc", "trustedAt": "2026-01-01T00:00:00Z"}}
     Path(path).write_text(json.dumps(theirs), encoding="utf-8")

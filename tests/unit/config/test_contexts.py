@@ -91,7 +91,7 @@ def test_a_target_names_a_collection_and_a_folder(text: str, expected: tuple[str
 
 
 @pytest.mark.parametrize("text", ["", "notes", "./notes", "/home/ada", "http://x", "qmd:/x", "qmd://a/%FF"])
-def test_what_is_not_a_target_is_refused(text: str) -> None:
+def test_invalid_context_target_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_context_target(text)
 

@@ -292,7 +292,7 @@ def test_a_wrong_shape_is_an_error_that_names_line_and_key(text: str, expected: 
     assert reason(text) == expected
 
 
-def test_what_is_not_utf8_is_an_error_with_its_line() -> None:
+def test_invalid_utf8_is_an_error_with_its_line() -> None:
     assert reason("global_context: été\n".encode("latin-1")) == "1: not UTF-8"
     assert reason(b"a: 1\nb: \xff\n") == "2: not UTF-8"
 
@@ -335,7 +335,7 @@ def test_a_link_to_nothing_is_an_error_not_an_empty_configuration(tmp_path: Path
         load(str(link))
 
 
-def test_what_cannot_be_read_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(str(tmp_path))
 

@@ -44,7 +44,7 @@ def test_a_charset_is_accepted_by_any_of_its_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["base64", "rot13", "no-such-charset", "", "a\0b"])
-def test_what_is_no_charset_is_refused(name: str) -> None:
+def test_unknown_charset_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
         validate_encoding(name)
 

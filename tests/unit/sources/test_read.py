@@ -9,12 +9,22 @@ from pathlib import Path
 import pytest
 
 from qmd.errors import SourceError
-from qmd.sources.read import read_source
+from qmd.sources.formats import registry
+from qmd.sources.read import MAX_BYTES, extract, read_raw, to_source
 from qmd.types import Fingerprint, SourceFile, SourceText
 
 
 def source(path: Path) -> SourceFile:
     return SourceFile(path.name, str(path), Fingerprint(0, 0, 0))
+
+
+def read_source(
+    file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
+) -> tuple[SourceText, Fingerprint]:
+    """Read a file as a collection without formats does."""
+    raw, fingerprint = read_raw(file, encoding, max_bytes)
+    ((_, found),) = extract(registry.Readers().of(file.path), raw)
+    return to_source(found, raw.zeros), fingerprint
 
 
 def read(folder: Path, data: bytes, encoding: str | None = None) -> str:
@@ -135,7 +145,7 @@ def test_a_few_zeros_are_spaces(tmp_path: Path, encoding: str | None) -> None:
         "数据库".encode("gb18030"),  # or Cyrillic, or Japanese, or Korean
     ],
 )
-def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(SourceError, match=r"cannot read a\.md"):
         read(tmp_path, data)
 

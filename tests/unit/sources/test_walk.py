@@ -239,7 +239,7 @@ def test_a_root_that_goes_away_during_the_scan_is_an_error(tmp_path: Path) -> No
         list(files)
 
 
-def test_what_is_deleted_during_the_scan_is_no_problem(tmp_path: Path) -> None:
+def test_walk_ignores_files_deleted_meanwhile(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.md", "x/c.md")
     problems: Problems = []
     files = walk(Collection("notes", str(tmp_path)), record(problems))

@@ -119,7 +119,7 @@ def test_sections_include_their_subsections() -> None:
         (f"a: {'[' * 900}{']' * 900}", "nested too deeply"),
     ],
 )
-def test_what_front_matter_leaves_out_is_named(front_matter: str, reason: str) -> None:
+def test_omitted_front_matter_is_named(front_matter: str, reason: str) -> None:
     assert reason in "; ".join(extract(f"---\n{front_matter}\n---\ntext\n", "a.md").omitted)
 
 

@@ -11,7 +11,8 @@ from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
-from qmd.store.base import OnStep, Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import OnStep, Scope
 from qmd.types import Config
 
 #: The number of vectors to recompute, and the lowest cosine at which they count as unchanged.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from qmd.engine.requests import ALL
 from qmd.errors import FieldNotFoundError
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import (
     TAG,

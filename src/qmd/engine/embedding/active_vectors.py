@@ -9,7 +9,8 @@ from qmd.engine.models.egress import allowed, explain_local, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.models.registry import remote_host
-from qmd.store.base import Scope, Store, VectorSet
+from qmd.store.base import Store
+from qmd.store.values import Scope, VectorSet
 from qmd.types import Config
 
 if TYPE_CHECKING:

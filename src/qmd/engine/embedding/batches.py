@@ -14,7 +14,8 @@ from itertools import accumulate
 
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Embedder
-from qmd.store.base import Embedded, Pending, Scope, Store, VectorSet
+from qmd.store.base import Store
+from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
 

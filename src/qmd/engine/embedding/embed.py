@@ -11,7 +11,7 @@ from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
 from qmd.errors import TooManyError, UsageError
 from qmd.models.base import CancelledError, Embedder
-from qmd.store.base import Scope
+from qmd.store.values import Scope
 
 if TYPE_CHECKING:
     import numpy as np

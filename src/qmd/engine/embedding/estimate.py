@@ -11,7 +11,7 @@ from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
 from qmd.models.catalog import DEFAULTS
 from qmd.models.registry import stable_name
-from qmd.store.base import Scope
+from qmd.store.values import Scope
 
 #: Processor seconds of the default model for a kilobyte of text; bench/README.md has the measurement.
 _SECONDS_PER_KB = 0.16

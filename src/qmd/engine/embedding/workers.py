@@ -15,7 +15,7 @@ from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.errors import ModelError, QmdError
 from qmd.models.base import Cancelled, CancelledError
-from qmd.store.base import Scope
+from qmd.store.values import Scope
 
 #: The priority of workers in the background: the lowest.
 _NICE = 19

@@ -20,7 +20,8 @@ from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
 from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
-from qmd.store.base import ChunkMatch, Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import ChunkMatch, Scope
 from qmd.text.extraction import extract
 from qmd.text.predicates import Fields
 from qmd.text.query import LexicalQuery, parse

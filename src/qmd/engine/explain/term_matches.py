@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.tokens import index_form, is_unspaced
 from qmd.types import Document

@@ -1,41 +1,21 @@
-"""The methods of `Index` about the fields, links and sections of documents."""
+"""The methods of `Index` about the fields and links of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Unpack
 
-from qmd.engine.requests import ALL, FilterOptions, SearchRequest, collections_of
+from qmd.engine.facade.documents import DocumentMethods
+from qmd.engine.requests import FilterOptions, collections_of
 
 if TYPE_CHECKING:
     from qmd.engine.documents.fields import FieldValues
-    from qmd.engine.documents.library import Library
     from qmd.engine.documents.links import Links
-    from qmd.engine.workspace import Workspace
-    from qmd.store.base import Scope
-    from qmd.types import Document, ResolvedLink, Section, ValueCount
+    from qmd.types import ResolvedLink, ValueCount
 
 
-class FieldMethods:
-    """List fields, filter documents by them, and follow links."""
-
-    _workspace: Workspace
-
-    def documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> list[Document]:
-        """List the documents of a collection or a folder in one, `notes/work`; all if `target` is None.
-
-        `filters` limit the list to documents that pass them; see `search`. Raises `CollectionNotFoundError`,
-        and `DocumentNotFoundError` for a folder without documents.
-        """
-        documents, passing = self._library.listing(target), self._passing(filters)
-        return documents if passing is None else [item for item in documents if item.id in passing]
-
-    def recent(self, limit: int = 10) -> list[Document]:
-        """List the documents whose files changed last, newest first."""
-        from heapq import nlargest
-
-        return nlargest(limit, self._library.visible(), key=lambda document: document.modified_ns)
+class FieldMethods(DocumentMethods):
+    """List fields and their values, and follow links."""
 
     def fields_of(self, references: Sequence[str]) -> dict[str, Mapping[str, tuple[str | float | bool, ...]]]:
         """Return the values of the fields of documents, by display path and name, without missing ones."""
@@ -44,28 +24,6 @@ class FieldMethods:
         documents = {document.id: document.file for document in found_documents if document is not None}
         found = self._workspace.store.fields.of([*documents])
         return {file: found.get(identity, {}) for identity, file in documents.items()}
-
-    def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
-        """Say how many documents pass each filter, for filters with which `documents` returns nothing.
-
-        Raises `UsageError` if a filter names a field that no document has.
-        """
-        from qmd.engine.documents.fields import check_fields, explain_empty
-        from qmd.engine.documents.library import split_target
-        from qmd.text.predicates import Comparison, both
-
-        collection, folder = split_target(target)
-        scope = self._scope([collection] if collection else self._workspace.config.collections, filters)
-        check_fields(self._workspace.store, scope)
-        inside = Comparison("path", "prefix", folder) if folder else None
-        return explain_empty(self._workspace.store, replace(scope, where=both(inside, scope.where)))
-
-    def _passing(self, filters: FilterOptions) -> frozenset[int] | None:
-        """Return the ids of the documents that pass filters; None if no filter is given."""
-        if not any(filters.values()):
-            return None
-        scope = self._scope([*self._workspace.config.collections], filters)
-        return frozenset(self._workspace.store.fields.newest(scope, ALL))
 
     def fields(
         self,
@@ -134,26 +92,8 @@ class FieldMethods:
         """List the display paths of the documents that no other document links to."""
         return self._links.orphans(collections_of(self._workspace.config, collections))
 
-    def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
-        """Return a document and its sections, in order. Raises as `get`."""
-        return self._library.outline(reference)
-
-    def _scope(self, collections: Iterable[str], filters: Mapping[str, Any]) -> Scope:
-        """Return the documents of some collections that pass filters."""
-        from qmd.engine.retrieval.filters import scope_of
-        from qmd.text.filters import from_options
-
-        request = SearchRequest(collections=tuple(collections), where=from_options(filters))
-        return scope_of(self._workspace.store, self._workspace.config, request)
-
     @property
     def _links(self) -> Links:
         from qmd.engine.documents.links import Links
 
         return Links(self._workspace.store)
-
-    @property
-    def _library(self) -> Library:
-        from qmd.engine.documents.library import Library
-
-        return Library(self._workspace.store, self._workspace.config)

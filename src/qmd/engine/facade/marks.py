@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from qmd.config.marks_file import marks_path
+from qmd.engine.facade.documents import DocumentMethods
+
 if TYPE_CHECKING:
     from qmd.config.marks_file import Entry, MarkKind
-    from qmd.engine.documents.library import Library
     from qmd.engine.marks import MarksOf, StoredMark
-    from qmd.engine.workspace import Workspace
+    from qmd.engine.requests import SearchRequest
+    from qmd.engine.retrieval.adjust import Guidance
+    from qmd.types import Stage
 
 _MARKS: tuple[MarkKind, ...] = ("good", "bad")
 _PINS: tuple[MarkKind, ...] = ("pin",)
 
 
-class MarkMethods:
+class MarkMethods(DocumentMethods):
     """Pin documents to queries, and mark results as good or bad.
 
     They are kept in a file beside the configuration. Every method raises `ConfigError` if the file is broken,
     and `ForbiddenError` if it came with a project and is not approved.
     """
-
-    _workspace: Workspace
 
     def marks(self) -> list[StoredMark]:
         """List the pinned and marked documents, by query."""
@@ -41,11 +44,7 @@ class MarkMethods:
 
     def marks_digest(self) -> str:
         """Return a digest of the pins and marks that count in searches; "" if there are none."""
-        import os
-
-        from qmd.config.marks_file import marks_path
-
-        if not os.path.lexists(marks_path(self._workspace.locations.config)):
+        if not self._has_marks:
             return ""
         return self._marks_of.digest()
 
@@ -76,7 +75,7 @@ class MarkMethods:
     def _add(self, query: str, kind: MarkKind, reference: str) -> str:
         from qmd.engine.marks import added
 
-        file = self._mark_library.resolve(reference).file
+        file = self._library.resolve(reference).file
         self._marks_of.change(lambda entries: added(entries, query, kind, file))
         return file
 
@@ -87,7 +86,7 @@ class MarkMethods:
         file = reference
         if reference is not None and not any(mark.file == reference for mark in self.marks()):
             try:
-                file = self._mark_library.resolve(reference).file
+                file = self._library.resolve(reference).file
             except DocumentNotFoundError:
                 file = reference  # the error is that there is no such mark
 
@@ -96,14 +95,23 @@ class MarkMethods:
 
         self._marks_of.change(change)
 
+    def _guidance(self, kind: str, request: SearchRequest) -> tuple[Guidance | None, Stage | None]:
+        """Return the pins and marks that count for a search, and a stage about them if there are any."""
+        if not request.marks or not self._has_marks:
+            return None, None
+        query = request.query
+        if kind == "query":
+            from qmd.engine.retrieval.searcher import main_query, read_query_document
+
+            query = main_query(read_query_document(request))
+        return self._marks_of.guidance(query)
+
+    @property
+    def _has_marks(self) -> bool:
+        return os.path.lexists(marks_path(self._workspace.locations.config))
+
     @cached_property
     def _marks_of(self) -> MarksOf:
         from qmd.engine.marks import MarksOf
 
         return MarksOf(self._workspace)
-
-    @property
-    def _mark_library(self) -> Library:
-        from qmd.engine.documents.library import Library
-
-        return Library(self._workspace.store, self._workspace.config)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from qmd.engine.indexing.unread import Unread, last_unread
 from qmd.errors import QmdError, SourceError
@@ -17,7 +17,8 @@ from qmd.sources.formats.registry import Readers
 from qmd.sources.outcome import Outcome
 from qmd.sources.reading import read_all, waits_for
 from qmd.sources.walk import device_of, walk, walk_within
-from qmd.store.base import DocumentChange, Store
+from qmd.store.base import Store
+from qmd.store.values import DocumentChange
 from qmd.text import authorship
 from qmd.text.wording import plural
 from qmd.types import Collection, Fingerprint, SourceFile
@@ -115,83 +116,44 @@ def scan(
     paths = chain((file.path for file in files), outside)
     formats, outdated = _formats(paths, readers, dict(*last[_ROOT : _ROOT + 1]))
     present = {file.path for file in files if file.fingerprint.size}.union(outside)
-    lost = sum(
-        len(documents)
-        for path, documents in documents_of.items()
-        if path not in present and not _is_unlisted(path, unlisted)
-    )
+    lost = [file for file in documents_of if file not in present and not _is_unlisted(file, unlisted)]
     if lost and not allow_empty:
-        if not present:
-            _refuse_removal(collection, "contains no documents any more")
-        if lost * 2 > len(indexed) and _root_changed(last, root):
-            reason = f"is another folder than before, without {lost:,} of {len(indexed):,} documents"
-            _refuse_removal(collection, reason)
+        count = sum(len(documents_of[file]) for file in lost)
+        _check_removal(collection, count, len(indexed), not present, _root_changed(last, root))
     authors = authorship.authors_of(chain((file.path for file in files), outside))
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     if found is not None and (reassigned or outdated):
         return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
     unread = Unread(last_unread(last), partial=found is not None)
-    seen = 0
-
-    def to_read() -> Iterator[SourceFile]:
-        """Yield the files that must be read."""
-        nonlocal seen
-        for file in files:
-            seen += 1
-            documents = documents_of.get(file.path, ())
-            for path in documents:
-                unseen.pop(path, None)
-            if (
-                documents
-                and all(indexed[path] == file.fingerprint for path in documents)
-                and file.path.partition("/")[0] not in reassigned
-                and not (outdated and registry.suffix(file.path) in outdated)
-            ):
-                report.unchanged += len(documents)
-            elif extra := waits_for(readers, file.path):
-                unread.wait(extra, registry.suffix(file.path))
-            elif reason := unread.again(file, readers.identity(file.path)):
-                report.problems.append((file.path, f"cannot read {file.path}: {reason}"))
-            else:
-                yield file
-
-    changed: list[DocumentChange] = []
-    removed: list[str] = []
-    with_nul: list[str] = []
-    characters = 0
-    for outcome in read_all(to_read(), readers, collection.encoding):
+    comparison = _Comparison(report, indexed, documents_of, unseen, reassigned, outdated)
+    batch = _Batch(store, report, indexed, on_change)
+    to_read = comparison.to_read(files, readers, unread)
+    for outcome in read_all(to_read, readers, collection.encoding):
         file = outcome.file
         if outcome.error is not None:
             report.problems.append((file.path, outcome.error.message))
             if outcome.reason:
                 unread.add(file, readers.identity(file.path), outcome.reason)
             continue
-        items = list(_changes(outcome, authors))
-        changed += items
-        kept = {item.path for item in items}
-        removed += [path for path in documents_of.get(file.path, ()) if path not in kept]
-        with_nul += [item.path for item in items if item.source.zeros]
-        characters += sum(len(item.source.text) for item in items)
+        batch.add([*_changes(outcome, authors)], documents_of.get(file.path, ()))
         # All documents of a file are in one transaction: its fingerprint says that all are there.
-        if len(changed) >= BATCH_FILES or characters >= BATCH_CHARACTERS:
-            _apply(store, changed, [], report, indexed, on_change)
-            changed, characters = [], 0
+        if batch.full:
+            batch.apply()
             if on_progress is not None:
-                on_progress(collection.name, seen, len(files))
+                on_progress(collection.name, comparison.seen, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
-    _apply(store, changed, [*removed, *deleted], report, indexed, on_change)
+    batch.apply([*batch.removed, *deleted])
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     state = json.dumps([*root, formats, unread.packed()])
     if record or report.added or report.updated or report.removed or last != json.loads(state):
         store.collections.finish_scan(collection.name, state)
     report.waiting = unread.waiting
-    if with_nul:
-        report.notices.append(
-            f"{plural(len(with_nul), 'file')} with NUL bytes, indexed as spaces: {with_nul[0]}"
-        )
+    if batch.with_nul:
+        count, example = len(batch.with_nul), batch.with_nul[0]
+        report.notices.append(f"{plural(count, 'file')} with NUL bytes, indexed as spaces: {example}")
     return report
 
 
@@ -242,11 +204,62 @@ def _root_changed(last: Sequence[Any], now: Sequence[Any]) -> bool:
     return bool(old != new and (path == old_path or owner != old_owner))
 
 
-def _refuse_removal(collection: Collection, reason: str) -> NoReturn:
+def _check_removal(collection: Collection, lost: int, total: int, empty: bool, replaced: bool) -> None:
+    """Raise `SourceError` if it may be a mistake that `lost` of `total` documents are gone."""
+    if empty:
+        reason = "contains no documents any more"
+    elif replaced and lost * 2 > total:
+        reason = f"is another folder than before, without {lost:,} of {total:,} documents"
+    else:
+        return
     raise SourceError(
         f"collection '{collection.name}': {collection.path} {reason}; nothing was removed",
         "check that its drive is mounted; if the documents are really deleted: qmd update --allow-empty",
     )
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The files of a collection, compared with its documents in the index.
+
+    Attributes:
+        report: Counts unchanged documents, and gets the files that still cannot be read.
+        indexed: The fingerprint of each document by path.
+        documents_of: The paths of the documents of each file.
+        unseen: Documents whose file has not been seen.
+        folders: Folders of authors with files that are read although they are unchanged.
+        suffixes: Suffixes of such files.
+        seen: The number of files that were compared.
+    """
+
+    report: ScanReport
+    indexed: Mapping[str, Fingerprint]
+    documents_of: Mapping[str, Sequence[str]]
+    unseen: dict[str, Fingerprint]
+    folders: frozenset[str]
+    suffixes: set[str]
+    seen: int = 0
+
+    def to_read(self, files: Sequence[SourceFile], readers: Readers, unread: Unread) -> Iterator[SourceFile]:
+        """Yield the files that must be read."""
+        for file in files:
+            self.seen += 1
+            documents = self.documents_of.get(file.path, ())
+            for path in documents:
+                self.unseen.pop(path, None)
+            if (
+                documents
+                and all(self.indexed[path] == file.fingerprint for path in documents)
+                and file.path.partition("/")[0] not in self.folders
+                and not (self.suffixes and registry.suffix(file.path) in self.suffixes)
+            ):
+                self.report.unchanged += len(documents)
+            elif extra := waits_for(readers, file.path):
+                unread.wait(extra, registry.suffix(file.path))
+            elif reason := unread.again(file, readers.identity(file.path)):
+                self.report.problems.append((file.path, f"cannot read {file.path}: {reason}"))
+            else:
+                yield file
 
 
 def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChange]:
@@ -261,28 +274,57 @@ def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChan
             yield DocumentChange(path, fingerprint, source, author, date)
 
 
-def _apply(
-    store: Store,
-    changed: Sequence[DocumentChange],
-    removed: Sequence[str],
-    report: ScanReport,
-    indexed: Mapping[str, Fingerprint],
-    on_change: OnChange | None,
-) -> None:
-    if not changed and not removed:
-        return
-    name = report.collection
-    kinds: list[tuple[str, ChangeKind]] = []
-    if on_change is not None:
-        kinds = [*_kinds(store, name, changed, indexed), *((path, "removed") for path in removed)]
-    applied = store.documents.apply(name, changed, removed)
-    report.added += applied.added
-    report.updated += applied.updated
-    report.removed += applied.removed
-    report.unchanged += len(changed) - applied.added - applied.updated
-    if on_change is not None:
-        for path, kind in kinds:
-            on_change(name, path, kind)
+class _Batch:
+    """The changes of a scan that are not stored yet."""
+
+    def __init__(
+        self,
+        store: Store,
+        report: ScanReport,
+        indexed: Mapping[str, Fingerprint],
+        on_change: OnChange | None,
+    ) -> None:
+        self._store = store
+        self._report = report
+        self._indexed = indexed
+        self._on_change = on_change
+        self._changed: list[DocumentChange] = []
+        self._characters = 0
+        #: Documents that their files do not contain any more.
+        self.removed: list[str] = []
+        #: Documents whose files have NUL bytes.
+        self.with_nul: list[str] = []
+
+    def add(self, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
+        """Add the documents of a file; `before` are the paths of those in the index."""
+        kept = {item.path for item in items}
+        self._changed += items
+        self._characters += sum(len(item.source.text) for item in items)
+        self.removed += [path for path in before if path not in kept]
+        self.with_nul += [item.path for item in items if item.source.zeros]
+
+    @property
+    def full(self) -> bool:
+        """True if the changes have to be stored."""
+        return len(self._changed) >= BATCH_FILES or self._characters >= BATCH_CHARACTERS
+
+    def apply(self, removed: Sequence[str] = ()) -> None:
+        """Store the changes and remove documents, in one transaction."""
+        changed, self._changed, self._characters = self._changed, [], 0
+        if not changed and not removed:
+            return
+        store, report, name = self._store, self._report, self._report.collection
+        kinds: list[tuple[str, ChangeKind]] = []
+        if self._on_change is not None:
+            kinds = [*_kinds(store, name, changed, self._indexed), *((path, "removed") for path in removed)]
+        applied = store.documents.apply(name, changed, removed)
+        report.added += applied.added
+        report.updated += applied.updated
+        report.removed += applied.removed
+        report.unchanged += len(changed) - applied.added - applied.updated
+        if self._on_change is not None:
+            for path, kind in kinds:
+                self._on_change(name, path, kind)
 
 
 def _kinds(

@@ -26,7 +26,7 @@ class Unread:
 
     Args:
         last: The record of the last scan, as `packed` returned it.
-        partial: Whether the scan looks at some files only. Then what the last scan knew of the others stays.
+        partial: Whether the scan looks at some files only. The records of the other files are kept.
     """
 
     def __init__(self, last: Mapping[str, Any], *, partial: bool = False) -> None:

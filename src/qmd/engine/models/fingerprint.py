@@ -12,6 +12,6 @@ VERSION = 2
 
 
 def fingerprint(embedder: Embedder) -> str:
-    """Return a digest of what vectors depend on: the model, the chunking and the text around chunks."""
+    """Return a digest of the inputs of vectors: the model, the chunking and the text around chunks."""
     recipe = (embedder.fingerprint, chunking.VERSION, VERSION, embedder.chunk_tokens, embedder.chunk_overlap)
     return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.store.base import VectorSet
+from qmd.store.values import VectorSet
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker

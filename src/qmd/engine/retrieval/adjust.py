@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from math import prod
 
 from qmd.engine.requests import ALL, SearchRequest
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.predicates import matches
 from qmd.types import Collection, Config, Document, Ranked
 

@@ -9,7 +9,7 @@ from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.retrievers import Retrieval
 from qmd.errors import QmdError
 from qmd.models.base import Expander, Variant
-from qmd.store.base import LexicalMatches
+from qmd.store.values import LexicalMatches
 from qmd.types import Stage
 
 #: If the best keyword match has this score and this lead, variants would only cost time.

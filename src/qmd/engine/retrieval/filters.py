@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qmd.engine.requests import SearchRequest, collections_of
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.predicates import both, comparisons, matches, replaced
 from qmd.types import Config, Document, Ranked, Stage, TypedSearch

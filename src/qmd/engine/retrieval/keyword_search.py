@@ -17,7 +17,8 @@ from qmd.engine.retrieval.filters import (
 )
 from qmd.engine.retrieval.hits import make_hits
 from qmd.ranking.calibration import Measured, calibrate, doubts
-from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import LexicalMatches, Scope
 from qmd.text.highlight import Highlighter
 from qmd.text.predicates import field_name
 from qmd.text.query import parse

@@ -12,7 +12,8 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.errors import QmdError, TimedOutError
 from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList
-from qmd.store.base import LexicalMatches, Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import LexicalMatches, Scope
 from qmd.text.query import parse
 from qmd.types import Chunk, Config, SearchType, Stage, StageStatus
 

@@ -32,7 +32,8 @@ from qmd.models.base import Cancelled, WindowReranker
 from qmd.ranking import rerank as rankings
 from qmd.ranking.calibration import doubts
 from qmd.ranking.fusion import best_of, convex, reciprocal_rank
-from qmd.store.base import Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse, parse_document, refuse_exclusions
 from qmd.types import Config, Hit, Ranked, Ranking, SearchResponse, Stage

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from qmd.config.validate import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
-from qmd.store.base import DocumentChange, Embedded, Scope, Store, VectorSet
+from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.extraction import MARKDOWN, OF_FILE, extract
 from qmd.text.predicates import Value
 from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText

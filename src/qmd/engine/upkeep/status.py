@@ -16,7 +16,8 @@ from qmd.engine.requests import DEFAULT_RANKING
 from qmd.engine.watch_state import WatchState, find_watcher
 from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
-from qmd.store.base import CollectionStats, Scope, Store
+from qmd.store.base import Store
+from qmd.store.values import CollectionStats, Scope
 from qmd.types import Config
 
 

@@ -199,7 +199,7 @@ class Recursive:
     @staticmethod
     def _event(path: str, appeared: bool) -> Event:
         folder, name = os.path.split(path)
-        # What is gone may have been a folder.
+        # A deleted path may have been a folder.
         return Event(folder, name, not os.path.isfile(path), appeared)
 
     def wake(self) -> None:

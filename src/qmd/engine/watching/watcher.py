@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Work(Protocol):
-    """What a watcher does with an index. The methods are called in threads and raise `QmdError`."""
+    """The operations of a watcher on an index. The methods are called in threads and raise `QmdError`."""
 
     @property
     def index_file(self) -> str:
@@ -77,7 +77,7 @@ _POLL_SHARE = 0.01
 
 
 class Listener:
-    """Is told what a watcher does. This one ignores everything."""
+    """Receives the events of a watcher. This one ignores them."""
 
     def changed(self, collection: str, path: str, kind: str) -> None:
         """A document was new, updated or removed, and the index has the change."""
@@ -99,11 +99,11 @@ class Watcher:
     """Follows the collections of an index in one thread, if no other process does; embeds in another.
 
     Args:
-        work: What to do with the index.
+        work: The operations on the index.
         command: The name of this process for other processes, such as `qmd server`.
-        listener: Is told what happens.
+        listener: Receives the events.
         notifier: Opens the notices of the operating system.
-        timing: How long to wait for what.
+        timing: The intervals between scans, polls and retries.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a watcher does with an open index."""
+"""The operations of a watcher on an open index."""
 
 from __future__ import annotations
 

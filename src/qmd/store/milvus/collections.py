@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from qmd.store import base
-from qmd.store.base import CollectionStats
 from qmd.store.collections import Fields, StoredCollections
 from qmd.store.milvus.client import HEAVY, Client, Reading, quoted
 from qmd.store.milvus.documents import Documents
@@ -15,6 +14,7 @@ from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
 from qmd.store.milvus.state import State
 from qmd.store.records import CACHE_ROWS, now
+from qmd.store.values import CollectionStats
 from qmd.types import Config
 
 

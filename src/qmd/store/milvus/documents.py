@@ -16,7 +16,6 @@ from typing import Any
 
 from qmd.errors import StoreError
 from qmd.store import base
-from qmd.store.base import Applied, DocumentChange
 from qmd.store.milvus.chunks import Chunks
 from qmd.store.milvus.client import Client, Reading, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts, stamp
@@ -25,6 +24,7 @@ from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
+from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import extract, searched_title
 from qmd.text.tokens import has_other_terms_than_before
 from qmd.types import Document, Fingerprint

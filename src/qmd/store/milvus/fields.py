@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmd.store import base
-from qmd.store.base import Scope
 from qmd.store.milvus.client import Client, Row
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, stamp
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.scope_filter import COLUMNS, Filters
 from qmd.store.milvus.state import State
+from qmd.store.values import Scope
 from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount

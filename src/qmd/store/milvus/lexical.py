@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
@@ -26,6 +25,7 @@ from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
 from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.weights import frequency
+from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.tokens import terms as terms_of

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qmd.store import base
-from qmd.store.base import Pending, Scope
 from qmd.store.milvus.chunks import CHUNK_FIELDS, to_chunk
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.documents import Documents
@@ -21,6 +20,7 @@ from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import DOCUMENTS, vector_table
 from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.token_stats import TokenStats
+from qmd.store.values import Pending, Scope
 from qmd.types import Chunk
 
 #: The most texts in one claim. A claim also takes at most this fraction of a worker's share of the queue.

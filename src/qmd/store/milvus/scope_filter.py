@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from qmd.store.base import Scope
 from qmd.store.milvus.client import Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.state import State
+from qmd.store.values import Scope
 from qmd.text import dates
 from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import (

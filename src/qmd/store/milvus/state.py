@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from qmd.errors import CollectionNotFoundError
-from qmd.store.base import VectorSet
 from qmd.store.milvus.client import Client, Reading, literal, quoted
 from qmd.store.milvus.schema import MAX_TEXT, STATE
 from qmd.store.records import now
+from qmd.store.values import VectorSet
 
 _COLLECTION = "collection:"
 _EMBEDDER = "embedder:"

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qmd.errors import BusyError
-from qmd.store.base import Embedded
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import token_table, vector_table
 from qmd.store.milvus.state import State
+from qmd.store.values import Embedded
 
 #: The maximum number of writers at one time.
 _SHARDS = 256

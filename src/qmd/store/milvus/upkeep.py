@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 
 from qmd.store import base
-from qmd.store.base import Fault, OnStep, Retention, Waste
 from qmd.store.milvus.client import Client, quoted
 from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.garbage import Garbage
@@ -14,6 +13,7 @@ from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.state import State
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import timestamp
+from qmd.store.values import Fault, OnStep, Retention, Waste
 
 #: Texts whose hash is compared with the stored one.
 _SAMPLED_TEXTS = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from qmd.store import base
-from qmd.store.base import Scope, VectorSet
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import DOCUMENTS, token_table, vector_table
@@ -13,6 +12,7 @@ from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.records import other_dimension
+from qmd.store.values import Scope, VectorSet
 
 
 class VectorSets(base.VectorSets):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.store import base
-from qmd.store.base import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.store.milvus.chunks import CHUNK_FIELDS, Chunks, chunk_of, to_chunk
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row
 from qmd.store.milvus.documents import Documents
@@ -21,10 +20,11 @@ from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import new_chunks
+from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
-    from qmd.store.base import Floats
+    from qmd.store.values import Floats
 
 #: Chunks to search for each requested document, and the minimum.
 _DEPTH_FACTOR, _DEPTH = 3, 50

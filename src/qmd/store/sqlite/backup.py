@@ -15,9 +15,9 @@ import apsw
 
 from qmd.config.atomic import sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
-from qmd.store.base import OnPages
 from qmd.store.sqlite.database import REMAKE, Database
 from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
+from qmd.store.values import OnPages
 
 #: Pages copied between two checks for Ctrl-C.
 _PAGES = 1000

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from qmd.store.base import Scope
 from qmd.store.sqlite.database import EMBEDDER, Database
 from qmd.store.sqlite.scope_filter import collection_ids
+from qmd.store.values import Scope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.store.base import Floats
+    from qmd.store.values import Floats
 
 SLOTS = 1024
 

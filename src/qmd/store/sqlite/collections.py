@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 
 from qmd.config.contexts import list_contexts
 from qmd.store import base
-from qmd.store.base import CollectionStats
 from qmd.store.collections import Fields, StoredCollections
 from qmd.store.records import CACHE_ROWS, now
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents
+from qmd.store.values import CollectionStats
 from qmd.types import Config
 
 _FIELDS = ("name", "path", "pattern", "include_by_default", "updated_at", "root")

@@ -10,11 +10,11 @@ from typing import Any
 import apsw
 
 from qmd.store import base
-from qmd.store.base import Scope
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.field_rows import ANCHOR, FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import condition, filter_of
+from qmd.store.values import Scope
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 

@@ -22,7 +22,6 @@ import apsw
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.base import LexicalMatch, LexicalMatches, Scope
 from qmd.store.sqlite.database import Database, state_of
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
@@ -32,6 +31,7 @@ from qmd.store.sqlite.scope_filter import (
     row_condition,
     with_ids,
 )
+from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.query import LexicalQuery, Term, longer_words
 
 #: A term in more than this share of the documents is common, in an index of at least this many documents.

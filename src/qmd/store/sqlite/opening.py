@@ -183,7 +183,7 @@ def _blank() -> apsw.Connection:
 
 
 def open_copy(path: str) -> apsw.Connection:
-    """Open a file that nobody writes, without locks. Creates and changes nothing.
+    """Open a file without locks, because no process writes it. Creates and changes nothing.
 
     Raises `StoreError` if it has a write-ahead log, `ForeignIndexError` if a newer version wrote it.
     """

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import apsw
 
 from qmd.errors import CollectionNotFoundError
-from qmd.store.base import Scope
 from qmd.store.sqlite.conditions import Bound, Condition, compile_predicate
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
+from qmd.store.values import Scope
 
 #: The most documents that a filter lists by id.
 MAX_LISTED = 2_000

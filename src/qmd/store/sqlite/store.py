@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from qmd.store.base import OnPages
 from qmd.store.sqlite.collections import Answers, Collections
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import Documents
@@ -15,6 +14,7 @@ from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.upkeep import Upkeep
 from qmd.store.sqlite.vector_sets import VectorSets
 from qmd.store.sqlite.vectors import Vectors
+from qmd.store.values import OnPages
 
 
 class SqliteStore:

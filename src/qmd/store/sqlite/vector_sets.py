@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import apsw
 
 from qmd.store import base
-from qmd.store.base import Scope, VectorSet
 from qmd.store.sqlite.blocks import block_versions, rebuild
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Database
 from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.scope_filter import condition, filter_of
+from qmd.store.values import Scope, VectorSet
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,114 @@
+"""`mcp`: serve AI agents over the Model Context Protocol, and add the server to their settings."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
+from qmd.cli.command import Group
+from qmd.cli.daemons import daemon_option, start_daemon, stop_daemon
+from qmd.cli.options import flag
+from qmd.cli.serving import (
+    MCP_PORT,
+    address_options,
+    http_option,
+    index_over_stdio,
+    index_server,
+    insecure_option,
+    listen_options,
+    no_watch_option,
+    over_http,
+    refuse,
+    watches,
+)
+from qmd.cli.session import Session
+
+
+@click.group("mcp", cls=Group, acts_alone=True)
+@http_option
+@listen_options(MCP_PORT)
+@daemon_option("mcp")
+@no_watch_option
+@insecure_option
+@click.pass_context
+def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
+    """Serve AI agents over the Model Context Protocol (MCP).
+
+    Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". It keeps the
+    index as the files are; of several servers of an index one does so (see 'qmd watch').
+
+    Examples:
+      qmd mcp
+      qmd mcp --http                   at http://127.0.0.1:8181/mcp
+      qmd mcp --http --port 9000 --daemon
+      qmd mcp stop
+    """
+    session = ctx.ensure_object(Session)
+    if ctx.invoked_subcommand is not None:
+        return
+    if not http:
+        watch = watches(options)
+        refuse(options, "--http")
+        index_over_stdio(session, "qmd mcp", watch)
+    elif options["daemon"]:
+        flags = [f"--{name}" for name in ("insecure", "no-watch") if options[name.replace("-", "_")]]
+        start_daemon(session, "mcp", ["--http", *address_options(options, MCP_PORT), *flags])
+    else:
+        from qmd.mcp.http import rest_routes
+        from qmd.server.index_host import IndexHost
+        from qmd.server.keys import Keys, keys_path
+        from qmd.server.watcher import watching
+
+        index_host = IndexHost(lambda: session.index)
+        keys = Keys(keys_path(os.environ), session.index_file())
+        beside = watching(index_host, "qmd mcp" if watches(options) else None)
+        routes = rest_routes(index_host)
+        over_http(session, options, index_server(session, index_host), keys, routes, beside)
+
+
+@mcp.subcommand("stop")
+def stop_mcp(session: Session) -> None:
+    """Stop the server that 'qmd mcp --http --daemon' started.
+
+    Examples:
+      qmd mcp stop
+      qmd mcp stop --index work
+    """
+    stop_daemon(session, "mcp", "MCP server")
+
+
+@mcp.subcommand("install")
+@client_option
+@name_option
+@place_options("settings")
+@flag("--replace", help="Replace a different server of this name.")
+def install_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Add this server to the settings of a program, whose old file is kept as a backup.
+
+    The program then starts "qmd mcp" itself. Nothing else in its settings changes. If they cannot be changed
+    without loss, as JSON with comments, they are left alone, and --dry-run shows the entry.
+
+    Examples:
+      qmd mcp install --client claude
+      qmd mcp install --client codex --dry-run
+      qmd mcp install --client cursor --project
+      qmd mcp install --client vscode --index work
+    """
+    install_server(session, client, name, options)
+
+
+@mcp.subcommand("uninstall")
+@client_option
+@name_option
+@place_options("settings")
+def uninstall_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Remove this server from the settings of a program. A server that runs something else stays.
+
+    Examples:
+      qmd mcp uninstall --client claude
+      qmd mcp uninstall --client cursor --project
+    """
+    uninstall_server(session, client, name, options)
