@@ -114,5 +114,5 @@ def forget_all(db: apsw.Connection, low: int, high: int) -> None:
 
 def drop_unused_values(db: apsw.Connection) -> None:
     """Drop the values and fields that no document has."""
-    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM document_fields)")
+    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM field_counts)")
     db.execute("DELETE FROM field_names WHERE id NOT IN (SELECT field_id FROM field_values)")

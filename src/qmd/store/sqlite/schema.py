@@ -285,6 +285,30 @@ def _fields(db: apsw.Connection) -> None:
     db.execute("ALTER TABLE documents DROP COLUMN author_key")
 
 
+#: The documents with each value, counted in the statement that adds or removes one.
+_COUNTS = f"""CREATE TABLE field_counts (
+  value_id INTEGER NOT NULL,
+  collection_id INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  firsts INTEGER NOT NULL,  -- the sum of document_fields.first
+  PRIMARY KEY (value_id, collection_id)
+) WITHOUT ROWID;
+INSERT INTO field_counts SELECT value_id, document_id >> {COLLECTION_SHIFT}, count(*), sum(first)
+  FROM document_fields GROUP BY 1, 2;
+
+CREATE TRIGGER document_fields_added AFTER INSERT ON document_fields BEGIN
+  INSERT INTO field_counts VALUES (new.value_id, new.document_id >> {COLLECTION_SHIFT}, 1, new.first)
+    ON CONFLICT DO UPDATE SET documents = documents + 1, firsts = firsts + new.first;
+END;
+CREATE TRIGGER document_fields_removed AFTER DELETE ON document_fields BEGIN
+  UPDATE field_counts SET documents = documents - 1, firsts = firsts - old.first
+    WHERE value_id = old.value_id AND collection_id = old.document_id >> {COLLECTION_SHIFT};
+  DELETE FROM field_counts WHERE documents = 0
+    AND value_id = old.value_id AND collection_id = old.document_id >> {COLLECTION_SHIFT};
+END;
+"""
+
+
 def _sql(script: str) -> Callable[[apsw.Connection], object]:
     return lambda db: db.execute(script)
 
@@ -300,5 +324,6 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     _sql(_CHUNK_TOKENS),
     _sql(_SIZES),
     _fields,
+    _sql(_COUNTS),
 )
 VERSION = len(MIGRATIONS)
