@@ -47,7 +47,7 @@ def by_qmd(vault: Path) -> Edges:
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "index.sqlite"
-        file.with_suffix(".yml").write_text(json.dumps({"collections": {"v": {"path": str(vault)}}}))
+        file.with_suffix(".yml").write_text(json.dumps({"collections": {"v": {"path": str(vault.resolve())}}}))
         with qmd.open_index(file) as index:
             index.update()
             links = [link for document in index.documents() for link in index.links(document.file)]
@@ -63,8 +63,7 @@ def by_markdown_it(vault: Path) -> Found:
 
     def targets(text: str) -> Iterator[tuple[str, bool]]:
         body = re.sub(r"\A---\n.*?\n---\n", "", text, count=1, flags=re.S)
-        for properties in [text.removesuffix(body)]:
-            yield from ((target, True) for target in _WIKI.findall(properties))
+        yield from ((target, True) for target in _WIKI.findall(text.removesuffix(body)))
         for token in parser.parse(re.sub(r"%%.*?%%", "", body, flags=re.S)):
             shown = ""
             for child in token.children or ():

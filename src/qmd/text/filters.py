@@ -240,7 +240,9 @@ def from_json(value: Any) -> Predicate:
             raise _too_long()
         try:
             value = json.loads(value)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise _too_deep() from None
+        except ValueError as error:
             raise UsageError(
                 f"filter: not valid JSON: {error}",
                 'for example {"field": "status", "operator": "eq", "value": "draft"}',
@@ -249,6 +251,10 @@ def from_json(value: Any) -> Predicate:
     if sum(len(each.field) + len(str(each.value)) for each in comparisons(predicate)) > MAX_JSON:
         raise _too_long()
     return predicate
+
+
+def _too_deep() -> UsageError:
+    return UsageError(f"filter: nested deeper than {MAX_DEPTH} levels")
 
 
 def _too_long() -> UsageError:
@@ -265,7 +271,7 @@ class _JsonReader:
         """Return the predicate of a node. `where` names it in errors."""
         self._nodes += 1
         if depth > MAX_DEPTH:
-            raise UsageError(f"filter: nested deeper than {MAX_DEPTH} levels")
+            raise _too_deep()
         if self._nodes > MAX_NODES:
             raise UsageError(f"filter: more than {MAX_NODES} conditions")
         if not isinstance(node, dict):
