@@ -139,7 +139,7 @@ class Fields(base.Fields):
             clause, values = _within(self._database, db, Scope((collection,)))
             rows = db.execute(
                 f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
-                f"WHERE l.name IN {LISTED} {clause} ORDER BY 1",
+                f"WHERE l.name IN {LISTED} AND l.name <> '' {clause} ORDER BY 1",
                 (json.dumps([*names]), *values),
             )
             return [row[0] for row in rows]
