@@ -34,7 +34,8 @@ import obsidiantools.api as api
 with contextlib.redirect_stdout(io.StringIO()):
     vault = api.Vault(Path(sys.argv[1])).connect()
 print(json.dumps({
-    path.as_posix(): [(target, True) for target in (*vault.wikilinks_index[name], *vault.embedded_files_index[name])]
+    path.as_posix(): [(target, True) for target in vault.wikilinks_index[name]]
+    + [(target, True) for target in vault.embedded_files_index[name]]
     + [(target, False) for target in vault.md_links_index[name]]
     for name, path in vault.md_file_index.items()
 }))
@@ -47,7 +48,9 @@ def by_qmd(vault: Path) -> Edges:
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "index.sqlite"
-        file.with_suffix(".yml").write_text(json.dumps({"collections": {"v": {"path": str(vault.resolve())}}}))
+        file.with_suffix(".yml").write_text(
+            json.dumps({"collections": {"v": {"path": str(vault.resolve())}}})
+        )
         with qmd.open_index(file) as index:
             index.update()
             links = [link for document in index.documents() for link in index.links(document.file)]
@@ -129,7 +132,9 @@ def differences(vault: Path, edges: Iterable[tuple[str, str]]) -> list[str]:
     lines = []
     for source, to in sorted(edges):
         name = Path(to).stem
-        line = next((line.strip() for line in texts[source].splitlines() if name in line), "(not by its name)")
+        line = next(
+            (line.strip() for line in texts[source].splitlines() if name in line), "(not by its name)"
+        )
         lines.append(f"{source} -> {to}: {line[:160]}")
     return lines
 
@@ -152,7 +157,7 @@ def compare(vault: Path, python: str | None) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("vaults", nargs="+", type=Path, metavar="VAULT")
     parser.add_argument("--obsidiantools", metavar="PYTHON")
     parser.add_argument("--json", type=Path, metavar="OUT")

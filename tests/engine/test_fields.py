@@ -111,7 +111,9 @@ def test_field_counts_follow_documents_that_change_move_and_go(library: qmd.Inde
     def counts() -> list[tuple[object, int]]:
         return [(each.value, each.documents) for each in library.field_values("status", ["notes"]).values]
 
-    folder = notes({"plan.md": FILES["plan.md"].replace("draft", "DONE"), "new.md": "---\nstatus: new\n---\nx\n"})
+    folder = notes(
+        {"plan.md": FILES["plan.md"].replace("draft", "DONE"), "new.md": "---\nstatus: new\n---\nx\n"}
+    )
     (folder / "money" / "budget.md").rename(folder / "budget.md")
     library.add_collection(str(notes({"a.md": "---\nstatus: Draft\n---\nheron\n"}, "other")), "other")
     library.update()

@@ -128,10 +128,13 @@ class Upkeep(base.Upkeep):
         documents = list(self._client.among(DOCUMENTS, "content", sampled, ADDRESS, where="live == true"))
         stored_of = self._rows.fields(documents)
         changed = sum(
-            _is_changed(row, texts[int(row["content"])], stored_of.get(int(row["id"]), {})) for row in documents
+            _is_changed(row, texts[int(row["content"])], stored_of.get(int(row["id"]), {}))
+            for row in documents
         )
         if changed:
-            yield Fault(f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX)
+            yield Fault(
+                f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX
+            )
 
 
 def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:

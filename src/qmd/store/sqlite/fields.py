@@ -49,7 +49,8 @@ class Fields(base.Fields):
             names = dict(db.execute("SELECT id, name FROM field_names"))
             source, values = _counted(self._database, db, scope)
             rows = db.execute(
-                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) FROM ({source} GROUP BY 1) GROUP BY 1",
+                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) "
+                f"FROM ({source} GROUP BY 1) GROUP BY 1",
                 values,
             )
             found: dict[str, FieldSummary] = {}

@@ -285,7 +285,7 @@ def _fields(db: apsw.Connection) -> None:
     db.execute("ALTER TABLE documents DROP COLUMN author_key")
 
 
-#: The documents with each value. `field_rows` adds the rows of a batch at once, which is faster than a trigger.
+#: The documents with each value. `field_rows` adds those of a batch at once, which is faster than a trigger.
 _COUNTS = f"""CREATE TABLE field_counts (
   value_id INTEGER NOT NULL,
   collection_id INTEGER NOT NULL,
