@@ -16,6 +16,7 @@ from typing import Any, get_args
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.predicates import (
+    PATTERNS,
     And,
     Comparison,
     Not,
@@ -64,6 +65,8 @@ _SIGNS: Mapping[str, Operator] = {
 _GLOB = re.compile(r"[*?]")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
+#: Operators of JSON whose operand is a text.
+TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
 
 
@@ -337,7 +340,7 @@ class _JsonReader:
         if operator == "ne":
             return Not(Comparison(field, "eq", _value(value, where)))
         operand = _value(value, where)
-        if operator in ("prefix", "suffix", "contains") and not isinstance(operand, str):
+        if operator in TEXT_OPERATORS and not isinstance(operand, str):
             raise UsageError(f"{where}: must be a text for {operator}, not {_shown(value)}")
         return Comparison(field, operator, operand)  # type: ignore[arg-type]  # checked by the caller
 
