@@ -11,7 +11,7 @@ from qmd.store import base
 from qmd.store.base import Applied, DocumentChange
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database
-from qmd.store.sqlite.field_rows import FieldWriter, drop_unused_values, forget, forget_all
+from qmd.store.sqlite.field_rows import FieldWriter, forget, forget_all
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.text.tokens import index_form
@@ -133,7 +133,6 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
 
 
 def drop_unused_texts(db: apsw.Connection) -> int:
-    drop_unused_values(db)
     db.execute(f"DELETE FROM contents WHERE id IN ({_UNUSED})")
     return int(db.changes())
 
