@@ -57,12 +57,10 @@ def build(
     location = options.work / f"{name}-{options.documents}.sqlite"
     if location.exists():
         return location, {}
-    made, before = synthetic._documents, time.process_time()
+    made = synthetic._documents
     synthetic._documents = lambda *values: make(made(*values))
     try:
-        return location, synthetic.build(location, english, cjk, options.documents) | {
-            "cpu": round(time.process_time() - before, 1)
-        }
+        return location, synthetic.build(location, english, cjk, options.documents)
     finally:
         synthetic._documents = made
 

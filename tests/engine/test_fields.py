@@ -107,6 +107,29 @@ def test_fields_are_listed_with_their_types_and_values(library: qmd.Index) -> No
         library.field_values("nothing")
 
 
+def test_field_counts_follow_documents_that_change_move_and_go(library: qmd.Index, notes: Notes) -> None:
+    def counts() -> list[tuple[object, int]]:
+        return [(each.value, each.documents) for each in library.field_values("status", ["notes"]).values]
+
+    folder = notes(
+        {"plan.md": FILES["plan.md"].replace("draft", "DONE"), "new.md": "---\nstatus: new\n---\nx\n"}
+    )
+    (folder / "money" / "budget.md").rename(folder / "budget.md")
+    library.add_collection(str(notes({"a.md": "---\nstatus: Draft\n---\nheron\n"}, "other")), "other")
+    library.update()
+    assert counts() == [("DONE", 3), ("new", 1)]
+    (folder / "money" / "old.md").unlink()
+    library.update()
+    assert counts() == [("DONE", 2), ("new", 1)]
+    assert [(each.value, each.documents) for each in library.field_values("status").values] == [
+        *[("DONE", 2), ("Draft", 1), ("new", 1)]
+    ]
+    library.remove_collection("other")
+    library.cleanup()
+    assert counts() == [("DONE", 2), ("new", 1)]
+    assert {each.level for each in library.doctor() if each.check == "index"} == {"ok"}
+
+
 def test_facets_count_all_matching_documents(library: qmd.Index) -> None:
     response = library.search("heron", limit=1, facets=["tag", "ext", "nothing"])
     assert {
@@ -201,6 +224,7 @@ def test_an_earlier_index_gets_fields_and_links_without_its_files(
         assert paths(index.search("tag:finance")) == {"plan.md", "money/budget.md"}
         assert [link.to for link in index.links("plan.md")] == ["n/money/budget.md"]
         assert paths(index.search("roadmap")) == {"plan.md", "loose.md"}
+        assert [each.documents for each in index.field_values("status").values] == [2, 1]
 
 
 _KILLED = """

@@ -139,3 +139,21 @@ def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_t
     store.documents.apply("a", [changed("data.md", "edited", version=2)], ["note.md"])
     assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS)
     store.close()
+
+
+@pytest.mark.milvus
+def test_doctor_finds_fields_in_milvus_that_the_text_does_not_have(tmp_path: Path) -> None:
+    store = MilvusStore(f"milvus://{tmp_path}/index.db", {})
+    fill(store, {"note.md": "---\nstatus: draft\n---\n\nwords", "plain.md": "words"})
+    columns = ["id", "document", "collection", "stamp", "part", "fields", "links", "names", "writer", "at"]
+    rows = list(store._client.all(FIELDS, "part == 0", columns))
+    store._client.put(
+        FIELDS, ({**row, "fields": str(row["fields"]).replace("draft", "done")} for row in rows)
+    )
+    store.close()
+
+    store = MilvusStore(f"milvus://{tmp_path}/index.db", {})
+    assert [fault.message for fault in store.upkeep.faults(lambda _: None)] == [
+        "the fields of 1 of 2 documents are not in their texts"
+    ]
+    store.close()

@@ -21,7 +21,7 @@ from qmd.engine.requests import (
     SearchRequest,
 )
 from qmd.errors import UsageError
-from qmd.text.filters import from_options
+from qmd.text.filters import TEXT_OPERATORS, from_options
 from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
@@ -79,7 +79,7 @@ Filter = Annotated[
     dict[str, Any],
     Field(
         description="{field, operator, value} or {operator: and|or|not, operands}. Operators: "
-        "eq ne in nin lt lte gt gte exists all prefix suffix contains."
+        f"eq ne in nin lt lte gt gte exists all {' '.join(TEXT_OPERATORS)}."
     ),
 ]
 #: Not the JSON Schema format `date`, because a year or a month is also accepted.

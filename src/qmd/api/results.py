@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from qmd.engine.documents.library import Page, Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.text.predicates import shown_value
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
@@ -298,7 +299,7 @@ def _field_line(field: FieldValues) -> str:
 
 
 def _counted(count: types.ValueCount) -> str:
-    value = f"{count.value:g}" if type(count.value) is float else str(count.value)
+    value = count.value if isinstance(count.value, str) else shown_value(count.value)
     return f"{_short(value)} {count.documents}"
 
 

@@ -56,6 +56,19 @@ def _fields(index: Index, incomplete: str) -> Iterable[str]:
     return (name for name in names if name.startswith(incomplete))
 
 
+def _conditions(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield fields, and the values of one after `field=`."""
+    from qmd.cli.render.rows import plain, program_text
+
+    name, equals, start = incomplete.partition("=")
+    if not equals:
+        return _fields(index, incomplete)
+    counts = index.field_values(name.rstrip("!"), limit=1_000).values
+    values = (program_text(plain(count.value)) for count in counts)
+    prefix = start.casefold()
+    return (f"{name}={value}" for value in values if value.casefold().startswith(prefix))
+
+
 def _facets(index: Index, incomplete: str) -> Iterable[str]:
     """Yield names to complete the last one of a list with commas."""
     from qmd.engine.documents.fields import FACETS
@@ -63,6 +76,18 @@ def _facets(index: Index, incomplete: str) -> Iterable[str]:
     before, comma, start = incomplete.rpartition(",")
     names = dict.fromkeys((*FACETS, *_fields(index, "")))
     return (f"{before}{comma}{name}" for name in names if name.startswith(start))
+
+
+def _inner_paths(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield paths inside collections, one folder at a time."""
+    paths = (document.path for document in index.documents() if document.path.startswith(incomplete))
+    return _one_folder(paths, incomplete)
+
+
+def _one_folder(paths: Iterable[str], start: str) -> Iterable[str]:
+    """Yield paths that start with `start` up to the next slash, each once."""
+    parts = (path[len(start) :].partition("/") for path in paths)
+    return dict.fromkeys(f"{start}{name}{slash}" for name, slash, _ in parts)
 
 
 def _described_paths(index: Index, incomplete: str) -> Iterable[str]:
@@ -81,8 +106,8 @@ def _paths(index: Index, incomplete: str) -> Iterator[str]:
         files = [document.file for document in index.documents(folder)]
     else:
         files = [f"{name}/" for name in index.config.collections]
-    rests = [file.removeprefix(start).partition("/") for file in files if file.startswith(start)]
-    yield from dict.fromkeys(f"{scheme}{start}{name}{end}" for name, end, _ in rests)
+    for path in _one_folder((file for file in files if file.startswith(start)), start):
+        yield scheme + path
 
 
 def _marked_queries(index: Index, incomplete: str) -> Iterable[str]:
@@ -97,6 +122,8 @@ collections = _completing(_collections, kind="plain")
 authors = _completing(_authors)
 tags = _completing(_tags)
 fields = _completing(_fields)
+conditions = _completing(_conditions)
+inner_paths = _completing(_inner_paths, kind="path")
 facets = _completing(_facets)
 described_paths = _completing(_described_paths)
 marked_queries = _completing(_marked_queries)

@@ -188,6 +188,7 @@ filter_options = combined(
         type=_filter("path"),
         multiple=True,
         metavar="PATH",
+        shell_complete=candidates.inner_paths,
         help="Only documents whose path in the collection begins so, or matches this glob.",
     ),
     click.option(
@@ -195,7 +196,7 @@ filter_options = combined(
         type=_filter("where"),
         multiple=True,
         metavar="CONDITION",
-        shell_complete=candidates.fields,
+        shell_complete=candidates.conditions,
         help="Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
     ),
     click.option(

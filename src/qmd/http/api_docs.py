@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from qmd.api.arguments import MAX_NAME, NOT_BLANK
-from qmd.text.filters import MAX_DEPTH, MAX_NODES
+from qmd.text.filters import MAX_DEPTH, MAX_NODES, TEXT_OPERATORS
 
 Schema = dict[str, Any]
 
@@ -87,7 +87,7 @@ def filter_schema() -> Schema:
         "anyOf": [
             _condition(["eq", "ne", "lt", "lte", "gt", "gte"], value=scalar),
             _condition(["in", "nin", "all"], value=listed),
-            _condition(["prefix", "suffix", "contains"], value={"type": "string", "maxLength": _MAX_VALUE}),
+            _condition([*TEXT_OPERATORS], value={"type": "string", "maxLength": _MAX_VALUE}),
             _condition(["exists"], optional={"value": {"type": "boolean", "default": True}}),
             _object({"operator": {"enum": ["and", "or", "not"]}, "operands": nodes}),
         ],

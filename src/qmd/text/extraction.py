@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from qmd.text import front_matter, links
-from qmd.text.blocks import front_matter_end
+from qmd.text import blocks, front_matter, links
 from qmd.text.markdown import properties
 from qmd.text.predicates import Value, ValueType, key_of
 from qmd.types import Extracted
@@ -24,8 +22,6 @@ OF_FILE: Mapping[str, ValueType] = {
     "size": "number",
 }
 
-_LAST_LINE = re.compile(r"\n[^\n]*\n?\Z")
-
 
 def extract(text: str, path: str) -> Extracted:
     """Return the content of a Markdown document. Never raises an exception.
@@ -34,10 +30,10 @@ def extract(text: str, path: str) -> Extracted:
         text: The text, with line feeds as line ends.
         path: The path of the file, for its name and suffix.
     """
-    start = front_matter_end(text)
+    end, start = blocks.front_matter(text)
     parsed = front_matter.FrontMatter()
     if start:
-        parsed = front_matter.read(_LAST_LINE.sub("\n", text[:start]).partition("\n")[2])
+        parsed = front_matter.read(text[text.index("\n") + 1 : end])
     inline = links.find(text, start)
     found = properties(text, path)
     fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)

@@ -16,6 +16,7 @@ from typing import Any, get_args
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.predicates import (
+    PATTERNS,
     And,
     Comparison,
     Not,
@@ -64,6 +65,8 @@ _SIGNS: Mapping[str, Operator] = {
 _GLOB = re.compile(r"[*?]")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
+#: Operators of JSON whose operand is a text.
+TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
 
 
@@ -240,7 +243,9 @@ def from_json(value: Any) -> Predicate:
             raise _too_long()
         try:
             value = json.loads(value)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise _too_deep() from None
+        except ValueError as error:
             raise UsageError(
                 f"filter: not valid JSON: {error}",
                 'for example {"field": "status", "operator": "eq", "value": "draft"}',
@@ -249,6 +254,10 @@ def from_json(value: Any) -> Predicate:
     if sum(len(each.field) + len(str(each.value)) for each in comparisons(predicate)) > MAX_JSON:
         raise _too_long()
     return predicate
+
+
+def _too_deep() -> UsageError:
+    return UsageError(f"filter: nested deeper than {MAX_DEPTH} levels")
 
 
 def _too_long() -> UsageError:
@@ -265,7 +274,7 @@ class _JsonReader:
         """Return the predicate of a node. `where` names it in errors."""
         self._nodes += 1
         if depth > MAX_DEPTH:
-            raise UsageError(f"filter: nested deeper than {MAX_DEPTH} levels")
+            raise _too_deep()
         if self._nodes > MAX_NODES:
             raise UsageError(f"filter: more than {MAX_NODES} conditions")
         if not isinstance(node, dict):
@@ -331,7 +340,7 @@ class _JsonReader:
         if operator == "ne":
             return Not(Comparison(field, "eq", _value(value, where)))
         operand = _value(value, where)
-        if operator in ("prefix", "suffix", "contains") and not isinstance(operand, str):
+        if operator in TEXT_OPERATORS and not isinstance(operand, str):
             raise UsageError(f"{where}: must be a text for {operator}, not {_shown(value)}")
         return Comparison(field, operator, operand)  # type: ignore[arg-type]  # checked by the caller
 

@@ -72,7 +72,8 @@ def collect(entries: Iterable[tuple[str, Value]], result: FrontMatter | None = N
 def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    # Only the nodes are read, so no types need to be resolved.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         root = yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

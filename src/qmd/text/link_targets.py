@@ -121,6 +121,6 @@ def _nearest(paths: Sequence[str], source: str) -> str | None:
             if mine != theirs:
                 break
             common += 1
-        return -common, path.count("/"), path
+        return -common, len(path), path
 
     return min(paths, key=distance)

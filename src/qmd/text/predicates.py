@@ -27,6 +27,13 @@ ValueType = Literal["text", "number", "boolean", "date"]
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
 
+#: The operators that look inside texts: each tells whether a folded text satisfies a folded operand.
+PATTERNS: Mapping[str, Callable[[str, str], bool]] = {
+    "suffix": lambda text, operand: text.endswith(operand),
+    "contains": lambda text, operand: operand in text,
+    "glob": lambda text, operand: _glob(operand).fullmatch(text) is not None,
+}
+
 #: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.
 TAG = "tag"
 #: Names that stand for another field.
@@ -183,19 +190,12 @@ def _number(text: str) -> float | None:
 
 def is_pattern(comparison: Comparison) -> bool:
     """Tell whether a comparison looks inside texts, so that `spans` cannot express it."""
-    return comparison.operator in ("suffix", "contains", "glob")
+    return comparison.operator in PATTERNS
 
 
 def text_matches(comparison: Comparison, text: str) -> bool:
     """Tell whether a folded text satisfies a comparison for which `is_pattern` holds."""
-    operand = fold(str(comparison.value))
-    match comparison.operator:
-        case "suffix":
-            return text.endswith(operand)
-        case "glob":
-            return _glob(operand).fullmatch(text) is not None
-        case _:
-            return operand in text
+    return PATTERNS[comparison.operator](text, fold(str(comparison.value)))
 
 
 def holds(comparison: Comparison, value: Value) -> bool:

@@ -18,6 +18,7 @@ from qmd.errors import NotFoundError, UsageError
 from qmd.text.blocks import front_matter_end
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.front_matter import read as read_front_matter
+from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
 from qmd.types import Document, ResolvedLink
@@ -314,9 +315,7 @@ def _shown(values: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _shown_value(value: str | bool | float) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return visible(f"{value:g}" if isinstance(value, float) else value)
+    return visible(value) if isinstance(value, str) else shown_value(value)
 
 
 def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:

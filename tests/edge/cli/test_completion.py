@@ -50,13 +50,19 @@ def test_completion_offers_authors_in_any_case(user: User, command: str) -> None
     assert offered(user, *command.split(), "--author", "z") == []
 
 
-def test_completion_offers_tags_and_fields(user: User) -> None:
-    text = "---\nstatus: draft\ntags: [Work/plan, home]\n---\nherring\n"
-    (user.notes / "tagged.md").write_text(text, encoding="utf-8")
+def test_completion_offers_tags_paths_fields_and_values(user: User) -> None:
+    text = "---\nstatus: draft\npriority: 2\ntags: [Work/plan, home]\n---\nherring\n"
+    (user.notes / "ops").mkdir()
+    (user.notes / "ops" / "run.md").write_text(text, encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
     for command in ("search x", "ls", "multi-get x", "why x y", "bench x"):
         assert offered(user, *command.split(), "--tag", "wo") == ["Work/plan"]
         assert offered(user, *command.split(), "--where", "sta") == ["status"]
+    assert offered(user, "ls", "--where", "status=D") == ["status=draft"]
+    assert offered(user, "ls", "--where", "'priority!='") == ["priority!=2"]
+    assert offered(user, "ls", "--where", "nothing=") == []
+    assert offered(user, "ls", "--path", "op") == ["ops/"]
+    assert offered(user, "ls", "--path", "ops/") == ["ops/run.md"]
     assert offered(user, "fields", "sta") == ["status"]
     assert offered(user, "query", "x", "--facets", "tag,sta") == ["tag,status"]
     assert offered(user, "vsearch", "x", "--facets", "y") == ["year"]

@@ -188,6 +188,7 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         ("UPDATE documents SET title = title || ' more' WHERE path = 'deploy.md'", "what the texts say"),
         ("UPDATE documents SET path = 'other.md' WHERE path = 'deploy.md'", "what the texts say"),
         ("DELETE FROM document_fields WHERE value_id % 2 = 0", "the fields of"),
+        ("UPDATE field_counts SET documents = documents + 1", "counts of values"),
         (
             "UPDATE content_vectors SET vector = CAST(substr(vector, 1, 100) || zeroblob(4) || "
             "substr(vector, 105) AS BLOB)",
@@ -198,7 +199,7 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
     ],
     ids=[
         *("documents", "entries", "texts", "vectors", "blocks", "references"),
-        *("title", "path", "author", "numbers", "lines", "ends"),
+        *("title", "path", "author", "counts", "numbers", "lines", "ends"),
     ],
 )
 def test_tables_that_contradict_each_other_are_a_problem(embedded: User, statement: str, words: str) -> None:

@@ -62,7 +62,7 @@ def _folder(collection: Collection) -> Finding:
     except QmdError as error:
         # The error's own hint is written for `qmd update`.
         return problem("collection", error.message, "restore the folder, or correct its path in index.yml")
-    files = f"{collection.path} ({collection.pattern})"
+    files = f"{collection.path} ({collection.selection})"
     if first is not None:
         return ok("collection", f"{name}: {files}")
     if problems:

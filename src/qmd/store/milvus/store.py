@@ -55,7 +55,7 @@ class MilvusStore:
             client, state, filters, self.documents, chunks, leases, token_stats, self.vector_sets
         )
         self.answers = Answers(client)
-        self.upkeep = Upkeep(client, state, garbage, self.documents, self.vector_sets)
+        self.upkeep = Upkeep(client, state, garbage, rows, self.documents, self.vector_sets)
         try:
             self._refuse_newer()
         except BaseException:

@@ -6,14 +6,17 @@ import hashlib
 from collections.abc import Iterator
 
 from qmd.store import base
-from qmd.store.milvus.client import Client, quoted
+from qmd.store.milvus.client import Client, Row, quoted
 from qmd.store.milvus.documents import Documents
+from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.state import State
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import timestamp
 from qmd.store.values import Fault, OnStep, Retention, Waste
+from qmd.text.extraction import MARKDOWN, extract, stored_fields
+from qmd.text.predicates import key_of
 
 #: Texts whose hash is compared with the stored one.
 _SAMPLED_TEXTS = 20
@@ -24,11 +27,18 @@ class Upkeep(base.Upkeep):
     """Finds faults and unneeded data."""
 
     def __init__(
-        self, client: Client, state: State, garbage: Garbage, documents: Documents, vector_sets: VectorSets
+        self,
+        client: Client,
+        state: State,
+        garbage: Garbage,
+        rows: FieldRows,
+        documents: Documents,
+        vector_sets: VectorSets,
     ) -> None:
         self._client = client
         self._state = state
         self._garbage = garbage
+        self._rows = rows
         self._documents = documents
         self._vector_sets = vector_sets
 
@@ -114,3 +124,28 @@ class Upkeep(base.Upkeep):
         )
         if changed:
             yield Fault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
+            return
+        documents = list(self._client.among(DOCUMENTS, "content", sampled, ADDRESS, where="live == true"))
+        stored_of = self._rows.fields(documents)
+        changed = sum(
+            _is_changed(row, texts[int(row["content"])], stored_of.get(int(row["id"]), {}))
+            for row in documents
+        )
+        if changed:
+            yield Fault(
+                f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX
+            )
+
+
+def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:
+    """Return whether the stored fields of a document are not those of its text."""
+    # The text that another format extracted does not contain the fields.
+    if MARKDOWN not in stored.get("format", (MARKDOWN,)):
+        return False
+    path = str(document["path"])
+    fields = stored_fields(extract(text, path).fields, path, str(document["author"]))
+    return _keys(fields) != _keys(stored)
+
+
+def _keys(fields: DocumentFields) -> set[tuple[str, str, str | float]]:
+    return {(name, *key_of(value)) for name, values in fields.items() for value in values}

@@ -204,7 +204,7 @@ class _Writer:
 
     def flush(self) -> None:
         """Write the rows that `put` has collected."""
-        self._fields.flush()
+        self._fields.flush(self._collection)
 
     def remove(self, path: str) -> None:
         row = self._db.execute(

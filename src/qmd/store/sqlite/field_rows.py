@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import apsw
@@ -54,11 +55,25 @@ class FieldWriter:
             place = f"{anchor.kind} {anchor.value}"
             self._links.append((document, number, anchor.line, ANCHOR, place, ""))
 
-    def flush(self) -> None:
-        """Write the rows of all documents."""
+    def flush(self, collection: int | None = None) -> None:
+        """Write the rows of all documents, and count those of each value for their collection.
+
+        A migration gives no collection, because a later one counts.
+        """
         self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", self._fields)
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
+        if collection is not None:
+            self._count(collection)
         self._fields, self._links = [], []
+
+    def _count(self, collection: int) -> None:
+        documents = Counter(value for _, value, _ in self._fields)
+        firsts = Counter(value for _, value, first in self._fields if first)
+        self._db.executemany(
+            "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+            "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
+            [(value, collection, count, firsts[value]) for value, count in sorted(documents.items())],
+        )
 
     def _add(self, cached: tuple[str, type, Value]) -> int:
         """Return the number of a value, which is stored if it is new."""
@@ -114,5 +129,5 @@ def forget_all(db: apsw.Connection, low: int, high: int) -> None:
 
 def drop_unused_values(db: apsw.Connection) -> None:
     """Drop the values and fields that no document has."""
-    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM document_fields)")
+    db.execute("DELETE FROM field_values WHERE id NOT IN (SELECT value_id FROM field_counts)")
     db.execute("DELETE FROM field_names WHERE id NOT IN (SELECT field_id FROM field_values)")

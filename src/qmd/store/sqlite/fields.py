@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -13,7 +12,7 @@ from qmd.store import base
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.field_rows import ANCHOR, FIELD_SHIFT, TYPE_SHIFT
-from qmd.store.sqlite.scope_filter import condition, filter_of
+from qmd.store.sqlite.scope_filter import collection_ids, condition, filter_of
 from qmd.store.values import Scope
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
@@ -48,11 +47,10 @@ class Fields(base.Fields):
         """Return the fields of documents, without those of the file itself, most frequent first."""
         with self._database.snapshot() as db:
             names = dict(db.execute("SELECT id, name FROM field_names"))
-            clause, values = _counted(self._database, db, scope)
+            source, values = _counted(self._database, db, scope)
             rows = db.execute(
-                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) FROM ("
-                "SELECT value_id, sum(first) AS firsts FROM document_fields df "
-                f"WHERE 1 {clause} GROUP BY value_id) GROUP BY 1",
+                f"SELECT value_id >> {TYPE_SHIFT}, sum(firsts), count(*) "
+                f"FROM ({source} GROUP BY 1) GROUP BY 1",
                 values,
             )
             found: dict[str, FieldSummary] = {}
@@ -71,8 +69,8 @@ class Fields(base.Fields):
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         """Return the values of a field with the number of documents, most frequent first."""
         with self._database.snapshot() as db:
-            clause, values = _counted(self._database, db, scope)
-            return _value_counts(db, field, f"FROM document_fields df WHERE 1 {clause}", values, limit)
+            source, values = _counted(self._database, db, scope)
+            return _value_counts(db, field, source, values, limit)
 
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
         """Return the values of a field among some documents, most frequent first."""
@@ -86,7 +84,7 @@ class Fields(base.Fields):
                     (*listed, limit),
                 )
                 return [ValueCount(value, count) for value, count in rows]
-            source = f"FROM document_fields df WHERE df.document_id IN {LISTED}"
+            source = f"{_DIRECTLY} WHERE document_id IN {LISTED}"
             return _value_counts(db, field, source, listed, limit)
 
     def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
@@ -142,7 +140,7 @@ class Fields(base.Fields):
             clause, values = _within(self._database, db, Scope((collection,)))
             rows = db.execute(
                 f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
-                f"WHERE l.name IN {LISTED} {clause} ORDER BY 1",
+                f"WHERE l.name IN {LISTED} AND l.name <> '' {clause} ORDER BY 1",
                 (json.dumps([*names]), *values),
             )
             return [row[0] for row in rows]
@@ -169,18 +167,18 @@ def _within(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str,
     return condition(filter_of(database, scope), "d")
 
 
+#: Counts documents in the rows of `document_fields`.
+_DIRECTLY = "SELECT value_id, count(*) AS documents, sum(first) AS firsts FROM document_fields"
+
+
 def _counted(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str, tuple[Any, ...]]:
-    """Return `AND …` on the rows `df` of `document_fields` of a scope, and its values."""
-    clause, values = condition(filter_of(database, replace(scope, where=None)), "d")
-    # The sign keeps the planner on the index in order of values, which needs no sorting.
-    clause = clause.replace("d.id", "+df.document_id")
-    if {name for (name,) in db.execute("SELECT name FROM collections")} <= {*scope.collections}:
-        clause, values = "", ()
-    if scope.where is not None:
-        within, more = _within(database, db, scope)
-        clause += f" AND df.document_id IN (SELECT d.id FROM documents d WHERE 1 {within})"
-        values = (*values, *more)
-    return clause, values
+    """Return a query for (value_id, documents, firsts) of a scope, to be grouped by value, and its values."""
+    if scope.where is None:
+        collections = json.dumps(collection_ids(database, scope.collections))
+        sums = "SELECT value_id, sum(documents) AS documents, sum(firsts) AS firsts FROM field_counts"
+        return f"{sums} WHERE collection_id IN {LISTED}", (collections,)
+    within, values = _within(database, db, scope)
+    return f"{_DIRECTLY} WHERE document_id IN (SELECT d.id FROM documents d WHERE 1 {within})", values
 
 
 def _value_counts(
@@ -191,8 +189,7 @@ def _value_counts(
         return []
     low = int(row[0]) << FIELD_SHIFT
     rows = db.execute(
-        f"WITH counted AS (SELECT df.value_id, count(*) AS documents {source} "
-        "AND df.value_id BETWEEN ? AND ? GROUP BY df.value_id) "
+        f"WITH counted AS ({source} AND value_id BETWEEN ? AND ? GROUP BY 1) "
         "SELECT v.type, min(v.value), sum(c.documents) FROM counted c JOIN field_values v "
         "ON v.id = c.value_id GROUP BY v.type, v.key ORDER BY 3 DESC, v.key LIMIT ?",
         (*values, low, low + (1 << FIELD_SHIFT) - 1, limit),

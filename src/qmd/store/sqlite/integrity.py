@@ -97,6 +97,11 @@ _IMPOSSIBLE = {
     "documents have an id outside the range of their collection": (
         f"SELECT count(*) FROM documents WHERE id >> {COLLECTION_SHIFT} <> collection_id"
     ),
+    "counts of values are not those of the documents": (
+        "SELECT count(*) FROM (SELECT 1 FROM (SELECT * FROM field_counts UNION ALL "
+        f"SELECT value_id, document_id >> {COLLECTION_SHIFT}, count(*), sum(first) FROM document_fields "
+        "GROUP BY 1, 2) GROUP BY value_id, collection_id, documents, firsts HAVING count(*) <> 2)"
+    ),
     "vectors do not have the dimension of their embedder": (
         "SELECT count(*) FROM content_vectors v JOIN embedders e ON e.id = v.embedder_id "
         "WHERE octet_length(v.vector) <> 2 * e.dimension"

@@ -285,6 +285,32 @@ def _fields(db: apsw.Connection) -> None:
     db.execute("ALTER TABLE documents DROP COLUMN author_key")
 
 
+#: The documents with each value. `field_rows` adds those of a batch at once, which is faster than a trigger.
+_COUNTS = f"""CREATE TABLE field_counts (
+  value_id INTEGER NOT NULL,
+  collection_id INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  firsts INTEGER NOT NULL,  -- the sum of document_fields.first
+  PRIMARY KEY (value_id, collection_id)
+) WITHOUT ROWID;
+INSERT INTO field_counts SELECT value_id, document_id >> {COLLECTION_SHIFT}, count(*), sum(first)
+  FROM document_fields GROUP BY 1, 2;
+
+CREATE TRIGGER document_fields_removed AFTER DELETE ON document_fields BEGIN
+  UPDATE field_counts SET documents = documents - 1, firsts = firsts - old.first
+    WHERE value_id = old.value_id AND collection_id = old.document_id >> {COLLECTION_SHIFT};
+  DELETE FROM field_counts WHERE documents = 0
+    AND value_id = old.value_id AND collection_id = old.document_id >> {COLLECTION_SHIFT};
+END;
+"""
+
+#: Links to URLs and anchors have no name, and are not found by it.
+_NAMED_LINKS = """
+DROP INDEX links_name;
+CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
+"""
+
+
 def _sql(script: str) -> Callable[[apsw.Connection], object]:
     return lambda db: db.execute(script)
 
@@ -300,5 +326,7 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     _sql(_CHUNK_TOKENS),
     _sql(_SIZES),
     _fields,
+    _sql(_COUNTS),
+    _sql(_NAMED_LINKS),
 )
 VERSION = len(MIGRATIONS)

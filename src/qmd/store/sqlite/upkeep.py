@@ -12,6 +12,7 @@ from qmd.store.records import timestamp
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
+from qmd.store.sqlite.field_rows import drop_unused_values
 from qmd.store.sqlite.vector_sets import drop_other_embedders
 from qmd.store.values import Fault, OnStep, Retention, Waste, WasteKind
 
@@ -74,6 +75,9 @@ class Upkeep(base.Upkeep):
                 on_step(step)
                 with self._database.transaction() as db:
                     drop(db, keep)
+        if unneeded:
+            with self._database.transaction() as db:
+                drop_unused_values(db)
         with self._database.snapshot() as db:
             pages, _ = _unused_pages(db)
         if pages:
