@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -137,6 +138,8 @@ class Web:
         if not asked.query:
             return await self._home(request)
         facets = request.query_params.get("live") != "1"
+        if not facets:
+            asked = replace(asked, limit=min(asked.limit, search.FIRST))
         models = asked.mode in ("meaning", "both")
         try:
             results, error = (

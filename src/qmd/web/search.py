@@ -24,7 +24,8 @@ from qmd.web.pages import read_address, safe
 
 Mode = Literal["words", "meaning", "both"]
 MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "both": "query"}
-#: Results of a page, and the most.
+#: Results while one types, results of a page, and the most.
+FIRST = 10
 PAGE = 20
 MOST = 500
 _MAX_SNIPPET = 480
