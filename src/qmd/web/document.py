@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -97,19 +98,27 @@ class View:
 
 
 class _Cache:
-    """The last documents rendered, so that going back and moving between hits costs nothing."""
+    """The documents rendered last, so that another query, going back and the next hit cost little."""
 
-    def __init__(self, size: int = 16) -> None:
+    def __init__(self, size: int = 4_000_000) -> None:
         self._entries: OrderedDict[tuple[object, ...], Rendered] = OrderedDict()
-        self._size = size
+        self._room = size  #: Characters of HTML that still fit
+        self._lock = Lock()
 
     def get(self, key: tuple[object, ...]) -> Rendered | None:
-        return self._entries.get(key)
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
 
     def put(self, key: tuple[object, ...], rendered: Rendered) -> None:
-        self._entries[key] = rendered
-        while len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = rendered
+                self._room -= rendered.size
+            while self._room < 0:
+                self._room += self._entries.popitem(last=False)[1].size
 
 
 def view(
@@ -131,7 +140,7 @@ def view(
     fields = index.fields_of([document.file]).get(document.file, {})
     is_markdown = "markdown" in fields.get("format", ("markdown",))
     too_large = len(page.text) > MAX_RENDERED
-    rendered = Rendered("")
+    html, rendered = "", Rendered()
     rows: tuple[Row, ...] = ()
     properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if source or too_large or not is_markdown:
@@ -141,7 +150,8 @@ def view(
                 (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
             )
     else:
-        rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
+        rendered, properties = _render(index, page, outgoing, remote_images, translate)
+        html = rendered.html(find, line)
     collection = index.config.collections[document.collection]
     absolute = os.path.join(collection.path, document.path)
     links, left = _linked((link.to, link.line) for link in outgoing if link.to and link.to != document.file)
@@ -153,7 +163,7 @@ def view(
         to_uri(document.file),
         absolute,
         properties,
-        safe(rendered.html),
+        safe(html),
         rendered.headings,
         rendered.blocked_images,
         rows,
@@ -241,8 +251,6 @@ def _render(
     index: Index,
     page: Page,
     outgoing: list[ResolvedLink],
-    query: str,
-    line: int | None,
     remote_images: bool,
     translate: Translate,
 ) -> tuple[Rendered, tuple[tuple[str, tuple[str, ...]], ...]]:
@@ -275,8 +283,6 @@ def _render(
     key = (
         document.hash,
         document.file,
-        query,
-        line,
         remote_images,
         tuple(targets.items()),
         visible_collections,
@@ -287,8 +293,6 @@ def _render(
         context = Context(
             link,
             file,
-            highlighter(query),
-            line,
             1 + text.count("\n", 0, start),
             remote_images,
             lambda done: translate("done" if done else "open"),
