@@ -48,6 +48,7 @@ def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
 
 def _multi_get(index: Index, arguments: MultiGetArguments, cancelled: Cancelled) -> Result:
     """Return a text with the errors, the documents in order, and a text with the documents left out."""
+    indexed_at = index.indexed_at()
     pages = operations.multi_get(index, arguments, cancelled, max_total=arguments.max_bytes)
     too_large = [
         f"File too large: {visible(item.document.file)} (skipped)"
@@ -66,7 +67,7 @@ def _multi_get(index: Index, arguments: MultiGetArguments, cancelled: Cancelled)
             content.append(_embedded(document))
     if pages.left_out:
         content.append(text(_left_out(pages)))
-    return {"content": content}
+    return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
 
 def _status(index: Index, arguments: StatusArguments, cancelled: Cancelled) -> Result:

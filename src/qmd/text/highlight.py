@@ -162,9 +162,7 @@ class Highlighter:
         starts: set[tuple[int, str]] = set()
         places = [match.start() for pattern in self._short for match in pattern.finditer(lowered)]
         for needle in self._long:
-            places += [
-                at for at in _occurrences(lowered, needle) if not at or lowered[at - 1] not in _WITHIN
-            ]
+            places += [at for at in _occurrences(lowered, needle) if not at or lowered[at - 1] not in _WITHIN]
         for at in places:
             word = tokens.word_at(text, at)
             if word:

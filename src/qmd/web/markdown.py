@@ -40,6 +40,8 @@ _LINES = "data-lines"
 _LINES_OF = re.compile(rf' {_LINES}="(\d+) (\d+)"')
 #: A tag, as nh3 writes it.
 _TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
+#: Elements without content.
+_VOID = ("<br", "<hr", "<img")
 #: The names of languages are no part of a document.
 _NOT_MARKED = '<span class="language"'
 
@@ -73,13 +75,14 @@ class Rendered:
 
     Attributes:
         parts: Its texts and tags by turns, beginning with a text, which may be empty.
-        blocks: The first line, the line after the last one, and the place in `parts` of each block's tag.
+        blocks: The first line, the line after the last one, the place in `parts` of each block's tag, and how
+            many elements it is in.
         headings: Its headings.
         blocked_images: The number of remote images that were left out.
     """
 
     parts: tuple[str, ...] = ()
-    blocks: tuple[tuple[int, int, int], ...] = ()
+    blocks: tuple[tuple[int, int, int, int], ...] = ()
     headings: tuple[Heading, ...] = ()
     blocked_images: int = 0
 
@@ -88,17 +91,33 @@ class Rendered:
         """The number of characters."""
         return sum(map(len, self.parts))
 
-    def html(self, find: Find | None = None, hit: int | None = None) -> str:
+    def html(
+        self,
+        find: Find | None = None,
+        hit: int | None = None,
+        separators: Sequence[tuple[int, str]] = (),
+    ) -> str:
         """Return the HTML, and mark the words that `find` finds and the smallest block with the line `hit`.
 
-        The element of the hit, or an empty one at its beginning, has the id `hit`.
+        The element of the hit, or an empty one at its beginning, has the id `hit`. `separators` is HTML that
+        stands before the outermost blocks that begin at these lines or after them.
         """
         parts = [*self.parts]
         if find is not None:
             _mark(parts, find)
-        places = [place for first, end, place in self.blocks if hit is not None and first <= hit < end]
+        places = [place for first, end, place, _ in self.blocks if hit is not None and first <= hit < end]
         if places:
             parts[places[-1]] = _as_hit(parts[places[-1]])
+        outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
+        at = 0
+        before: dict[int, str] = {}
+        for line, html in separators:
+            while at < len(outermost) and outermost[at][0] < line:
+                at += 1
+            place = outermost[at][1] if at < len(outermost) else len(parts) - 1
+            before[place] = before.get(place, "") + html
+        for place, html in before.items():
+            parts[place] = html + parts[place]
         return "".join(parts)
 
 
@@ -128,11 +147,17 @@ def render(text: str, context: Context) -> Rendered:
     """Return a Markdown text as HTML."""
     parts = _TAG.split(_clean(_parser().render(text, {"context": context})))
     blocks = []
+    depth = 0
     for place in range(1, len(parts), 2):
-        found = _LINES_OF.search(parts[place])
+        tag = parts[place]
+        if tag.startswith("</"):
+            depth -= 1
+            continue
+        found = _LINES_OF.search(tag)
         if found:
-            parts[place] = parts[place].replace(found[0], "")
-            blocks.append((int(found[1]), int(found[2]), place))
+            parts[place] = tag.replace(found[0], "")
+            blocks.append((int(found[1]), int(found[2]), place, depth))
+        depth += not tag.startswith(_VOID)
     return Rendered(tuple(parts), tuple(blocks), tuple(context.headings), context.blocked)
 
 
@@ -272,7 +297,10 @@ class _Renderer(RendererHTML):
         return f'<span class="task{" done" if done else ""}" role="img" aria-label="{label}"></span>'
 
     def table_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f'<div class="table" tabindex="0" role="group">{self.renderToken(tokens, at, options, env)}'
+        lines = _lines(tokens[at])
+        tokens[at].attrs.pop(_LINES, None)
+        table = self.renderToken(tokens, at, options, env)
+        return f'<div class="table" tabindex="0" role="group"{lines}>{table}'
 
     def table_close(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         return f"{self.renderToken(tokens, at, options, env)}</div>"

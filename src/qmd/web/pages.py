@@ -75,7 +75,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(asset=asset_address, read=read_address)
-    environment.filters.update(day=_day, grouped=_grouped)
+    environment.filters.update(day=_day, moment=_moment, grouped=_grouped)
     return environment
 
 
@@ -145,6 +145,11 @@ def _day(date: str | int | None) -> str:
     if isinstance(date, int):
         return datetime.fromtimestamp(date / 1e9, UTC).strftime("%Y-%m-%d")
     return (date or "")[:10]
+
+
+def _moment(time: str) -> str:
+    """Return a time to the second, in UTC."""
+    return f"{time[:10]} {time[11:19]} UTC"
 
 
 def _grouped(number: int) -> str:

@@ -9,9 +9,11 @@ from typing import Any, Literal, cast
 
 from markupsafe import Markup
 
+from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.models.base import Cancelled
+from qmd.text.anchors import LINE
 from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
@@ -82,13 +84,17 @@ class Result:
     tags: tuple[str, ...]
     snippet: Markup
     line: int
+    place: tuple[str, int] | None  #: The kind and number of the page, slide or cell
     percent: int
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did."""
+    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
+
+    `indexed_at` is the time of the index: later changes of files are not in the results.
+    """
 
     asked: Asked
     mode: Mode
@@ -97,6 +103,7 @@ class Results:
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
     more: bool
+    indexed_at: str | None
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
@@ -123,7 +130,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         explain=asked.scores,
         facets=tuple(FACETS) if facets else (),
     )
-    response = index.run(MODES[mode], request, cancelled=cancelled)
+    response, indexed_at = operations.search(index, MODES[mode], request, cancelled)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(query)
@@ -135,6 +142,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         tuple(_found_by(response, mode)),
         tuple(_notes(response)),
         len(response.hits) > asked.limit,
+        indexed_at,
     )
 
 
@@ -161,6 +169,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
         line=line,
+        place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
         parts=tuple(_parts(hit.explain)) if hit.explain else (),
     )
