@@ -33,9 +33,7 @@ class FieldMethods:
 
     def recent(self, limit: int = 10) -> list[Document]:
         """List the documents whose files changed last, newest first."""
-        from heapq import nlargest
-
-        return nlargest(limit, self._library.visible(), key=lambda document: document.modified_ns)
+        return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
 
     def fields_of(self, references: Sequence[str]) -> dict[str, Mapping[str, tuple[str | float | bool, ...]]]:
         """Return the values of the fields of documents, by display path and name, without missing ones."""
