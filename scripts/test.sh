@@ -18,8 +18,11 @@ fi
 if [ "${1:-}" = quick ]; then
   shift
   set -- -m 'not (slow or models or milvus or judges or browser)' "$@"
-elif ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
-  [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
+else
+  sh scripts/packages.sh
+  if ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
+    [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
+  fi
 fi
 export QMD_CHROMIUM
 "$venv/bin/ruff" check .

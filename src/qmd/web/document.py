@@ -283,7 +283,7 @@ def _shown(values: tuple[Any, ...]) -> tuple[str, ...]:
 def _shown_value(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return visible(f"{value:g}" if isinstance(value, float) else value)
+    return visible(f"{value:g}" if isinstance(value, float) else value.removesuffix("T00:00:00"))
 
 
 def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:

@@ -105,9 +105,12 @@ class Rendered:
         parts = [*self.parts]
         if find is not None:
             _mark(parts, find)
-        places = [place for first, end, place, _ in self.blocks if hit is not None and first <= hit < end]
-        if places:
-            parts[places[-1]] = _as_hit(parts[places[-1]])
+        if hit is not None and self.blocks:
+            # A line between blocks, or one that is not shown, counts as the block before it.
+            places = [place for first, end, place, _ in self.blocks if first <= hit < end]
+            before = [place for first, _, place, _ in self.blocks if first <= hit]
+            place = places[-1] if places else before[-1] if before else self.blocks[0][2]
+            parts[place] = _as_hit(parts[place])
         outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
         at = 0
         before: dict[int, str] = {}

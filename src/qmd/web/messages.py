@@ -86,7 +86,7 @@ CHINESE: Mapping[str, str] = {
     "cells": "单元格",
     "messages": "消息",
     "As of": "截至",
-    "as of": "截至",
+    "Up to date": "已是最新",
     "Changes of files are noticed at once": "文件更改会立即被发现",
     "Changes of files are looked for regularly": "定期检查文件更改",
     "Changes of files are not watched": "未监视文件更改",
@@ -208,7 +208,9 @@ CHINESE: Mapping[str, str] = {
     "not": "排除",
     "as a phrase": "作为短语",
     "Clear": "清空",
-    "The page needs the extra 'web'": "网页需要额外组件 'web'",
+    "Vector index not found. Run 'qmd embed' first to create embeddings.": (
+        "还没有向量。请先在“维护”中生成向量。"
+    ),
 }
 
 

@@ -23,6 +23,7 @@ from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.web.filters import FACETS, Facet, facet
 from qmd.web.markdown import Find, marked
 from qmd.web.pages import read_address, safe
+from qmd.web.syntax import BLOCK_ID
 
 Mode = Literal["words", "meaning", "both"]
 MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "both": "query"}
@@ -187,7 +188,7 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
             continue
         begin = _PREFIX.match(line)
         shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line))
-        shown = shown.replace("==", "").replace("`", "")
+        shown = BLOCK_ID.sub("", shown.replace("==", "").replace("`", ""))
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
         if shown and not (not parts and shown.casefold() == title.casefold()):

@@ -23,6 +23,8 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]{1,200000}", re.I)
 _SAFE_SCHEMES = ("http:", "https:", "mailto:")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
+#: The name of a block at its end.
+BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^[A-Za-z0-9-]{1,100}\Z")
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
 _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
 _TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
@@ -74,6 +76,7 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     # The text rule stops only at characters that begin something.
     parser.inline.ruler.at("text", _text)
     parser.core.ruler.before("inline", "callouts", _callouts)
+    parser.core.ruler.before("inline", "block_ids", _block_ids)
     parser.core.ruler.after("inline", "tasks", _tasks)
     parser.inline = _Inline(parser.inline)
     return parser
@@ -288,6 +291,13 @@ def _callouts(state: StateCore) -> None:
         if not token.content:
             paragraph.hidden = True
     state.tokens = found
+
+
+def _block_ids(state: StateCore) -> None:
+    """Leave out the names of blocks, such as `^quote-1`, at the end of paragraphs and items."""
+    for token in state.tokens:
+        if token.type == "inline" and "^" in token.content:
+            token.content = BLOCK_ID.sub("", token.content)
 
 
 def _tasks(state: StateCore) -> None:

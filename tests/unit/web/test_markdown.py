@@ -49,6 +49,24 @@ def test_obsidian_syntax_is_rendered() -> None:
     assert '<a href="/?q=tag:a%2Fb" class="tag"' in html
 
 
+def test_names_of_blocks_are_not_shown() -> None:
+    html = shown("A quote. ^quote-1\n\n- item ^b15695\n\n2^10 and ^ alone\n\n^only\n")
+    assert "quote-1" not in html
+    assert "b15695" not in html
+    assert "only" not in html
+    assert "2^10 and ^ alone" in html
+
+
+def test_pages_are_separated_before_their_blocks() -> None:
+    text = "# One\n\nfirst\n\n- a\n- b\n\nsecond\n"
+    separators = [(1, "<p>1</p>"), (5, "<p>2</p>"), (7, "<p>3</p>"), (8, "<p>4</p>"), (99, "<p>5</p>")]
+    html = rendered(text).html(separators=separators)
+    assert html.startswith('<p>1</p><h1 id="h-one">One</h1>')
+    assert "<p>2</p><ul>" in html
+    assert "<p>3</p><p>4</p><p>second</p>" in html
+    assert html.endswith("<p>5</p>\n")
+
+
 def test_html_and_comments_are_not_rendered() -> None:
     html = shown("<b>x</b>\n\n<!-- one\n\ntwo -->\n\nafter <!-- three --> %% four %% end")
     assert "&lt;b&gt;x&lt;/b&gt;" in html
@@ -64,7 +82,8 @@ def test_line_of_the_hit_is_marked_in_the_smallest_block() -> None:
     assert '<pre id="hit" class="hit-line math"' in shown(text, hit=16)
     # The anchor of a heading stays, because links lead to it.
     assert '<h1 class="hit-line" id="h-title"><span id="hit"></span>Title' in shown(text, hit=1)
-    assert 'id="hit"' not in shown(text, hit=99)
+    assert '<ul class="hit-line"' not in shown(text, hit=6)
+    assert shown(text, hit=6).count('id="hit"') == shown(text, hit=99).count('id="hit"') == 1
     assert "data-lines" not in shown(text)
 
 
