@@ -40,6 +40,8 @@ _LINES = "data-lines"
 _LINES_OF = re.compile(rf' {_LINES}="(\d+) (\d+)"')
 #: A tag, as nh3 writes it.
 _TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
+#: The hit in a block of more lines is its line, not the whole block.
+_LONG = 6
 #: Elements without content.
 _VOID = ("<br", "<hr", "<img")
 #: The names of languages are no part of a document.
@@ -107,10 +109,11 @@ class Rendered:
             _mark(parts, find)
         if hit is not None and self.blocks:
             # A line between blocks, or one that is not shown, counts as the block before it.
-            places = [place for first, end, place, _ in self.blocks if first <= hit < end]
-            before = [place for first, _, place, _ in self.blocks if first <= hit]
-            place = places[-1] if places else before[-1] if before else self.blocks[0][2]
-            parts[place] = _as_hit(parts[place])
+            around = [block for block in self.blocks if block[0] <= hit < block[1]]
+            before = [block for block in self.blocks if block[0] <= hit]
+            first, end, place, _ = (around or before or self.blocks)[-1 if before else 0]
+            if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
+                parts[place] = _as_hit(parts[place])
         outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
         at = 0
         before: dict[int, str] = {}
@@ -189,6 +192,18 @@ def _mark(parts: list[str], find: Find) -> None:
     for at, spans in found.items():
         if not (at and parts[2 * at - 1].startswith(_NOT_MARKED)):
             parts[2 * at] = _with_marks(texts[at], spans)
+
+
+def _mark_line(parts: list[str], place: int, line: int) -> bool:
+    """Put the element of the hit before a line inside of a block. Return whether there is such a line."""
+    line -= parts[place].startswith('<div class="code"')  # without the line that opens the block
+    for at in range(place + 1, len(parts), 2):
+        lines = parts[at].split("\n")
+        if 0 <= line < len(lines):
+            parts[at] = "\n".join([*lines[:line], f'<span id="hit"></span>{lines[line]}', *lines[line + 1 :]])
+            return True
+        line -= len(lines) - 1
+    return False
 
 
 def _as_hit(tag: str) -> str:

@@ -87,6 +87,14 @@ def test_line_of_the_hit_is_marked_in_the_smallest_block() -> None:
     assert "data-lines" not in shown(text)
 
 
+def test_line_of_the_hit_is_marked_inside_of_a_long_block() -> None:
+    lines = [f"*line* {number}" for number in range(1, 11)]
+    assert '\n<span id="hit"></span><em>line</em> 4\n' in shown("\n".join(lines), hit=4)
+    assert '<p><span id="hit"></span>line' in shown("line" + "\nline" * 9, hit=1)
+    code = shown("\n".join(["```", *lines, "```"]), "line", hit=5)
+    assert '\n<span id="hit"></span>*<mark>line</mark>* 4\n' in code
+
+
 def test_text_that_looks_like_the_attribute_of_lines_stays() -> None:
     assert ' data-lines="1 2"' in shown('a data-lines="1 2"', hit=1)
 
