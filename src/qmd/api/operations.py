@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from qmd import types
     from qmd.engine.documents.library import Pages
     from qmd.engine.index import Index
-    from qmd.engine.indexing.scan import OnProgress, ScanReport
+    from qmd.engine.indexing.scan import OnProgress
+    from qmd.engine.indexing.scan import ScanReport as ScanReport
+    from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.models.base import Cancelled
     from qmd.types import ResolvedLink, SearchResponse
 
@@ -91,6 +93,12 @@ def browse(index: Index, *, recent: int, tags: int) -> Overview:
     return Overview(collections, index.recent(recent), top[:tags], state.indexed_at)
 
 
+def require_absolute(path: str) -> None:
+    """Raise `UsageError` if a path is relative, because clients do not know the folder of the server."""
+    if not path.startswith(("/", "~")):
+        raise UsageError(f"path: {path} is relative", "give an absolute path on the server's machine")
+
+
 def add_collection(
     index: Index,
     path: str,
@@ -99,8 +107,7 @@ def add_collection(
     on_progress: OnProgress,
 ) -> ScanReport:
     """Add a folder of the server's machine and scan it. Raises `UsageError` if its path is relative."""
-    if not path.startswith(("/", "~")):
-        raise UsageError(f"path: {path} is relative", "give an absolute path on the server's machine")
+    require_absolute(path)
     return index.add_collection(path, name, pattern=pattern, on_progress=on_progress)
 
 

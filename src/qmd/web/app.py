@@ -330,6 +330,7 @@ class Web:
         if action == "add":
             upkeep.require(permissions.manage, "add a collection")
             path = one(form, "path")
+            operations.require_absolute(path)
             name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
             self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern))
         elif action == "scan":

@@ -116,13 +116,13 @@ class Rendered:
                 parts[place] = _as_hit(parts[place])
         outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
         at = 0
-        before: dict[int, str] = {}
+        inserted: dict[int, str] = {}
         for line, html in separators:
             while at < len(outermost) and outermost[at][0] < line:
                 at += 1
             place = outermost[at][1] if at < len(outermost) else len(parts) - 1
-            before[place] = before.get(place, "") + html
-        for place, html in before.items():
+            inserted[place] = inserted.get(place, "") + html
+        for place, html in inserted.items():
             parts[place] = html + parts[place]
         return "".join(parts)
 

@@ -15,8 +15,7 @@ from qmd.web.forms import Form, one
 from qmd.web.jobs import Job
 
 if TYPE_CHECKING:
-    from qmd.engine.indexing.scan import ScanReport
-    from qmd.engine.models.usage import ModelUse
+    from qmd.api.operations import ModelUse, ScanReport
     from qmd.server.keys import Key, Keys
 
 

@@ -129,6 +129,14 @@ def test_what_status_says_of_fields_is_short(start: StartAgent, newcomer: User, 
     assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
 
 
+def test_status_says_how_changes_are_noticed(vault: Agent) -> None:
+    result = vault.call("status")
+    told = result["structuredContent"]
+    # Servers do not watch in tests.
+    assert told["watching"] == "off"
+    assert f"\n  Watching: off; indexed at {told['indexedAt']}\n" in result["content"][0]["text"]
+
+
 def test_status_of_an_empty_index_has_no_fields(start: StartAgent, newcomer: User) -> None:
     agent = start(newcomer)
     agent.greet()
