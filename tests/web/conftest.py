@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.clients import Server, server_of
 from tests.users import MakeUser, User
+from tests.waiting import PATIENCE
+
+expect.set_options(timeout=1_000 * PATIENCE)
 
 #: Opens a page of a context with the given options.
 OpenPage = Callable[..., Page]
