@@ -36,6 +36,7 @@ _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
 _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
 _CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
+_MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
 _PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
 
@@ -187,8 +188,10 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
         if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
             continue
         begin = _PREFIX.match(line)
-        shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line))
-        shown = BLOCK_ID.sub("", shown.replace("==", "").replace("`", ""))
+        line_text = _CALLOUT.sub("", line[begin.end() :] if begin else line)
+        shown = heading_text(line_text.replace("[[#", "[["))
+        # What is left of a link was cut at the edge of the passage.
+        shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
         if shown and not (not parts and shown.casefold() == title.casefold()):
