@@ -274,6 +274,8 @@ class IndexState(BaseModel):
 class IndexOverview(IndexState):
     """The state of the index, its most frequent fields with their values, and its most frequent tags."""
 
+    # Not in the schema, which every session of an agent pays for.
+    indexed_at: SkipJsonSchema[str | None]
     fields: list[str]
     tags: list[str]
 

@@ -132,7 +132,8 @@ def test_change_from_another_origin_is_refused(server: Server, origin: str | Non
     assert post(server, "/sign-in", origin=origin, key="x").status == 403
 
 
-def test_page_without_its_extra_says_what_to_install(user: User, tmp_path: Path) -> None:
+def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_path: Path) -> None:
+    user = make_user("no-extra")
     # A package that cannot be imported, as if it were not installed.
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["nh3"] = None\n')
     environ = {"PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}"}

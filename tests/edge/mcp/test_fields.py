@@ -86,6 +86,7 @@ def test_get_has_links_and_backlinks_in_its_structured_content(vault: Agent) -> 
         "linksLeftOut": 0,
         "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
         "backlinksLeftOut": 0,
+        "indexedAt": vault.call("status")["structuredContent"]["indexedAt"],
     }
 
 
