@@ -1,5 +1,7 @@
 """The web page in a real browser: from a key to the list, from a link to a document, and what is sent.
 
+Processor time of the server is measured without a browser, because it is comparable on a busy machine.
+
     python bench/web.py --folder DOCS --documents 38000 --json bench/results/web.json
 
 `--folder` has Markdown files. If there are fewer than `--documents`, copies are made, each with a line of its
@@ -9,6 +11,7 @@ own. `--chromium` is the browser; it is driven by Playwright.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import re
@@ -21,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from common import percentile, write_json
 
@@ -73,8 +77,8 @@ def corpus(source: Path, documents: int, folder: Path) -> int:
 
 
 @contextmanager
-def served(home: Path, folder: Path) -> Iterator[str]:
-    """Index a folder and serve it. Yield the address of the page."""
+def served(home: Path, folder: Path) -> Iterator[tuple[str, int]]:
+    """Index a folder and serve it. Yield the address of the page, and the process of the server."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
     environ |= {name: str(home / name) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
     qmd = [sys.executable, "-m", "qmd"]
@@ -86,10 +90,46 @@ def served(home: Path, folder: Path) -> Iterator[str]:
     )
     try:
         assert server.stdout is not None
-        yield server.stdout.readline().split()[-1]
+        yield server.stdout.readline().split()[-1], server.pid
     finally:
         server.terminate()
         server.wait()
+
+
+def processor_time(url: str, pid: int) -> dict[str, Any]:
+    """Return the milliseconds of processor time that requests take, without the browser."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    stat = Path(f"/proc/{pid}/stat")
+
+    def seconds() -> float:
+        fields = stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def took(*addresses: str) -> float:
+        before = seconds()
+        for address in addresses:
+            connection.request("GET", address)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, address
+        return round(1000 * (seconds() - before) / len(addresses), 1)
+
+    keys = [
+        f"/?{urlencode({'q': query[:length], 'mode': 'words', 'live': 1, 'part': 1})}"
+        for query in QUERIES
+        for length in range(1, len(query) + 1)
+    ]
+    took(*keys)
+    long = "/read/docs/long.md"
+    return {
+        "key": took(*keys, *keys, *keys),
+        "first_page": took(*["/"] * 20),
+        "document_of_100_kB": {
+            "first": took(long),
+            "again": took(*[long] * 20),
+            "other_queries": took(*(f"{long}?q=word{number}" for number in range(20))),
+        },
+    }
 
 
 def measure(url: str, chromium: str) -> dict[str, Any]:
@@ -162,9 +202,10 @@ def main() -> None:
         folder = home / "docs"
         folder.mkdir()
         documents = corpus(options.folder, options.documents, folder)
-        with served(home, folder) as url:
+        with served(home, folder) as (url, pid):
             result = {
                 "documents": documents,
+                "processor_ms": processor_time(url, pid),
                 **measure(url, options.chromium),
                 "load_average": os.getloadavg()[0],
             }

@@ -23,8 +23,11 @@ if [ "${1:-}" = quick ]; then
   # Modules without a quick test are not even imported, and hypothesis tries fewer examples.
   set -- -m 'not (slow or models or milvus or judges or browser)' --hypothesis-profile quick \
     --ignore tests/judges --ignore tests/models --ignore tests/web "$@"
-elif ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
-  [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
+else
+  sh scripts/packages.sh
+  if ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
+    [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
+  fi
 fi
 export QMD_CHROMIUM
 "$venv/bin/ruff" check .

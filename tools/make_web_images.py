@@ -46,6 +46,7 @@ def take(browser: Browser, url: str, name: str) -> None:
     path, typed, options = PICTURES[name]
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 760}, **options})
     page = context.new_page()
+    page.set_default_timeout(120_000)
     page.goto(url + path)
     if typed:
         page.locator("#q").press_sequentially(typed)

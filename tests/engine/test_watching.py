@@ -200,11 +200,26 @@ def rsync(source: dict[str, str], root: Path) -> None:
         temporary.replace(file)
 
 
-def test_rsync_with_delete(index: qmd.Index, notes: Notes) -> None:
+def real_rsync(source: dict[str, str], root: Path) -> None:
+    """The program itself."""
+    if shutil.which("rsync") is None:
+        pytest.skip("rsync is not installed: see scripts/packages.sh")
+    origin = root.with_name("origin")
+    for name, text in source.items():
+        file = origin / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    subprocess.run(["rsync", "-a", "--delete", f"{origin}/", f"{root}/"], check=True)
+
+
+@pytest.mark.parametrize("copy", [rsync, real_rsync], ids=lambda copy: copy.__name__)
+def test_rsync_with_delete(
+    index: qmd.Index, notes: Notes, copy: Callable[[dict[str, str], Path], None]
+) -> None:
     root = notes({f"old/{number}.md": f"alpha {number}\n" for number in range(50)})
     index.add_collection(str(root))
     with watched(index) as seen:
-        rsync({f"new/{number}.md": f"bravo {number}\n" for number in range(40)}, root)
+        copy({f"new/{number}.md": f"bravo {number}\n" for number in range(40)}, root)
         seen.until_found("bravo", *(f"new/{number}.md" for number in range(40)))
         seen.until_found("alpha")
 

@@ -719,6 +719,7 @@ def told_of_fields(store: Store) -> dict[str, object]:
     for name in ("tag", "year", "collection", "priority", "nothing"):
         told[f"facet {name}"] = store.fields.facet(ids, name, 3)
     told["newest"] = [files[document] for document in store.fields.newest(everything("a"), 2)]
+    told["changed last"] = [document.file for document in store.documents.changed_last(["a", "none"], 2)]
     told["fields"] = {
         files[document]: {name: Counter(values) for name, values in fields.items()}
         for document, fields in store.fields.of([*ids, 999]).items()

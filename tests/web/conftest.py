@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,10 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.clients import Server, server_of
 from tests.users import MakeUser, User
+from tests.waiting import PATIENCE
+
+expect.set_options(timeout=1_000 * PATIENCE)
 
 #: Opens a page of a context with the given options.
 OpenPage = Callable[..., Page]
@@ -33,6 +37,16 @@ NOTES = {
     "数据库.md": "# 数据库迁移指南\n\n数据库迁移需要先备份数据。迁移工具支持回滚。\n",
     "arabic.md": "# النسخ الاحتياطي\n\nاحفظ نسخة احتياطية من الملفات كل يوم.\n",
     "sub/old.md": "# Old backup\n\nAn older note about the backup of 2019.\n",
+}
+#: A notebook with a long text in its second cell.
+NOTEBOOK = {
+    "nbformat": 4,
+    "metadata": {},
+    "cells": [
+        {"cell_type": "markdown", "source": "# A notebook\n\nIt begins here."},
+        {"cell_type": "markdown", "source": "## Second\n\n" + "Words.\n\n" * 60 + "A cassowary."},
+        {"cell_type": "code", "source": "print(1)", "outputs": []},
+    ],
 }
 #: A red dot.
 PNG = bytes.fromhex(
@@ -90,6 +104,10 @@ def writer(make_user: MakeUser) -> User:
     (user.home / "secret.png").write_bytes(PNG)
     (notes / "out.png").symlink_to(user.home / "secret.png")
     user.ok("collection", "add", str(notes), "--name", "wiki")
+    books = user.home / "books"
+    books.mkdir()
+    (books / "book.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
+    user.ok("collection", "add", str(books), "--formats", "notebook")
     return user
 
 

@@ -127,6 +127,28 @@ def test_a_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
     expect(page.locator(".code .k").first).to_have_text("def")
 
 
+def test_places_of_the_source_file_are_shown_and_linked(open_page: OpenPage) -> None:
+    page = open_page("/?q=cassowary&mode=words")
+    expect(page.locator("#hits .where")).to_contain_text("cell 2")
+    page.locator("#hits a").click()
+    expect(page.locator("#hit mark")).to_be_in_viewport()
+    expect(page.locator(".prose .place")).to_have_text(["cell 1", "cell 2", "cell 3"])
+    cells = page.get_by_role("navigation", name="cells")
+    cells.get_by_role("link", name="1", exact=True).click()
+    expect(page.locator("#place-1")).to_be_in_viewport()
+    page.get_by_role("link", name="Source").click()
+    expect(page.locator(".source .place")).to_have_count(3)
+
+
+def test_pages_say_how_fresh_the_index_is(open_page: OpenPage) -> None:
+    # Servers do not watch in tests, so it is the time of the scan, unless that has only just ended.
+    for path in ("/", "/?q=backup&mode=words", "/read/wiki/deploy.md", "/upkeep"):
+        page = open_page(path)
+        expect(
+            page.get_by_text(re.compile(r"Up to date|As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"))
+        ).to_be_visible()
+
+
 def test_remote_images_are_loaded_only_on_request(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/guide.md")
     page.context.route("https://example.org/**", lambda route: route.fulfill(body=b"", status=404))

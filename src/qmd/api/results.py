@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -224,9 +224,10 @@ class LinkLists(BaseModel):
 
 
 class LinkedDocument(LinkLists):
-    """A document with its links."""
+    """A document with its links, and the time of the index."""
 
     document: Document
+    indexed_at: str | None
 
 
 class Collection(BaseModel):
@@ -245,11 +246,17 @@ class CollectionState(Collection):
 
 
 class IndexState(BaseModel):
-    """The state of the index; `needs_embedding` is the number of texts without vectors."""
+    """The state of the index; `needs_embedding` is the number of texts without vectors.
+
+    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
+    `indexed_at` is the time of the index: later changes on disk are not in it.
+    """
 
     total_documents: int
     needs_embedding: int
     has_vector_index: bool
+    watching: Literal["events", "polling", "off"]
+    indexed_at: str | None
     collections: list[CollectionState]
 
     def text(self) -> str:
@@ -268,6 +275,8 @@ class IndexState(BaseModel):
 class IndexOverview(IndexState):
     """The state of the index, its most frequent fields with their values, and its most frequent tags."""
 
+    # Not in the schema, which every session of an agent pays for.
+    indexed_at: SkipJsonSchema[str | None]
     fields: list[str]
     tags: list[str]
 
@@ -283,7 +292,10 @@ class IndexOverview(IndexState):
 
     def text(self) -> str:
         """Return the state in lines for a reader."""
-        lines = [super().text()]
+        lines = [
+            super().text(),
+            f"  Watching: {self.watching}; indexed at {self.indexed_at or 'no time yet'}",
+        ]
         if self.fields:
             lines += ["  Top fields:", *(f"    - {line}" for line in self.fields)]
         if self.tags:

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import BaseModel, Field
 
+from qmd.api import operations
 from qmd.api.arguments import NOT_BLANK, Arguments, Name
 from qmd.api.results import Collection
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.upkeep.status import CollectionStatus
-from qmd.errors import UsageError
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.text.wording import plural
@@ -95,10 +95,8 @@ CollectionName = Annotated[str, Path(description="The name of a collection.")]
 @routes.endpoint("POST", "/collections/add", 413, write=True)
 def add(index: Index, cancelled: Cancelled, body: NewCollection) -> Added:
     """Index a folder."""
-    if not body.path.startswith(("/", "~")):
-        raise UsageError(f"path: {body.path} is relative", "give an absolute path on the server's machine")
-    report = index.add_collection(
-        body.path, body.name, pattern=body.glob_pattern, on_progress=stop_if(cancelled)
+    report = operations.add_collection(
+        index, body.path, body.name, body.glob_pattern, on_progress=stop_if(cancelled)
     )
     added = _status(index, report.collection)
     documents = plural(added.documents, "document", separator="")

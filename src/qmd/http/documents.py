@@ -151,9 +151,10 @@ class Note(BaseModel):
 
 
 class GetResult(BaseModel):
-    """One document."""
+    """One document, and the time of the index."""
 
     document: Document
+    indexed_at: str | None
     content: None
 
 
@@ -162,6 +163,7 @@ class MultiGetResult(BaseModel):
 
     results: list[Document | Note]
     errors: list[str]
+    indexed_at: str | None
     content: None
 
 
@@ -186,7 +188,8 @@ def query(index: Index, cancelled: Cancelled, body: QueryBody) -> SearchResults:
 @routes.endpoint("POST", "/get", 404, 413)
 def get(index: Index, cancelled: Cancelled, body: GetBody) -> GetResult:
     """Read a document, or some of its lines."""
-    return GetResult(document=operations.get(index, body), content=None)
+    indexed_at = index.indexed_at()
+    return GetResult(document=operations.get(index, body), indexed_at=indexed_at, content=None)
 
 
 @routes.endpoint("POST", "/multi_get", 404, 413)
@@ -198,8 +201,10 @@ def multi_get(index: Index, cancelled: Cancelled, body: MultiGetBody) -> MultiGe
             return Note(type="text", text=skipped_text(page, "qmd get"))
         return Document.of(page, line_numbers=body.line_numbers, truncated="[...truncated {} more lines]")
 
+    indexed_at = index.indexed_at()
     pages = operations.multi_get(index, body, cancelled)
-    return MultiGetResult(results=[*map(item, pages.items)], errors=list(pages.errors), content=None)
+    results = [*map(item, pages.items)]
+    return MultiGetResult(results=results, errors=list(pages.errors), indexed_at=indexed_at, content=None)
 
 
 class Section(BaseModel):

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from qmd.api import operations
 from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import QmdError
@@ -34,9 +35,9 @@ class State(IndexState):
     """The state of the index; `needs_embedding` is the number of texts without vectors.
 
     `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
+    `indexed_at` is the time of the index: later changes on disk are not in it.
     """
 
-    watching: Literal["events", "polling", "off"]
     content: str
 
 
@@ -61,9 +62,8 @@ class Unhealthy(Health):
 @routes.endpoint("GET", "/status")
 def status(index: Index, cancelled: Cancelled) -> State:
     """Return the state of the index."""
-    status = index.status()
-    state = IndexState.model_validate(status, from_attributes=True)
-    return State(**dict(state), watching=status.watching, content=state.text())
+    state = operations.status(index)
+    return State(**dict(state), content=state.text())
 
 
 @routes.get("/health", response_model=Health, responses={503: {"model": Unhealthy}})

@@ -118,7 +118,7 @@ def rest_routes(host: IndexHost) -> list[Route]:
         )
         content = structured(SearchResults.of(response, indexed_at))
         hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
-        return JSONResponse({"results": hits, "stages": content["stages"]})
+        return JSONResponse({**content, "results": hits})
 
     return [
         Route(HEALTH, health, methods=["GET"]),

@@ -111,6 +111,9 @@ class Documents(Protocol):
     def listing(self, collection: str | None = None, under: str = "") -> Iterator[Document]:
         """Return documents in order of display path. `under` is a folder or a file inside the collection."""
 
+    def changed_last(self, collections: Sequence[str], limit: int) -> list[Document]:
+        """Return the documents whose files changed last, newest first."""
+
 
 class Lexical(Protocol):
     """Full-text search."""

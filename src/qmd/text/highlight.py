@@ -13,6 +13,8 @@ from qmd.text.query import Term
 Match = tuple[int, int, str, float]
 #: No word starts after these characters.
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+#: Beginnings of words up to this length occur so often inside of words that a pattern is faster.
+_SHORT = 2
 #: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
 _MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
 #: `glance` uses at most this many terms of the query, the rarest.
@@ -49,6 +51,9 @@ class Highlighter:
         self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
+        self._short = [_start_of_word(needle) for needle in self._needles if len(needle) <= _SHORT]
+        self._long = [needle for needle in self._needles if len(needle) > _SHORT]
+        self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
         self._glance_forms: list[tuple[str, tuple[str, ...], tuple[str, ...]]] | None = None
 
@@ -119,12 +124,19 @@ class Highlighter:
 
     def _in_words(self, starts: Iterable[tuple[int, str]]) -> list[Match]:
         """Return the matches in words, given as (position in the text, word)."""
-        return [
-            (start + first, start + end, term, weight)
-            for start, word in starts
-            for first, end, term in tokens.spans(word)
-            if (weight := self.weight(term))
-        ]
+        cache = self._in_word
+        matches: list[Match] = []
+        for start, word in starts:
+            found = cache.get(word)
+            if found is None:
+                found = cache[word] = tuple(
+                    (first, end, term, weight)
+                    for first, end, term in tokens.spans(word)
+                    if (weight := self.weight(term))
+                )
+            for first, end, term, weight in found:
+                matches.append((start + first, start + end, term, weight))
+        return matches
 
     def _in_runs(self, text: str) -> list[Match]:
         """Return the matches in unspaced scripts, if every character can be folded separately."""
@@ -148,13 +160,13 @@ class Highlighter:
         """Return (position, word) of ASCII words that may match, by searching for beginnings of terms."""
         lowered = text.lower()
         starts: set[tuple[int, str]] = set()
-        for needle in self._needles:
-            for at in _occurrences(lowered, needle):
-                if at and lowered[at - 1] in _WITHIN:
-                    continue
-                word = tokens.word_at(text, at)
-                if word:
-                    starts.add((at, word))
+        places = [match.start() for pattern in self._short for match in pattern.finditer(lowered)]
+        for needle in self._long:
+            places += [at for at in _occurrences(lowered, needle) if not at or lowered[at - 1] not in _WITHIN]
+        for at in places:
+            word = tokens.word_at(text, at)
+            if word:
+                starts.add((at, word))
         # The term of a contraction is not its beginning: i'll is "ill".
         for at in chain(_occurrences(text, "'"), _occurrences(text, "’")):
             begin = at
@@ -191,6 +203,12 @@ def _forms_of(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return forms, forms
     forms = tokens.beginnings(term)
     return forms, tuple(before + form for form in forms for before in " \n")
+
+
+def _start_of_word(needle: str) -> re.Pattern[str]:
+    """Return a pattern for a needle at the start of a word. It begins with a literal, which is found fast."""
+    literal = re.escape(needle)
+    return re.compile(f"{literal}(?<![a-z0-9]{literal})")
 
 
 def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:

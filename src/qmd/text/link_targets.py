@@ -52,7 +52,13 @@ class LinkTargets:
             names: What `names_of` returns for the targets that are going to be resolved; None for any.
         """
         targets = cls()
+        wanted = None if names is None else {*names, *(name + end for name in names for end in _SUFFIXES)}
         for path, aliases in documents:
+            if wanted is not None and not aliases and path.isascii():
+                # Most documents of a large collection are left out here, without more work.
+                name = path[path.rfind("/") + 1 :]
+                if name.lower() not in wanted:
+                    continue
             folded = fold(path)
             named = {(name := folded.rpartition("/")[2]), _without_suffix(name)}
             if names is not None and not aliases and named.isdisjoint(names):

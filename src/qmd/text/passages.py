@@ -44,7 +44,8 @@ def body_start(text: str) -> int:
 def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Divide a part of a text into windows; white space at their beginning belongs to none."""
     sample = text[start : min(end, start + 400)]
-    unspaced = sum(character > "\u0e00" for character in sample) / max(1, len(sample))
+    foreign = 0 if sample.isascii() else sum(character > "\u0e00" for character in sample)
+    unspaced = foreign / max(1, len(sample))
     width = round(1 / (unspaced / _UNSPACED + (1 - unspaced) / _SPACED))
     windows: list[tuple[int, int]] = []
     while True:

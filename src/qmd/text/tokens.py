@@ -238,7 +238,10 @@ def word_at(text: str, start: int) -> str:
     """Return the word that starts at a position, as `words` returns it; "" if none does."""
     before = text[start - 1] if start else " "
     # Checked first, because matching a long word at all its letters would take quadratic time.
-    if is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
+    if text.isascii():
+        if before.isalnum():
+            return ""
+    elif is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
         return ""
     match = _pattern(text).match(text, start)
     word = match.group() if match else ""

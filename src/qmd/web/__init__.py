@@ -7,7 +7,7 @@ from importlib.util import find_spec
 #: The packages of the extra `web`.
 PACKAGES = ("jinja2", "markdown_it", "mdit_py_plugins", "nh3", "pygments")
 #: The error if one of them is not installed.
-MISSING = "The page needs more packages: pip install 'qmd-python[web]'"
+MISSING = "the page needs the extra 'web': pip install 'qmd-python[web]'"
 
 
 def available() -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -13,11 +14,11 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
     DocumentNotFoundError,
-    ForbiddenError,
     NotFoundError,
     QmdError,
     UsageError,
@@ -29,8 +30,9 @@ from qmd.server.index_host import IndexHost
 from qmd.server.keys import Key, Keys, key_of
 from qmd.server.sessions import Sessions, set_cookie, token_of
 from qmd.text.visible import visible
-from qmd.web import document, messages, pages, search, upkeep
+from qmd.web import document, files, messages, pages, search, upkeep
 from qmd.web.filters import chips
+from qmd.web.forms import Form, check_origin, local_address, one, read_form
 from qmd.web.jobs import Job, Jobs
 
 Answer = TypeVar("Answer")
@@ -38,7 +40,6 @@ _PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "asset
 _PUBLIC = ("sign-in", "assets")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
-_MAX_FIELDS = 100
 #: A file that is opened by itself runs no script and loads nothing.
 _FILE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
@@ -107,7 +108,7 @@ class Web:
         async def answer(request: Request) -> Response:
             try:
                 if request.method not in ("GET", "HEAD"):
-                    _check_origin(request)
+                    check_origin(request)
                 return await handler(request)
             except QmdError as error:
                 return self._error(request, error)
@@ -137,6 +138,8 @@ class Web:
         if not asked.query:
             return await self._home(request)
         facets = request.query_params.get("live") != "1"
+        if not facets:
+            asked = replace(asked, limit=min(asked.limit, search.FIRST))
         models = asked.mode in ("meaning", "both")
         try:
             results, error = (
@@ -163,13 +166,11 @@ class Web:
         return pages.answer(request, self._render(request, template, **values))
 
     async def _home(self, request: Request) -> Response:
-        def work(index: Index, cancelled: Cancelled) -> dict[str, Any]:
-            counted = {status.name: status.documents for status in index.status().collections}
-            tags = [tag for tag in index.tags([*counted]) if "/" not in str(tag.value)] if counted else []
-            return {"collections": counted, "recent": index.recent(_RECENT), "tags": tags[:_TAGS]}
-
-        values = await self._call(request, work)
-        return pages.answer(request, self._render(request, "home.html", visible=visible, **values))
+        view = await self._call(
+            request, lambda index, _: operations.browse(index, recent=_RECENT, tags=_TAGS)
+        )
+        html = self._render(request, "home.html", visible=visible, view=view)
+        return pages.answer(request, html)
 
     async def _read(self, request: Request) -> Response:
         parameters = request.query_params
@@ -216,7 +217,7 @@ class Web:
 
     async def _file(self, request: Request) -> Response:
         path, media_type = await self._call(
-            request, lambda index, _: document.file_on_disk(index, request.path_params["file"])
+            request, lambda index, _: files.file_on_disk(index, request.path_params["file"])
         )
         headers = dict(_FILE_HEADERS)
         if media_type == "application/pdf":
@@ -284,7 +285,7 @@ class Web:
         return pages.answer(request, html)
 
     async def _change(self, request: Request) -> Response:
-        action, form = request.path_params["action"], await _form(request)
+        action, form = request.path_params["action"], await read_form(request)
         permissions = upkeep.Permissions.of(key_of(request.scope))
         upkeep.require(permissions.write, "change the index")
         if action in ("scan", "embed", "add"):
@@ -297,14 +298,14 @@ class Web:
             assert self._keys is not None
             if action == "add-key":
                 return await self._add_key(request, self._keys, form)
-            self._keys.remove(upkeep.one(form, "name"))
+            self._keys.remove(one(form, "name"))
         else:
             await self._host.write(
                 lambda index, _: upkeep.change(index_of(request.scope, index), action, form)
             )
         return RedirectResponse("/upkeep", 303)
 
-    async def _add_key(self, request: Request, keys: Keys, form: upkeep.Form) -> Response:
+    async def _add_key(self, request: Request, keys: Keys, form: Form) -> Response:
         names = [name for name in form.get("collection", []) if name]
 
         def check(index: Index, _: Cancelled) -> None:
@@ -312,7 +313,7 @@ class Web:
                 index.collection(name)
 
         await self._call(request, check)
-        secret = keys.add(upkeep.one(form, "name"), names, read_only=bool(form.get("read_only")))
+        secret = keys.add(one(form, "name"), names, read_only=bool(form.get("read_only")))
         first = len(keys.all()) == 1 and self._sessions is not None
         response = await self._upkeep_page(request, secret=secret)
         if first and self._sessions is not None:
@@ -323,15 +324,14 @@ class Web:
                 response.headers["set-cookie"] = set_cookie(request.headers, token, secure=secure)
         return response
 
-    def _start(
-        self, request: Request, action: str, form: upkeep.Form, permissions: upkeep.Permissions
-    ) -> None:
+    def _start(self, request: Request, action: str, form: Form, permissions: upkeep.Permissions) -> None:
         key = key_of(request.scope)
         job = Job("embed" if action == "embed" else "scan", None if key is None else key.name)
         if action == "add":
             upkeep.require(permissions.manage, "add a collection")
-            path = upkeep.check_path(upkeep.one(form, "path"))
-            name, pattern = (upkeep.one(form, each, required=False) for each in ("name", "pattern"))
+            path = one(form, "path")
+            operations.require_absolute(path)
+            name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
             self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern))
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
@@ -349,9 +349,9 @@ class Web:
         return None
 
     async def _sign_in(self, request: Request) -> Response:
-        there = _local(request.query_params.get("next", "/"))
+        there = local_address(request.query_params.get("next", "/"))
         if request.method == "POST" and self._sessions is not None:
-            token = self._sessions.start(upkeep.one(await _form(request), "key"))
+            token = self._sessions.start(one(await read_form(request), "key"))
             if token is not None:
                 secure = request.url.scheme == "https"
                 cookie = set_cookie(request.headers, token, secure=secure)
@@ -391,39 +391,6 @@ class Web:
 
 def _first_part(path: str) -> str:
     return path.removeprefix("/").partition("/")[0]
-
-
-def _check_origin(request: Request) -> None:
-    """Refuse a write that does not come from a page of this server.
-
-    Every browser sends the origin with a post. Other ports of this machine are other origins, although the
-    cookie is sent for them too.
-
-    Raises:
-        ForbiddenError: If the origin is missing, or that of another host or port.
-    """
-    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
-    if not host or urlsplit(origin).netloc.lower() != host.lower():
-        raise ForbiddenError("this change was not asked for by a page of this server")
-
-
-async def _form(request: Request) -> upkeep.Form:
-    """Return the fields of a form. Raises `UsageError` if the body is none."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise UsageError("the body must be a form")
-    try:
-        body = (await request.body()).decode()
-        return parse_qs(body, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
-    except (UnicodeDecodeError, ValueError) as error:
-        raise UsageError("the body is not a valid form") from error
-
-
-def _local(address: str) -> str:
-    """Return an address on this server; `/` in place of any other."""
-    parts = urlsplit(address)
-    is_local = not parts.scheme and not parts.netloc and address.startswith("/")
-    return address if is_local and not address.startswith("//") and "\\" not in address else "/"
 
 
 def _translate(request: Request) -> messages.Translate:

@@ -1,28 +1,31 @@
-"""What the page shows of a document, and the files beside it."""
+"""What the page shows of a document."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from html import escape
 from itertools import islice
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
-from qmd.engine.documents.library import Page
+from qmd.api import operations
+from qmd.api.operations import Page, Reading
 from qmd.engine.index import Index
-from qmd.errors import NotFoundError, UsageError
+from qmd.errors import UsageError
+from qmd.text.anchors import LINE, anchor_at
 from qmd.text.blocks import front_matter_end
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.front_matter import read as read_front_matter
 from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
-from qmd.types import Document, ResolvedLink
-from qmd.web.markdown import Context, Heading, Rendered, marked, render
+from qmd.types import Anchor, Document
+from qmd.web.files import find_file, original
+from qmd.web.markdown import Context, Find, Heading, Rendered, marked, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
 from qmd.web.search import highlighter
@@ -31,26 +34,9 @@ from qmd.web.search import highlighter
 MAX_RENDERED = 400_000
 LINES = 2_000
 _MAX_LINE = 5_000
-#: Links that a list shows.
+#: Links that a list shows, and pages or slides that are marked.
 MAX_LINKS = 50
-#: Types of files that are sent as they are. Others could be taken for pages.
-FILE_TYPES: Mapping[str, str] = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "avif": "image/avif",
-    "bmp": "image/bmp",
-    "ico": "image/x-icon",
-    "svg": "image/svg+xml",
-    "pdf": "application/pdf",
-}
-MAX_FILE = 100_000_000
-#: Files of a folder that are looked at for an image that is named without its folder, and the seconds that
-#: the list is kept.
-_MAX_LOOKED_AT = 20_000
-_LISTED_FOR = 60
+MAX_PLACES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +50,32 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A page, slide or cell of the source file.
+
+    Attributes:
+        kind: What it is, in one word.
+        number: Its number.
+        anchor: The id of its beginning.
+        line: The line of the text where it begins.
+        file: The address of the place in the file itself, if browsers can show it.
+    """
+
+    kind: str
+    number: int
+    anchor: str
+    line: int
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a document shown as text."""
+    """A line of a document shown as text. `place` is what begins there."""
 
     number: int
     html: Any
     hit: bool
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +95,38 @@ class View:
     first_line: int
     total_lines: int
     too_large: bool
+    places: tuple[Place, ...]
     links: tuple[Linked, ...]
     links_left_out: int
     backlinks: tuple[Linked, ...]
     backlinks_left_out: int
     editor: str | None
     original: str | None
+    indexed_at: str | None
 
 
 class _Cache:
-    """The last documents rendered, so that going back and moving between hits costs nothing."""
+    """The documents rendered last, so that another query, going back and the next hit cost little."""
 
-    def __init__(self, size: int = 16) -> None:
+    def __init__(self, size: int = 4_000_000) -> None:
         self._entries: OrderedDict[tuple[object, ...], Rendered] = OrderedDict()
-        self._size = size
+        self._room = size  #: Characters of HTML that still fit
+        self._lock = Lock()
 
     def get(self, key: tuple[object, ...]) -> Rendered | None:
-        return self._entries.get(key)
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
 
     def put(self, key: tuple[object, ...], rendered: Rendered) -> None:
-        self._entries[key] = rendered
-        while len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = rendered
+                self._room -= rendered.size
+            while self._room < 0:
+                self._room += self._entries.popitem(last=False)[1].size
 
 
 def view(
@@ -125,28 +141,31 @@ def view(
     remote_images: bool = False,
 ) -> View:
     """Return a document for the page. Raises as `Index.get`."""
-    page = index.get(reference)
-    document = page.document
-    outgoing, incoming = index.link_lists(document.file)
-    find = highlighter(query)
-    fields = index.fields_of([document.file]).get(document.file, {})
-    is_markdown = "markdown" in fields.get("format", ("markdown",))
+    reading = operations.read(index, reference)
+    page, document, fields = reading.page, reading.page.document, reading.fields
+    find, file = highlighter(query), original(page.document)
+    places = tuple(_places(page.anchors, file))
+    is_markdown = page.media_type == "text/markdown"
     too_large = len(page.text) > MAX_RENDERED
-    rendered = Rendered("")
+    html, rendered = "", Rendered()
     rows: tuple[Row, ...] = ()
     properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if source or too_large or not is_markdown:
-        rows = tuple(_rows(page, line, first_line, find))
-        if not is_markdown:
-            properties = tuple(
-                (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
-            )
+        rows = tuple(_rows(page, line, first_line, find, places))
     else:
-        rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
+        rendered, properties = _render(index, reading, remote_images, translate)
+        html = rendered.html(find, line, [(place.line, _separator(place, translate)) for place in places])
+    if not properties:
+        properties = tuple(
+            (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
+        )
     collection = index.config.collections[document.collection]
     absolute = os.path.join(collection.path, document.path)
-    links, left = _linked((link.to, link.line) for link in outgoing if link.to and link.to != document.file)
-    backlinks, back_left = _linked((link.file, link.line) for link in incoming)
+    links, left = _linked((each.to, each.line) for each in reading.links if each.to != document.file)
+    backlinks, back_left = _linked((each.file, each.line) for each in reading.backlinks)
+    found = anchor_at(page.anchors, line or 1)
+    if file is not None and found is not None and line:
+        file = _at_place(file, found)
     return View(
         document,
         _name(document, rendered.headings),
@@ -154,108 +173,57 @@ def view(
         to_uri(document.file),
         absolute,
         properties,
-        safe(rendered.html),
+        safe(html),
         rendered.headings,
         rendered.blocked_images,
         rows,
         rows[0].number if rows else 1,
         page.total_lines,
         too_large,
+        places,
         links,
         left,
         backlinks,
         back_left,
-        _editor(index, absolute, line or 1),
-        _original(index, document),
+        _editor(index, absolute, found.value if found and found.kind == LINE else line or 1),
+        file,
+        reading.indexed_at,
     )
 
 
-def file_on_disk(index: Index, reference: str) -> tuple[str, str]:
-    """Return the path and media type of a file of a collection that may be sent as it is.
-
-    `reference` is `collection/path`. The file must be inside the collection's folder with all links followed.
-
-    Raises:
-        NotFoundError: If there is no such file, or it may not be sent.
-    """
-    missing = NotFoundError(f"There is no file {visible(reference)[:200]}")
-    name, _, path = reference.partition("/")
-    collection = index.config.collections.get(name)
-    media_type = FILE_TYPES.get(_suffix(path))
-    parts = path.split("/")
-    if collection is None or media_type is None or "\0" in path:
-        raise missing
-    if any(part in ("", "..") or part.startswith(".") for part in parts):
-        raise missing
-    root = os.path.realpath(collection.path)
-    found = _inside(root, os.path.join(root, *parts))
-    if found is None or os.path.getsize(found) > MAX_FILE:
-        raise missing
-    return found, media_type
+def _places(anchors: Sequence[Anchor], file: str | None) -> Iterator[Place]:
+    for anchor in anchors[:MAX_PLACES]:
+        if anchor.kind != LINE:
+            there = None if file is None else _at_place(file, anchor)
+            yield Place(anchor.kind, anchor.value, f"place-{anchor.value}", anchor.line, there)
 
 
-def _inside(root: str, path: str) -> str | None:
-    """Return the real path of a regular file if it is inside a folder."""
-    real = os.path.realpath(path)
-    return real if real.startswith(os.path.join(root, "")) and os.path.isfile(real) else None
+def _at_place(file: str, anchor: Anchor) -> str:
+    return f"{file}#{anchor.kind}={anchor.value}"
 
 
-def _find_file(root: str, folder: str, target: str) -> str | None:
-    """Return the path below `root` of a file that a document in `folder` names; None if there is none.
-
-    The name is relative to the document or to the root. A name without a folder may be anywhere, as in
-    Obsidian.
-    """
-    if "\0" in target or _suffix(target) not in FILE_TYPES:
-        return None
-    for base in (folder, ""):
-        path = os.path.normpath(os.path.join(base, target.lstrip("/")))
-        if not path.startswith("..") and _inside(root, os.path.join(root, path)) is not None:
-            return path
-    return _files_below(root, int(time.monotonic() // _LISTED_FOR)).get(target) if "/" not in target else None
-
-
-@lru_cache(maxsize=8)
-def _files_below(root: str, period: int) -> Mapping[str, str]:
-    """Return the paths of files that can be sent, by name, without hidden folders. Kept for a period."""
-    found: dict[str, str] = {}
-    looked_at = 0
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in names:
-            if _suffix(name) in FILE_TYPES:
-                found.setdefault(name, os.path.relpath(os.path.join(folder, name), root))
-        looked_at += len(names) + len(folders)
-        if looked_at > _MAX_LOOKED_AT:
-            break
-    return found
-
-
-def _suffix(path: str) -> str:
-    return path.rpartition(".")[2].lower()
+def _separator(place: Place, translate: Translate) -> str:
+    """Return the line between two places of a rendered document."""
+    name = escape(translate(f"{place.kind} {{n}}", n=place.number))
+    shown = name if place.file is None else f'<a href="{escape(place.file)}">{name}</a>'
+    return f'<p class="place" id="{place.anchor}">{shown}</p>'
 
 
 _rendered = _Cache()
 
 
 def _render(
-    index: Index,
-    page: Page,
-    outgoing: list[ResolvedLink],
-    query: str,
-    line: int | None,
-    remote_images: bool,
-    translate: Translate,
+    index: Index, reading: Reading, remote_images: bool, translate: Translate
 ) -> tuple[Rendered, tuple[tuple[str, tuple[str, ...]], ...]]:
     """Return a Markdown document as HTML, and its properties."""
-    text, document = page.text, page.document
+    text, document = reading.page.text, reading.page.document
     start = front_matter_end(text)
     properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
     if start:
         head = text[:start].split("\n", 1)[1].rsplit("\n---", 1)[0]
         found = read_front_matter(head).fields
         properties = tuple((name, _shown(values)) for name, values in found.items() if values)
-    targets = {link.target: link.to for link in outgoing if link.to}
+    targets = {link.target: link.to for link in reading.links if link.to}
     folder = os.path.dirname(document.path)
 
     def link(target: str) -> str | None:
@@ -268,7 +236,7 @@ def _render(
     root = os.path.realpath(index.config.collections[document.collection].path)
 
     def file(target: str) -> str | None:
-        path = _find_file(root, folder, target.partition("?")[0].partition("#")[0])
+        path = find_file(root, folder, target.partition("?")[0].partition("#")[0])
         return None if path is None else f"/file/{encode_path(f'{document.collection}/{path}')}"
 
     # A link to a collection that a reader may not see is rendered in another way.
@@ -276,8 +244,6 @@ def _render(
     key = (
         document.hash,
         document.file,
-        query,
-        line,
         remote_images,
         tuple(targets.items()),
         visible_collections,
@@ -288,8 +254,6 @@ def _render(
         context = Context(
             link,
             file,
-            highlighter(query),
-            line,
             1 + text.count("\n", 0, start),
             remote_images,
             lambda done: translate("done" if done else "open"),
@@ -299,13 +263,16 @@ def _render(
     return rendered, properties
 
 
-def _rows(page: Page, line: int | None, first_line: int, find: Any) -> list[Row]:
+def _rows(
+    page: Page, line: int | None, first_line: int, find: Find | None, places: Sequence[Place]
+) -> list[Row]:
     lines = page.text.removesuffix("\n").split("\n")
     start = max(1, min(first_line, len(lines)))
     if line is not None and not start <= line < start + LINES:
         start = max(1, line - LINES // 4)
+    begins = {place.line: place for place in places}
     return [
-        Row(number, safe(marked(text[:_MAX_LINE], find)), number == line)
+        Row(number, safe(marked(text[:_MAX_LINE], find)), number == line, begins.get(number))
         for number, text in enumerate(islice(lines, start - 1, start - 1 + LINES), start)
     ]
 
@@ -315,14 +282,15 @@ def _shown(values: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _shown_value(value: str | bool | float) -> str:
-    return visible(value) if isinstance(value, str) else shown_value(value)
+    return visible(value.removesuffix("T00:00:00")) if isinstance(value, str) else shown_value(value)
 
 
 def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:
     """Return links to documents, each document once, and the number of those left out."""
     first: dict[str, int] = {}
     for file, line in links:
-        first.setdefault(file, line)
+        if file:
+            first.setdefault(file, line)
     shown = [
         Linked(visible(_stem(file)), visible(file), read_address(file), line)
         for file, line in islice(first.items(), MAX_LINKS)
@@ -347,11 +315,6 @@ def _editor(index: Index, absolute: str, line: int) -> str | None:
     if template == NO_EDITOR or not is_editor(template):
         return None
     return editor_address(template, absolute, line)
-
-
-def _original(index: Index, document: Document) -> str | None:
-    """Return the address of the file itself if browsers can show it."""
-    return f"/file/{encode_path(document.file)}" if _suffix(document.path) in FILE_TYPES else None
 
 
 def require_line(text: str) -> int | None:

@@ -2,60 +2,55 @@
 
 There are two locks. The parser creates elements only for Markdown: HTML in a document is text, and links have
 known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The policy of the page is the third.
+
+The words of a query and the line of a hit are marked afterwards, in HTML that can be kept for other queries.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from html import escape
+from html import escape, unescape
+from itertools import accumulate
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.footnote import footnote_plugin
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from qmd.web.syntax import INLINE_IMAGE, SCHEME, parser
+
 #: Spans (start, end) to mark in a text.
 Find = Callable[[str], Sequence[tuple[int, int]]]
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_SAFE_SCHEMES = ("http:", "https:", "mailto:")
-_INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]{1,200000}", re.I)
-_CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
-_TASK = re.compile(r"\[([ xX/-])\][ \t]+")
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
-_TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
-_BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
-_MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
-_SIZE = re.compile(r"\d{1,4}(?:x\d{1,4})?")
-#: Colours of callouts; other types look like a note.
-_CALLOUTS: Mapping[str, str] = {
-    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
-    **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warning"),
-    **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
-    **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
-}
-#: Code blocks that are longer are not coloured.
-_MAX_COLOURED = 50_000
-IMAGES = frozenset("png jpg jpeg gif webp avif svg bmp ico".split())
+#: Characters of code that are coloured in a document. The rest is shown as it is.
+_MAX_COLOURED = 30_000
+#: The attribute of a block with its first line and the line after its last one. It is not sent.
+_LINES = "data-lines"
+_LINES_OF = re.compile(rf' {_LINES}="(\d+) (\d+)"')
+#: A tag, as nh3 writes it.
+_TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
+#: The hit in a block of more lines is its line, not the whole block.
+_LONG = 6
+#: Elements without content.
+_VOID = ("<br", "<hr", "<img")
+#: The names of languages are no part of a document.
+_NOT_MARKED = '<span class="language"'
 
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
 _ALLOWED = {*_TEXT_TAGS.split(), *"a img span div table thead tbody tr th td details summary".split()}
 _ATTRIBUTES = {
-    "*": {"class", "id", "dir"},
+    "*": {"class", "id", "dir", "data-lines"},
     "a": {"href", "title", "target"},
     "img": {"src", "alt", "title", "width", "height", "loading"},
     "ol": {"start"},
@@ -78,11 +73,58 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The HTML of a document, its headings, and the number of remote images that were left out."""
+    """A document in HTML.
 
-    html: str
+    Attributes:
+        parts: Its texts and tags by turns, beginning with a text, which may be empty.
+        blocks: The first line, the line after the last one, the place in `parts` of each block's tag, and how
+            many elements it is in.
+        headings: Its headings.
+        blocked_images: The number of remote images that were left out.
+    """
+
+    parts: tuple[str, ...] = ()
+    blocks: tuple[tuple[int, int, int, int], ...] = ()
     headings: tuple[Heading, ...] = ()
     blocked_images: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of characters."""
+        return sum(map(len, self.parts))
+
+    def html(
+        self,
+        find: Find | None = None,
+        hit: int | None = None,
+        separators: Sequence[tuple[int, str]] = (),
+    ) -> str:
+        """Return the HTML, and mark the words that `find` finds and the smallest block with the line `hit`.
+
+        The element of the hit, or an empty one at its beginning, has the id `hit`. `separators` is HTML that
+        stands before the outermost blocks that begin at these lines or after them.
+        """
+        parts = [*self.parts]
+        if find is not None:
+            _mark(parts, find)
+        if hit is not None and self.blocks:
+            # A line between blocks, or one that is not shown, counts as the block before it.
+            around = [block for block in self.blocks if block[0] <= hit < block[1]]
+            before = [block for block in self.blocks if block[0] <= hit]
+            first, end, place, _ = (around or before or self.blocks)[-1 if before else 0]
+            if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
+                parts[place] = _as_hit(parts[place])
+        outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
+        at = 0
+        inserted: dict[int, str] = {}
+        for line, html in separators:
+            while at < len(outermost) and outermost[at][0] < line:
+                at += 1
+            place = outermost[at][1] if at < len(outermost) else len(parts) - 1
+            inserted[place] = inserted.get(place, "") + html
+        for place, html in inserted.items():
+            parts[place] = html + parts[place]
+        return "".join(parts)
 
 
 @dataclass(slots=True)
@@ -92,8 +134,6 @@ class Context:
     Attributes:
         link: Returns the address of the page for the target of a link; None if it leads to no document.
         file: Returns the address of a file beside the document, such as an image; None if there is none.
-        find: Finds the words of the query in a text.
-        hit: The line of the hit, counted from 1; None if there is none.
         first_line: The line of the text's first line.
         remote_images: Whether images on other hosts are loaded.
         task: Returns the label of a task that is done, or open.
@@ -101,32 +141,83 @@ class Context:
 
     link: Callable[[str], str | None]
     file: Callable[[str], str | None]
-    find: Find | None = None
-    hit: int | None = None
     first_line: int = 1
     remote_images: bool = False
     task: Callable[[bool], str] = lambda done: "done" if done else "open"
     headings: list[Heading] = field(default_factory=list)
     blocked: int = 0
+    coloured: int = 0
 
 
 def render(text: str, context: Context) -> Rendered:
-    """Return the HTML of a Markdown text."""
-    html = _parser().render(text, {"context": context})
-    return Rendered(_clean(html), tuple(context.headings), context.blocked)
+    """Return a Markdown text as HTML."""
+    parts = _TAG.split(_clean(_parser().render(text, {"context": context})))
+    blocks = []
+    depth = 0
+    for place in range(1, len(parts), 2):
+        tag = parts[place]
+        if tag.startswith("</"):
+            depth -= 1
+            continue
+        found = _LINES_OF.search(tag)
+        if found:
+            parts[place] = tag.replace(found[0], "")
+            blocks.append((int(found[1]), int(found[2]), place, depth))
+        depth += not tag.startswith(_VOID)
+    return Rendered(tuple(parts), tuple(blocks), tuple(context.headings), context.blocked)
 
 
 def marked(text: str, find: Find | None) -> str:
     """Return a plain text as HTML, with the words of the query in `<mark>`."""
-    spans = find(text) if find is not None else ()
-    if not spans:
-        return escape(text)
+    return _with_marks(text, find(text) if find is not None else ())
+
+
+def _with_marks(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts: list[str] = []
     at = 0
     for start, end in spans:
-        parts += [escape(text[at:start]), "<mark>", escape(text[start:end]), "</mark>"]
+        parts += [escape(text[at:start], False), "<mark>", escape(text[start:end], False), "</mark>"]
         at = end
-    return "".join((*parts, escape(text[at:])))
+    return "".join((*parts, escape(text[at:], False)))
+
+
+def _mark(parts: list[str], find: Find) -> None:
+    """Mark words in the texts of HTML. All texts are searched at once, which is faster than one by one."""
+    texts = [unescape(text) if "&" in text else text for text in parts[::2]]
+    starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
+    found: dict[int, list[tuple[int, int]]] = {}
+    for start, end in find("\n".join(texts)):
+        at = bisect_right(starts, start) - 1
+        found.setdefault(at, []).append((start - starts[at], end - starts[at]))
+    for at, spans in found.items():
+        if not (at and parts[2 * at - 1].startswith(_NOT_MARKED)):
+            parts[2 * at] = _with_marks(texts[at], spans)
+
+
+def _mark_line(parts: list[str], place: int, line: int) -> bool:
+    """Put the element of the hit before a line inside of a block. Return whether there is such a line."""
+    line -= parts[place].startswith('<div class="code"')  # without the line that opens the block
+    for at in range(place + 1, len(parts), 2):
+        lines = parts[at].split("\n")
+        if 0 <= line < len(lines):
+            parts[at] = "\n".join([*lines[:line], f'<span id="hit"></span>{lines[line]}', *lines[line + 1 :]])
+            return True
+        line -= len(lines) - 1
+    return False
+
+
+def _as_hit(tag: str) -> str:
+    """Return the tag of the block with the hit. If it has an id, such as a heading, an element is added."""
+    name = re.match(r"<\w+", tag)
+    assert name is not None
+    rest = tag[name.end() :]
+    if ' class="' in rest:
+        rest = rest.replace(' class="', ' class="hit-line ', 1)
+    else:
+        rest = f' class="hit-line"{rest}'
+    if ' id="' in rest:
+        return f'{name[0]}{rest}<span id="hit"></span>'
+    return f'{name[0]} id="hit"{rest}'
 
 
 def slug(text: str) -> str:
@@ -148,210 +239,25 @@ def _clean(html: str) -> str:
 def _filter(tag: str, name: str, value: str) -> str | None:
     if name == "href" and value.lower().lstrip().startswith("data:"):
         return None
-    if name == "src" and value.startswith("data:") and not _INLINE_IMAGE.fullmatch(value):
+    if name == "src" and value.startswith("data:") and not INLINE_IMAGE.fullmatch(value):
         return None
     return value
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}, renderer_cls=_Renderer)
-    parser.enable(["table", "strikethrough"])
-    parser.use(footnote_plugin)
-    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=_math)
-    parser.validateLink = _is_safe  # type: ignore[method-assign]
-    parser.block.ruler.before("paragraph", "comment", _block_comment, {"alt": ["paragraph"]})
-    for name, rule in (("comment", _comment), ("wikilink", _wikilink), ("mark", _mark), ("tag", _tag)):
-        parser.inline.ruler.before("link", name, rule)
-    parser.inline.ruler.before("link", "bare_url", _bare_url)
-    # The text rule stops only at characters that begin something.
-    parser.inline.ruler.at("text", _text)
-    parser.core.ruler.before("inline", "callouts", _callouts)
-    parser.core.ruler.after("inline", "tasks", _tasks)
-    parser.core.ruler.push("places", _places)
-    return parser
-
-
-def _is_safe(url: str) -> bool:
-    address = re.sub(r"[\x00-\x20\x7f]+", "", unquote(url)).lower()
-    scheme = _SCHEME.match(address)
-    return scheme is None or scheme[0] in _SAFE_SCHEMES or _INLINE_IMAGE.fullmatch(url) is not None
-
-
-_STOPS = frozenset("\n!#$%&*+-:<=>@[\\]^_`{}~h")
-_NEXT_STOP = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~]|(?<![A-Za-z0-9])http")
-
-
-def _text(state: StateInline, silent: bool) -> bool:
-    match = _NEXT_STOP.search(state.src, state.pos, state.posMax)
-    end = match.start() if match else state.posMax
-    if end == state.pos:
-        return False
-    if not silent:
-        state.pending += state.src[state.pos : end]
-    state.pos = end
-    return True
-
-
-def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Leave out an HTML comment that begins a line, with all its lines."""
-    begin = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith("<!--", begin):
-        return False
-    closed = state.src.find("-->", begin + 4)
-    if closed < 0:
-        return False
-    line = start
-    while line < end and state.eMarks[line] < closed + 3:
-        line += 1
-    if line >= end or state.src[closed + 3 : state.eMarks[line]].strip():
-        return False
-    if not silent:
-        state.line = line + 1
-    return True
-
-
-def _comment(state: StateInline, silent: bool) -> bool:
-    """Leave out `<!-- … -->` and `%% … %%` inside a paragraph."""
-    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
-        if state.src.startswith(opening, state.pos):
-            closed = state.src.find(closing, state.pos + len(opening), state.posMax)
-            if closed >= 0:
-                state.pos = closed + len(closing)
-                return True
-    return False
-
-
-def _wikilink(state: StateInline, silent: bool) -> bool:
-    match = _WIKILINK.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        embed, target, shown = match[1], match[2].removesuffix("\\").strip(), match[3]
-        suffix = target.rpartition(".")[2].lower()
-        if embed and suffix in IMAGES:
-            token = state.push("image", "img", 0)
-            token.attrs = {"src": target, "alt": ""}
-            token.content = target
-            if shown and _SIZE.fullmatch(shown):
-                token.attrs["width"] = shown.partition("x")[0]
-            text = Token("text", "", 0, content=target)
-            token.children = [text]
-        else:
-            opening = state.push("link_open", "a", 1)
-            opening.attrs = {"href": target}
-            opening.meta = {"wikilink": True}
-            state.push("text", "", 0).content = (shown or target.replace("#", " › ").strip(" ›")).strip()
-            state.push("link_close", "a", -1)
-    state.pos = match.end()
-    return True
-
-
-def _mark(state: StateInline, silent: bool) -> bool:
-    match = _MARK.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        end = state.posMax
-        state.push("mark_open", "span", 1).attrs = {"class": "marker"}
-        state.pos, state.posMax = match.start(1), match.end(1)
-        state.md.inline.tokenize(state)
-        state.push("mark_close", "span", -1)
-        state.posMax = end
-    state.pos = match.end()
-    return True
-
-
-def _tag(state: StateInline, silent: bool) -> bool:
-    """Link a tag to the documents that have it."""
-    if state.linkLevel or (state.pos and not state.src[state.pos - 1].isspace()):
-        return False
-    match = _TAG.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    if not silent:
-        name = match[0][1:].rstrip("/-")
-        token = state.push("link_open", "a", 1)
-        token.attrs = {"href": f"/?q=tag:{quote(name, safe='')}", "class": "tag"}
-        token.meta = {"page": True}
-        state.push("text", "", 0).content = match[0]
-        state.push("link_close", "a", -1)
-    state.pos = match.end()
-    return True
-
-
-def _bare_url(state: StateInline, silent: bool) -> bool:
-    if state.linkLevel:
-        return False
-    match = _BARE_URL.match(state.src, state.pos, state.posMax)
-    if match is None:
-        return False
-    url = match[0].rstrip(".,;:!?)*_~")
-    if not silent:
-        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(url)}
-        state.push("text", "", 0).content = url
-        state.push("link_close", "a", -1)
-    state.pos += len(url)
-    return True
-
-
-def _callouts(state: StateCore) -> None:
-    """Turn quotes that begin with `[!note]` into callouts."""
-    found: list[Token] = []
-    tokens = state.tokens
-    for at, token in enumerate(tokens):
-        found.append(token)
-        if token.type != "inline" or at < 2 or tokens[at - 2].type != "blockquote_open":
-            continue
-        match = _CALLOUT.match(token.content)
-        if match is None:
-            continue
-        kind = match[1].lower()
-        quote_open = tokens[at - 2]
-        depth = quote_open.level
-        closing = next(
-            other for other in tokens[at:] if other.type == "blockquote_close" and other.level == depth
-        )
-        folds = match[2] in ("+", "-") and match[2] != ""
-        quote_open.tag = closing.tag = "details" if folds else "div"
-        quote_open.attrs = {"class": f"callout {_CALLOUTS.get(kind, 'note')}"}
-        if match[2] == "+":
-            quote_open.attrs["open"] = ""
-        paragraph = found[-2]
-        title = Token("inline", "", 0, content=match[3].strip() or kind.capitalize(), children=[])
-        title.map, title.level = token.map, token.level
-        tag = "summary" if folds else "p"
-        opening = Token("callout_title_open", tag, 1, attrs={"class": "callout-title"}, block=True)
-        ending = Token("callout_title_close", tag, -1, block=True)
-        found[-2:-2] = [opening, title, ending]
-        token.content = token.content[match.end() :].lstrip("\n")
-        if not token.content:
-            paragraph.hidden = True
-    state.tokens = found
-
-
-def _tasks(state: StateCore) -> None:
-    """Turn list items that begin with `[ ]` or `[x]` into tasks."""
-    tokens = state.tokens
-    for at in range(2, len(tokens)):
-        token = tokens[at]
-        if token.type != "inline" or tokens[at - 2].type != "list_item_open" or not token.children:
-            continue
-        match = _TASK.match(token.content)
-        first = token.children[0]
-        if match is None or first.type != "text" or not first.content.startswith(match[0].rstrip()):
-            continue
-        first.content = first.content[match.end() :]
-        done = match[1] in "xX"
-        tokens[at - 2].attrJoin("class", "task-item")
-        token.children.insert(0, Token("task", "span", 0, meta={"done": done}))
+    made = parser(_Renderer)
+    for name in ("math_inline", "math_block"):
+        # In place of the functions of the plugin, which make other elements.
+        made.renderer.rules[name] = getattr(made.renderer, name)  # type: ignore[attr-defined]
+    made.core.ruler.push("places", _places)
+    return made
 
 
 def _places(state: StateCore) -> None:
-    """Give headings ids, and mark the block with the line of the hit."""
+    """Give headings ids, and blocks their lines."""
     context: Context = state.env["context"]
     taken: set[str] = set()
-    target: Token | None = None
     for at, token in enumerate(state.tokens):
         if token.type == "heading_open":
             text = _plain(state.tokens[at + 1])
@@ -363,19 +269,9 @@ def _places(state: StateCore) -> None:
             taken.add(anchor)
             token.attrSet("id", anchor)
             context.headings.append(Heading(text, int(token.tag[1]), anchor))
-        if context.hit is None or token.map is None or token.nesting < 0 or token.hidden:
-            continue
-        first, last = (line + context.first_line for line in token.map)
-        if first <= context.hit < last and token.block and token.tag:
-            target = token
-    if target is not None:
-        target.attrJoin("class", "hit-line")
-        anchor = str(target.attrGet("id") or "")
-        target.attrSet("id", "hit")
-        context.headings[:] = [
-            Heading(each.text, each.level, "hit") if anchor and each.anchor == anchor else each
-            for each in context.headings
-        ]
+        if token.map is not None and token.nesting >= 0 and token.block and token.tag and not token.hidden:
+            first, end = (line + context.first_line for line in token.map)
+            token.attrSet(_LINES, f"{first} {end}")
 
 
 def _plain(inline: Token) -> str:
@@ -390,33 +286,28 @@ def _all(tokens: Sequence[Token]) -> Iterator[Token]:
             yield from _all(token.children)
 
 
-def _math(content: str, options: Mapping[str, Any]) -> str:
-    return escape(content)
-
-
 _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
 
 
-def _coloured(code: str, language: str, attributes: str) -> str:
-    """Return code in colours; empty if its language is not known."""
-    if not language or len(code) > _MAX_COLOURED:
+def _coloured(code: str, language: str, context: Context) -> str:
+    """Return code in colours; empty if its language is not known, or too much has been coloured already."""
+    if not language or context.coloured + len(code) > _MAX_COLOURED:
         return ""
     try:
         lexer = get_lexer_by_name(language.lower())
     except ClassNotFound:
         return ""
-    coloured: str = highlight(code, lexer, _FORMATTER)
-    return coloured
+    context.coloured += len(code)
+    html: str = highlight(code, lexer, _FORMATTER)
+    return html
+
+
+def _lines(token: Token) -> str:
+    return f' {_LINES}="{token.attrs[_LINES]}"' if _LINES in token.attrs else ""
 
 
 class _Renderer(RendererHTML):
     """Renders the tokens that this module adds, and resolves links and images."""
-
-    def text(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return marked(tokens[at].content, env["context"].find)
-
-    def code_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f"<code>{marked(tokens[at].content, env['context'].find)}</code>"
 
     def task(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         done = tokens[at].meta["done"]
@@ -424,7 +315,10 @@ class _Renderer(RendererHTML):
         return f'<span class="task{" done" if done else ""}" role="img" aria-label="{label}"></span>'
 
     def table_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f'<div class="table" tabindex="0" role="group">{self.renderToken(tokens, at, options, env)}'
+        lines = _lines(tokens[at])
+        tokens[at].attrs.pop(_LINES, None)
+        table = self.renderToken(tokens, at, options, env)
+        return f'<div class="table" tabindex="0" role="group"{lines}>{table}'
 
     def table_close(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         return f"{self.renderToken(tokens, at, options, env)}</div>"
@@ -445,24 +339,25 @@ class _Renderer(RendererHTML):
     def fence(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         token = tokens[at]
         language = token.info.strip().partition(" ")[0]
-        code = _coloured(token.content, language, "") or marked(token.content, env["context"].find)
+        code = _coloured(token.content, language, env["context"]) or escape(token.content)
         shown = f'<span class="language">{escape(language)}</span>' if language else ""
         return self._code(token, shown, code)
 
     def code_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         token = tokens[at]
-        code = marked(token.content, env["context"].find)
-        return self._code(token, "", code)
+        return self._code(token, "", escape(token.content))
 
     def _code(self, token: Token, language: str, code: str) -> str:
-        place = ' id="hit"' if token.attrGet("id") == "hit" else ""
-        return f'<div class="code"{place}>{language}<pre tabindex="0"><code>{code}</code></pre></div>\n'
+        return (
+            f'<div class="code"{_lines(token)}>{language}<pre tabindex="0"><code>{code}</code></pre></div>\n'
+        )
 
     def math_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         return f'<code class="math">{escape(tokens[at].content)}</code>'
 
     def math_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f'<pre class="math" tabindex="0"><code>{escape(tokens[at].content.strip())}</code></pre>'
+        code = escape(tokens[at].content.strip())
+        return f'<pre class="math" tabindex="0"{_lines(tokens[at])}><code>{code}</code></pre>'
 
     def link_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         token, context = tokens[at], env["context"]
@@ -505,7 +400,7 @@ def _resolve(target: str, context: Context, *, wikilink: bool) -> tuple[str | No
     if not wikilink:
         if target.lower().startswith("qmd://"):
             return context.link(target), ""
-        if _SCHEME.match(target) or target.startswith("//"):
+        if SCHEME.match(target) or target.startswith("//"):
             return target, "external"
         target = unquote(target)
     path, _, fragment = target.partition("#")

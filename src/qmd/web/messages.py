@@ -73,8 +73,23 @@ CHINESE: Mapping[str, str] = {
     "Linked from": "反向链接",
     "Links": "链接",
     "{n} more": "还有 {n} 个",
-    "line {n}": "第 {n} 行",
     "page {n}": "第 {n} 页",
+    "slide {n}": "第 {n} 张幻灯片",
+    "sheet {n}": "第 {n} 张表",
+    "chapter {n}": "第 {n} 章",
+    "cell {n}": "第 {n} 个单元格",
+    "message {n}": "第 {n} 条消息",
+    "pages": "页",
+    "slides": "幻灯片",
+    "sheets": "工作表",
+    "chapters": "章",
+    "cells": "单元格",
+    "messages": "消息",
+    "As of": "截至",
+    "Up to date": "已是最新",
+    "Changes of files are noticed at once": "文件更改会立即被发现",
+    "Changes of files are looked for regularly": "定期检查文件更改",
+    "Changes of files are not watched": "未监视文件更改",
     "Rendered": "渲染视图",
     "Source": "源文本",
     "Open in editor": "在编辑器中打开",
@@ -193,7 +208,9 @@ CHINESE: Mapping[str, str] = {
     "not": "排除",
     "as a phrase": "作为短语",
     "Clear": "清空",
-    "The page needs the extra 'web'": "网页需要额外组件 'web'",
+    "Vector index not found. Run 'qmd embed' first to create embeddings.": (
+        "还没有向量。请先在“维护”中生成向量。"
+    ),
 }
 
 

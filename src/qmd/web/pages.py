@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -31,6 +31,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+#: An index that had all changes so long ago is shown as up to date.
+_RECENT = timedelta(seconds=30)
 _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
 
 
@@ -74,8 +76,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(asset=asset_address, read=read_address)
-    environment.filters.update(day=_day, grouped=_grouped)
+    environment.globals.update(asset=asset_address, read=read_address, is_recent=_is_recent)
+    environment.filters.update(day=_day, moment=_moment, grouped=_grouped)
     return environment
 
 
@@ -145,6 +147,16 @@ def _day(date: str | int | None) -> str:
     if isinstance(date, int):
         return datetime.fromtimestamp(date / 1e9, UTC).strftime("%Y-%m-%d")
     return (date or "")[:10]
+
+
+def _moment(time: str) -> str:
+    """Return a time to the second, in UTC."""
+    return f"{time[:10]} {time[11:19]} UTC"
+
+
+def _is_recent(time: str) -> bool:
+    """Return whether a time is the present, so that pages of an index that is watched stay the same."""
+    return datetime.now(UTC) - datetime.fromisoformat(time) < _RECENT
 
 
 def _grouped(number: int) -> str:

@@ -9,9 +9,11 @@ from typing import Any, Literal, cast
 
 from markupsafe import Markup
 
+from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.models.base import Cancelled
+from qmd.text.anchors import LINE
 from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
@@ -21,10 +23,12 @@ from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.web.filters import FACETS, Facet, facet
 from qmd.web.markdown import Find, marked
 from qmd.web.pages import read_address, safe
+from qmd.web.syntax import BLOCK_ID
 
 Mode = Literal["words", "meaning", "both"]
 MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "both": "query"}
-#: Results of a page, and the most.
+#: Results while one types, results of a page, and the most.
+FIRST = 10
 PAGE = 20
 MOST = 500
 _MAX_SNIPPET = 480
@@ -32,6 +36,7 @@ _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
 _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
 _CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
+_MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
 _PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
 
@@ -81,13 +86,17 @@ class Result:
     tags: tuple[str, ...]
     snippet: Markup
     line: int
+    place: tuple[str, int] | None  #: The kind and number of the page, slide or cell
     percent: int
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did."""
+    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
+
+    `indexed_at` is the time of the index: later changes of files are not in the results.
+    """
 
     asked: Asked
     mode: Mode
@@ -96,6 +105,7 @@ class Results:
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
     more: bool
+    indexed_at: str | None
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
@@ -122,7 +132,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         explain=asked.scores,
         facets=tuple(FACETS) if facets else (),
     )
-    response = index.run(MODES[mode], request, cancelled=cancelled)
+    response, indexed_at = operations.search(index, MODES[mode], request, cancelled)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(query)
@@ -134,6 +144,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         tuple(_found_by(response, mode)),
         tuple(_notes(response)),
         len(response.hits) > asked.limit,
+        indexed_at,
     )
 
 
@@ -160,6 +171,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
         line=line,
+        place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
         parts=tuple(_parts(hit.explain)) if hit.explain else (),
     )
@@ -176,8 +188,10 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
         if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
             continue
         begin = _PREFIX.match(line)
-        shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line))
-        shown = shown.replace("==", "").replace("`", "")
+        line_text = _CALLOUT.sub("", line[begin.end() :] if begin else line)
+        shown = heading_text(line_text.replace("[[#", "[["))
+        # What is left of a link was cut at the edge of the passage.
+        shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
         if shown and not (not parts and shown.casefold() == title.casefold()):

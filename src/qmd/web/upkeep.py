@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from qmd.api import operations
+from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import ForbiddenError, UsageError
 from qmd.types import DEFAULT_PATTERN
+from qmd.web.forms import Form, one
 from qmd.web.jobs import Job
 
 if TYPE_CHECKING:
-    from qmd.engine.models.usage import ModelUse
-    from qmd.engine.upkeep.status import Status
+    from qmd.api.operations import ModelUse, ScanReport
     from qmd.server.keys import Key, Keys
-
-#: The values of a form by name; of a name that is repeated, all of them.
-Form = Mapping[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Permissions:
 class View:
     """The state of an index."""
 
-    status: Status
+    status: IndexState
     contexts: tuple[tuple[str, str], ...]
     models: tuple[ModelUse, ...]
     keys: tuple[Key, ...]
@@ -52,7 +51,7 @@ class View:
 def view(index: Index, permissions: Permissions, keys: Keys | None) -> View:
     """Return the state of the index as a caller may see it."""
     return View(
-        index.status(),
+        operations.status(index),
         tuple(index.contexts()),
         index.models(),
         keys.all() if keys is not None and permissions.manage else (),
@@ -67,14 +66,6 @@ def change(index: Index, action: str, form: Form) -> None:
     make(index, form)
 
 
-def one(form: Form, name: str, *, required: bool = True) -> str:
-    """Return the value of a field of a form. Raises `UsageError` if it is required and missing."""
-    value = form.get(name, [""])[0].strip()
-    if required and not value:
-        raise UsageError(f"{name} is missing")
-    return value
-
-
 def scan(index: Index, job: Job, collections: tuple[str, ...] = ()) -> None:
     """Scan collections, without their update commands."""
     reports = index.update(
@@ -82,10 +73,13 @@ def scan(index: Index, job: Job, collections: tuple[str, ...] = ()) -> None:
         commands=False,
         on_progress=lambda collection, done, total: job.progress(done, total, collection),
     )
+    _record(job, reports)
+
+
+def _record(job: Job, reports: Sequence[ScanReport]) -> None:
+    """Keep the numbers and problems of scans for the page."""
     job.results = {
-        "added": sum(report.added for report in reports),
-        "updated": sum(report.updated for report in reports),
-        "removed": sum(report.removed for report in reports),
+        name: sum(getattr(report, name) for report in reports) for name in ("added", "updated", "removed")
     }
     problems = [f"{report.collection}: {report.error.in_one_line()}" for report in reports if report.error]
     problems += [f"{path}: {reason}" for report in reports for path, reason in report.problems[:5]]
@@ -100,21 +94,14 @@ def embed(index: Index, job: Job) -> None:
 
 def add(index: Index, job: Job, path: str, name: str, pattern: str) -> None:
     """Add a collection and scan it."""
-    report = index.add_collection(
+    report = operations.add_collection(
+        index,
         path,
         name or None,
-        pattern=pattern or DEFAULT_PATTERN,
-        on_progress=lambda collection, done, total: job.progress(done, total, collection),
+        pattern or DEFAULT_PATTERN,
+        lambda collection, done, total: job.progress(done, total, collection),
     )
-    job.results = {"added": report.added, "updated": report.updated, "removed": report.removed}
-    job.message = "; ".join(f"{path}: {reason}" for path, reason in report.problems[:5])
-
-
-def check_path(path: str) -> str:
-    """Return the folder of a new collection. Raises `UsageError` if it is relative."""
-    if not path.startswith(("/", "~")):
-        raise UsageError(f"path: {path} is relative", "give an absolute path on this machine")
-    return path
+    _record(job, [report])
 
 
 def require(permitted: bool, action: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import plistlib
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -205,6 +206,25 @@ def test_units_quote_odd_paths() -> None:
     assert 'Environment="QMD_CONFIG_DIR=/a b/50%%/\\"x\\""\n' in content
     assert "WorkingDirectory=/p/100%%\n" in content
     assert "secret" not in content
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd: see scripts/packages.sh")
+def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
+    folder = tmp_path / 'a 50% "x"'
+    folder.mkdir()
+    environ = {"HOME": str(tmp_path), "QMD_CONFIG_DIR": str(folder)}
+    command = [sys.executable, "-m", "qmd", "watch"]
+    item = service("qmd-watch", command, str(folder), environ, platform="linux")
+    unit = tmp_path / item.name
+    unit.write_bytes(item.content)
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--user", "--man=no", str(unit)],
+        env={**os.environ, "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 def test_launchd_agent() -> None:

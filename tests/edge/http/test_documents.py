@@ -22,7 +22,8 @@ PLAN = {
     "file", ["notes/2025/plan.md", "plan.md", "qmd://notes/2025/plan.md", docid("notes", "2025/plan.md")]
 )
 def test_a_document_is_found_by_any_of_its_names(client: Client, file: str) -> None:
-    assert client.post("/get", file=file) == {"document": PLAN, "content": None}
+    indexed_at = client.ok("GET", "/status")["indexed_at"]
+    assert client.post("/get", file=file) == {"document": PLAN, "indexed_at": indexed_at, "content": None}
 
 
 def test_lines_are_chosen_and_numbered(client: Client) -> None:
@@ -50,6 +51,7 @@ def test_a_line_past_the_end_is_an_error(client: Client) -> None:
 
 def test_several_documents_come_in_order_and_large_ones_in_name_only(client: Client) -> None:
     found = client.post("/multi_get", pattern="plan.md, big.md, gone.md")
+    assert found.pop("indexed_at") == client.ok("GET", "/status")["indexed_at"]
     assert found == {
         "results": [
             PLAN,

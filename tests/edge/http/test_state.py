@@ -37,6 +37,7 @@ def test_status_has_numbers_and_a_text(client: Client) -> None:
         "needs_embedding",
         "has_vector_index",
         "watching",
+        "indexed_at",
         "collections",
         "content",
     }

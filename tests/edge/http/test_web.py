@@ -132,6 +132,20 @@ def test_change_from_another_origin_is_refused(server: Server, origin: str | Non
     assert post(server, "/sign-in", origin=origin, key="x").status == 403
 
 
+def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_path: Path) -> None:
+    user = make_user("no-extra")
+    # A package that cannot be imported, as if it were not installed.
+    (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["nh3"] = None\n')
+    environ = {"PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}"}
+    with server_of(user, **environ) as server:
+        told = server.ask("GET", "/").detail(501)
+        assert told == "the page needs the extra 'web': pip install 'qmd-python[web]'"
+        assert server.ask("GET", "/health").status == 200
+    opened = user.run("open", **environ)
+    assert (opened.returncode, opened.stdout) == (1, "")
+    assert opened.stderr == f"Error: {told}\n"
+
+
 def test_every_page_has_the_policy_and_an_entity_tag(client: Client) -> None:
     for path in (
         "/",

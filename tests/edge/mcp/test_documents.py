@@ -46,10 +46,12 @@ def shown(agent: Agent, **arguments: Any) -> str:
 
 def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> None:
     none = {"links": [], "linksLeftOut": 0, "backlinks": [], "backlinksLeftOut": 0}
+    indexed_at = agent.call("status")["structuredContent"]["indexedAt"]
     assert agent.call("get", file="notes/meeting.md") == {
         "content": [embedded(MEETING)],
-        "structuredContent": {"document": resource(MEETING)} | none,
+        "structuredContent": {"document": resource(MEETING), "indexedAt": indexed_at} | none,
     }
+    assert agent.call("multi_get", pattern="meeting.md")["_meta"] == {"indexedAt": indexed_at}
 
 
 def test_the_fields_of_a_resource_come_in_order(agent: Agent) -> None:
@@ -160,6 +162,7 @@ def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> 
     result = agent.call(
         "multi_get", pattern="report.md, notes/gone.md, notes/big.md, notes/meeting.md", maxLines=2
     )
+    assert set(result.pop("_meta")) == {"indexedAt"}
     assert result == {
         "content": [
             {

@@ -86,6 +86,7 @@ def test_get_has_links_and_backlinks_in_its_structured_content(vault: Agent) -> 
         "linksLeftOut": 0,
         "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
         "backlinksLeftOut": 0,
+        "indexedAt": vault.call("status")["structuredContent"]["indexedAt"],
     }
 
 
@@ -128,6 +129,14 @@ def test_status_summarizes_fields_briefly(start: StartAgent, newcomer: User, wor
     assert told["tags"]
     # o200k_base makes fewer than 300 tokens of random letters, ideographs and symbols of this size.
     assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
+
+
+def test_status_says_how_changes_are_noticed(vault: Agent) -> None:
+    result = vault.call("status")
+    told = result["structuredContent"]
+    # Servers do not watch in tests.
+    assert told["watching"] == "off"
+    assert f"\n  Watching: off; indexed at {told['indexedAt']}\n" in result["content"][0]["text"]
 
 
 @pytest.mark.slow

@@ -184,6 +184,9 @@ def test_every_search_has_indexed_at(seeing: Agent) -> None:
 def test_status_returns_a_text_and_structured_content(agent: Agent, reader: User) -> None:
     result = agent.call("status")
     root = reader.home / "library"
+    told = result["structuredContent"]
+    indexed_at = told.pop("indexedAt")
+    assert MOMENT.fullmatch(indexed_at)
     assert result["content"] == [
         {
             "type": "text",
@@ -194,16 +197,17 @@ def test_status_returns_a_text_and_structured_content(agent: Agent, reader: User
             "  Collections: 3\n"
             f"    - {root / 'notes'} (6 docs)\n"
             f"    - {root / 'work'} (1 docs)\n"
-            f"    - {root / 'crowd'} (30 docs)",
+            f"    - {root / 'crowd'} (30 docs)\n"
+            f"  Watching: off; indexed at {indexed_at}",
         }
     ]
-    told = result["structuredContent"]
     moments = [each.pop("lastUpdated") for each in told["collections"]]
     assert all(MOMENT.fullmatch(moment) for moment in moments)
     assert told == {
         "totalDocuments": 37,
         "needsEmbedding": 37,
         "hasVectorIndex": False,
+        "watching": "off",
         "collections": [
             {"name": name, "path": str(root / name), "pattern": "**/*.md", "documents": count}
             for name, count in (("notes", 6), ("work", 1), ("crowd", 30))

@@ -71,6 +71,8 @@ def test_snippet_is_plain_text_without_the_title_again() -> None:
     text = "---\ntitle: T\n---\n# Title\n\n> [!note] Look\n> - **bold** `code` [link](x.md)\n\n"
     text += "| a | b |\n|---|---|\n"
     assert plain_snippet(text, 1, "Title") == "Look bold code link a · b"
+    links = "See [[#Set up]] and [[note|that]]. ^b1\n\nAlso [[a link that is c"
+    assert plain_snippet(links, 2, "Title") == "See Set up and that. Also a link that is c"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class Page:
     anchor: Anchor | None = None  #: The place in the source file that the first line comes from
     source_type: str = ""  #: The media type of the source file; "" if it is not known
     media_type: str = "text/markdown"  #: The media type of the text
+    anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
 
     @property
     def whole(self) -> bool:
@@ -233,6 +234,7 @@ class Library(References):
             anchor_at(anchors, start),
             source_type,
             media_type,
+            tuple(anchors),
         )
 
 

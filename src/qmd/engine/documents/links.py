@@ -18,10 +18,10 @@ _BATCH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Collection:
-    """The documents of a collection, and what their links lead to."""
+    """The documents of a collection as (id, path, aliases), and what their links lead to."""
 
     name: str
-    documents: dict[str, int]
+    rows: Sequence[tuple[int, str, tuple[str, ...]]]
     targets: LinkTargets
 
     def resolve(self, link: Link, source: str) -> ResolvedLink:
@@ -67,7 +67,7 @@ class Links:
         collection = self._collection(document.collection, targets)
         resolved = (
             collection.resolve(link, path)
-            for path, identity in collection.documents.items()
+            for identity, path, _ in collection.rows
             for link in links.get(identity, ())
         )
         return [link for link in resolved if link.to == document.file and link.file != document.file]
@@ -101,26 +101,26 @@ class Links:
     def _all(self, collections: Sequence[str]) -> Iterator[ResolvedLink]:
         for name in collections:
             collection = self._collection(name)
-            yield from self._resolved(collection, [*collection.documents.values()])
+            yield from self._resolved(collection)
 
-    def _resolved(self, collection: _Collection, sources: Sequence[int]) -> Iterator[ResolvedLink]:
-        paths = {identity: path for path, identity in collection.documents.items()}
-        wanted = sorted(set(sources) & paths.keys(), key=paths.__getitem__)
-        for at in range(0, len(wanted), _BATCH):
-            batch = wanted[at : at + _BATCH]
-            links = self._store.fields.links(batch)
-            for identity in batch:
+    def _resolved(self, collection: _Collection) -> Iterator[ResolvedLink]:
+        for at in range(0, len(collection.rows), _BATCH):
+            batch = collection.rows[at : at + _BATCH]
+            links = self._store.fields.links([identity for identity, _, _ in batch])
+            for identity, path, _ in batch:
                 for link in links.get(identity, ()):
-                    yield collection.resolve(link, paths[identity])
+                    yield collection.resolve(link, path)
 
     def _collection(self, name: str, targets: Sequence[str] | None = None) -> _Collection:
         """Return the documents of a collection. Only these targets can be resolved, unless they are None."""
+        if targets is not None and not targets:
+            return _Collection(name, (), LinkTargets())
         if name not in self._rows:
             self._rows[name] = self._store.fields.targets(name)
         rows = self._rows[name]
         return _Collection(
             name,
-            {path: identity for identity, path, _ in rows},
+            rows,
             LinkTargets.of(
                 ((path, aliases) for _, path, aliases in rows), None if targets is None else names_of(targets)
             ),

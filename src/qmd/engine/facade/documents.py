@@ -33,9 +33,7 @@ class DocumentMethods:
 
     def recent(self, limit: int = 10) -> list[Document]:
         """List the documents whose files changed last, newest first."""
-        from heapq import nlargest
-
-        return nlargest(limit, self._library.visible(), key=lambda document: document.modified_ns)
+        return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
 
     def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
         """Return one document, whole or from a line on.

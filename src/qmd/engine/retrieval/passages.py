@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from qmd.text.highlight import Highlighter
@@ -69,24 +70,25 @@ def _overlap(one: Snippet, other: Snippet) -> bool:
     return second.first_line <= first.first_line + first.text.count("\n")
 
 
-def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int) -> list[Window]:
-    """Return the windows that may answer the query, with their scores of 0..1, the best first.
+def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int) -> Iterator[Window]:
+    """Yield the windows that may answer the query, with their scores of 0..1, the best first.
 
     Windows that the reranker has read come before the others, which are only looked for if more are needed.
     """
     by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
     read = {(window.start, window.end) for window in ranked.windows}
     start, end = _span(text, ranked.chunk) if ranked.chunk else (0, 0)
-    windows = [
-        replace(window, score=((window.score or 0.0) + WORDS * window.share) / (1 + WORDS))
-        for window in ranked.windows
+    scored = [
+        (((window.score or 0.0) + WORDS * window.share) / (1 + WORDS), window) for window in ranked.windows
     ]
-    ceiling = min((window.score or 0.0 for window in windows), default=1.0)
+    ceiling = min((score for score, _ in scored), default=1.0)
     for window in by_words:
         if (window.start, window.end) not in read:
             nearest = NEAREST * (window.start < end and start < window.end)
-            windows.append(replace(window, score=ceiling * (window.share + nearest) / (1 + NEAREST)))
-    return sorted(windows, key=lambda window: (-(window.score or 0.0), window.start))
+            scored.append((ceiling * (window.share + nearest) / (1 + NEAREST), window))
+    scored.sort(key=lambda entry: (-entry[0], entry[1].start))
+    for score, window in scored:
+        yield replace(window, score=score)
 
 
 def _span(text: str, chunk: Chunk | None) -> tuple[int, int]:

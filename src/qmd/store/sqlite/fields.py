@@ -159,6 +159,8 @@ class Fields(base.Fields):
             rows = db.execute(
                 f"SELECT d.id, d.path FROM documents d WHERE 1 {clause} ORDER BY d.path", values
             )
+            if not aliases:
+                return [(document, path, ()) for document, path in rows]
             return [(document, path, tuple(aliases.get(document, ()))) for document, path in rows]
 
 

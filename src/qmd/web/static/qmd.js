@@ -113,7 +113,9 @@ function refine(query, mode) {
   if (stage && !byDate && mode !== "words") stage.textContent = `${status.dataset.refining} …`;
   refining = load(address(query, { mode: mode || (byDate ? "words" : "both"), part: 1 }), (answer) => {
     const view = $("#view", answer);
-    if ($("#list [role=alert]", view) && options().length) { if (stage) stage.textContent = ""; return; }
+    // What was found by words stays if the other search fails, or finds nothing.
+    const kept = options().length && ($("#list [role=alert]", view) || !$("#hits", view));
+    if (kept) { if (stage) stage.textContent = ""; announce(); return; }
     if (options().length && (pointed || active >= 0)) hold(view);
     else adopt(view, false);
     announce();

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Installs programs that a few tests use, on Debian and Ubuntu. Without them these tests are skipped.
+set -eu
+missing=""
+command -v rsync >/dev/null || missing="$missing rsync"
+command -v systemd-analyze >/dev/null || missing="$missing systemd"
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  # shellcheck disable=SC2086 - one word for each package
+  apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends $missing >&2 && exit 0
+fi
+echo "Some tests are skipped, because they need these packages:$missing" >&2

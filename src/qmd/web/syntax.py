@@ -1,0 +1,317 @@
+"""The Markdown that the page reads: CommonMark with what GitHub and Obsidian add, and without HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_inline import ParserInline
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+
+#: The scheme of an address.
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+#: An address that contains an image.
+INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]{1,200000}", re.I)
+_SAFE_SCHEMES = ("http:", "https:", "mailto:")
+_CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
+#: The name of a block at its end.
+BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^[A-Za-z0-9-]{1,100}\Z")
+_TASK = re.compile(r"\[([ xX/-])\][ \t]+")
+_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
+_TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
+_BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
+_MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
+_SIZE = re.compile(r"\d{1,4}(?:x\d{1,4})?")
+#: Colours of callouts; other types look like a note.
+_CALLOUTS: Mapping[str, str] = {
+    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
+    **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warning"),
+    **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
+    **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
+}
+_IMAGES = frozenset("png jpg jpeg gif webp avif svg bmp ico".split())
+#: The characters that rules for inline text begin with. Rules that are not listed are always tried.
+_BEGINNINGS: Mapping[str, str] = {
+    "newline": "\n",
+    "math_inline": "$",
+    "escape": "\\",
+    "backticks": "`",
+    "strikethrough": "~",
+    "emphasis": "*_",
+    "comment": "<%",
+    "wikilink": "![",
+    "mark": "=",
+    "tag": "#",
+    "bare_url": "h",
+    "link": "[",
+    "image": "!",
+    "footnote_inline": "^",
+    "footnote_ref": "[",
+    "autolink": "<",
+    "entity": "&",
+}
+
+
+def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
+    """Return a parser with a renderer for its tokens."""
+    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer)
+    parser.enable(["table", "strikethrough"])
+    parser.disable(["html_block", "html_inline"])
+    parser.use(footnote_plugin)
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
+    parser.validateLink = _is_safe  # type: ignore[method-assign]
+    parser.block.ruler.before("paragraph", "comment", _block_comment, {"alt": ["paragraph"]})
+    for name, rule in (("comment", _comment), ("wikilink", _wikilink), ("mark", _mark), ("tag", _tag)):
+        parser.inline.ruler.before("link", name, rule)
+    parser.inline.ruler.before("link", "bare_url", _bare_url)
+    # The text rule stops only at characters that begin something.
+    parser.inline.ruler.at("text", _text)
+    parser.core.ruler.before("inline", "callouts", _callouts)
+    parser.core.ruler.before("inline", "block_ids", _block_ids)
+    parser.core.ruler.after("inline", "tasks", _tasks)
+    parser.inline = _Inline(parser.inline)
+    return parser
+
+
+class _Inline(ParserInline):
+    """Tries only the rules that can begin with a character: the same tokens in less time."""
+
+    def __init__(self, original: ParserInline) -> None:
+        self.ruler, self.ruler2 = original.ruler, original.ruler2
+        rules = list(zip(self.ruler.get_active_rules(), self.ruler.getRules(""), strict=True))
+        self._anywhere = [rule for name, rule in rules if name not in _BEGINNINGS]
+        self._rules = {
+            character: [rule for name, rule in rules if character in _BEGINNINGS.get(name, character)]
+            for character in set("".join(_BEGINNINGS.values()))
+        }
+
+    def tokenize(self, state: StateInline) -> None:
+        nesting = state.md.options["maxNesting"]
+        while state.pos < state.posMax:
+            if state.level >= nesting or not self._matches(state, silent=False):
+                state.append_pending(state.src[state.pos])
+                state.pos += 1
+        if state.pending:
+            state.pushPending()
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802 - overrides
+        start = state.pos
+        if start in state.cache:
+            state.pos = state.cache[start]
+            return
+        if state.level >= state.md.options["maxNesting"]:
+            state.pos = state.posMax
+        else:
+            state.level += 1
+            if not self._matches(state, silent=True):
+                state.pos += 1
+            state.level -= 1
+        state.cache[start] = state.pos
+
+    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
+        if _NEXT_STOP.search(src) is None:
+            tokens.append(Token("text", "", 0, content=src))
+            return tokens
+        state = StateInline(src, md, env, tokens)
+        self.tokenize(state)
+        # They pair delimiters, and join the texts of those that have no partner.
+        for rule in self.ruler2.getRules("") if state.delimiters or any(state.tokens_meta) else ():
+            rule(state)
+        return tokens
+
+    def _matches(self, state: StateInline, *, silent: bool) -> bool:
+        for rule in self._rules.get(state.src[state.pos], self._anywhere):  # noqa: SIM110 - this is faster
+            if rule(state, silent):
+                return True
+        return False
+
+
+def _is_safe(url: str) -> bool:
+    address = re.sub(r"[\x00-\x20\x7f]+", "", unquote(url)).lower()
+    scheme = SCHEME.match(address)
+    return scheme is None or scheme[0] in _SAFE_SCHEMES or INLINE_IMAGE.fullmatch(url) is not None
+
+
+#: The characters that end a piece of text, because a rule or the end of a link begins there.
+_NEXT_STOP = re.compile(r"[\n!#$%&*<=\[\\\]^_`~]|(?<![A-Za-z0-9])http")
+
+
+def _text(state: StateInline, silent: bool) -> bool:
+    match = _NEXT_STOP.search(state.src, state.pos, state.posMax)
+    end = match.start() if match else state.posMax
+    if end == state.pos:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : end]
+    state.pos = end
+    return True
+
+
+def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Leave out an HTML comment that begins a line, with all its lines."""
+    begin = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith("<!--", begin):
+        return False
+    closed = state.src.find("-->", begin + 4)
+    if closed < 0:
+        return False
+    line = start
+    while line < end and state.eMarks[line] < closed + 3:
+        line += 1
+    if line >= end or state.src[closed + 3 : state.eMarks[line]].strip():
+        return False
+    if not silent:
+        state.line = line + 1
+    return True
+
+
+def _comment(state: StateInline, silent: bool) -> bool:
+    """Leave out `<!-- … -->` and `%% … %%` inside a paragraph."""
+    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
+        if state.src.startswith(opening, state.pos):
+            closed = state.src.find(closing, state.pos + len(opening), state.posMax)
+            if closed >= 0:
+                state.pos = closed + len(closing)
+                return True
+    return False
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    match = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        embed, target, shown = match[1], match[2].removesuffix("\\").strip(), match[3]
+        suffix = target.rpartition(".")[2].lower()
+        if embed and suffix in _IMAGES:
+            token = state.push("image", "img", 0)
+            token.attrs = {"src": target, "alt": ""}
+            token.content = target
+            if shown and _SIZE.fullmatch(shown):
+                token.attrs["width"] = shown.partition("x")[0]
+            text = Token("text", "", 0, content=target)
+            token.children = [text]
+        else:
+            opening = state.push("link_open", "a", 1)
+            opening.attrs = {"href": target}
+            opening.meta = {"wikilink": True}
+            state.push("text", "", 0).content = (shown or target.replace("#", " › ").strip(" ›")).strip()
+            state.push("link_close", "a", -1)
+    state.pos = match.end()
+    return True
+
+
+def _mark(state: StateInline, silent: bool) -> bool:
+    match = _MARK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        end = state.posMax
+        state.push("mark_open", "span", 1).attrs = {"class": "marker"}
+        state.pos, state.posMax = match.start(1), match.end(1)
+        state.md.inline.tokenize(state)
+        state.push("mark_close", "span", -1)
+        state.posMax = end
+    state.pos = match.end()
+    return True
+
+
+def _tag(state: StateInline, silent: bool) -> bool:
+    """Link a tag to the documents that have it."""
+    if state.linkLevel or (state.pos and not state.src[state.pos - 1].isspace()):
+        return False
+    match = _TAG.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        name = match[0][1:].rstrip("/-")
+        token = state.push("link_open", "a", 1)
+        token.attrs = {"href": f"/?q=tag:{quote(name, safe='')}", "class": "tag"}
+        token.meta = {"page": True}
+        state.push("text", "", 0).content = match[0]
+        state.push("link_close", "a", -1)
+    state.pos = match.end()
+    return True
+
+
+def _bare_url(state: StateInline, silent: bool) -> bool:
+    if state.linkLevel:
+        return False
+    match = _BARE_URL.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    url = match[0].rstrip(".,;:!?)*_~")
+    if not silent:
+        state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(url)}
+        state.push("text", "", 0).content = url
+        state.push("link_close", "a", -1)
+    state.pos += len(url)
+    return True
+
+
+def _callouts(state: StateCore) -> None:
+    """Turn quotes that begin with `[!note]` into callouts."""
+    found: list[Token] = []
+    tokens = state.tokens
+    for at, token in enumerate(tokens):
+        found.append(token)
+        if token.type != "inline" or at < 2 or tokens[at - 2].type != "blockquote_open":
+            continue
+        match = _CALLOUT.match(token.content)
+        if match is None:
+            continue
+        kind = match[1].lower()
+        quote_open = tokens[at - 2]
+        depth = quote_open.level
+        closing = next(
+            other for other in tokens[at:] if other.type == "blockquote_close" and other.level == depth
+        )
+        folds = match[2] in ("+", "-") and match[2] != ""
+        quote_open.tag = closing.tag = "details" if folds else "div"
+        quote_open.attrs = {"class": f"callout {_CALLOUTS.get(kind, 'note')}"}
+        if match[2] == "+":
+            quote_open.attrs["open"] = ""
+        paragraph = found[-2]
+        title = Token("inline", "", 0, content=match[3].strip() or kind.capitalize(), children=[])
+        title.map, title.level = token.map, token.level
+        tag = "summary" if folds else "p"
+        opening = Token("callout_title_open", tag, 1, attrs={"class": "callout-title"}, block=True)
+        ending = Token("callout_title_close", tag, -1, block=True)
+        found[-2:-2] = [opening, title, ending]
+        token.content = token.content[match.end() :].lstrip("\n")
+        if not token.content:
+            paragraph.hidden = True
+    state.tokens = found
+
+
+def _block_ids(state: StateCore) -> None:
+    """Leave out the names of blocks, such as `^quote-1`, at the end of paragraphs and items."""
+    for token in state.tokens:
+        if token.type == "inline" and "^" in token.content:
+            token.content = BLOCK_ID.sub("", token.content)
+
+
+def _tasks(state: StateCore) -> None:
+    """Turn list items that begin with `[ ]` or `[x]` into tasks."""
+    tokens = state.tokens
+    for at in range(2, len(tokens)):
+        token = tokens[at]
+        if token.type != "inline" or tokens[at - 2].type != "list_item_open" or not token.children:
+            continue
+        match = _TASK.match(token.content)
+        first = token.children[0]
+        if match is None or first.type != "text" or not first.content.startswith(match[0].rstrip()):
+            continue
+        first.content = first.content[match.end() :]
+        done = match[1] in "xX"
+        tokens[at - 2].attrJoin("class", "task-item")
+        token.children.insert(0, Token("task", "span", 0, meta={"done": done}))
