@@ -1,9 +1,9 @@
-"""Whether `query` finds the page that answers a question, in PDF, DOCX and HTML files and in the same text as Markdown.
+"""Whether `query` finds the page that answers, in PDF, DOCX and HTML files and in the same text as Markdown.
 
     python bench/pages.py CHECKOUTS [--json OUT] [--misses]
 
-`page_questions.json` has the questions, and the repositories, commits and files that they are about. CHECKOUTS
-holds a folder `owner/name` for each repository, with at least these files. An answer is a page of a PDF
+`page_questions.json` has the questions, and the repositories, commits and files that they are about.
+CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of a PDF
 (`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A question is
 answered if a hit is in one of its answers: the first (Hit@1), or one of the first three (Hit@3).
 """
@@ -162,7 +162,9 @@ def _check(
         for file, inner in map(_split, question["answers"]):
             headings = [match[1] for line in texts.get(file, ()) if (match := _HEADING.match(line))]
             pages = map(str, range(1, len(starts.get(file, ())) + 1))
-            known = inner in pages if file.endswith(".pdf") else any(each.startswith(inner) for each in headings)
+            known = (
+                inner in pages if file.endswith(".pdf") else any(each.startswith(inner) for each in headings)
+            )
             if file not in texts or (inner and not known):
                 raise SystemExit(f"{question['query']}: there is no {inner or 'text'} in {file}")
 

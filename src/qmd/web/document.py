@@ -15,12 +15,13 @@ from urllib.parse import quote
 from qmd.engine.documents.library import Page
 from qmd.engine.index import Index
 from qmd.errors import NotFoundError, UsageError
+from qmd.text.anchors import LINE
 from qmd.text.blocks import front_matter_end
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.front_matter import read as read_front_matter
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
-from qmd.types import Document, ResolvedLink
+from qmd.types import Anchor, Document, ResolvedLink
 from qmd.web.markdown import Context, Heading, Rendered, marked, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
@@ -144,6 +145,9 @@ def view(
         rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
     collection = index.config.collections[document.collection]
     absolute = os.path.join(collection.path, document.path)
+    anchor = page.anchor
+    if anchor is not None and line is not None:
+        anchor = index.get(document.file, from_line=min(line, page.total_lines), max_lines=1).anchor
     links, left = _linked((link.to, link.line) for link in outgoing if link.to and link.to != document.file)
     backlinks, back_left = _linked((link.file, link.line) for link in incoming)
     return View(
@@ -164,8 +168,8 @@ def view(
         left,
         backlinks,
         back_left,
-        _editor(index, absolute, line or 1),
-        _original(index, document),
+        _editor(index, absolute, line or 1, anchor),
+        _original(document, anchor),
     )
 
 
@@ -342,17 +346,19 @@ def _name(document: Document, headings: Sequence[Heading]) -> str:
     return visible(_stem(document.path) if lower else document.title)
 
 
-def _editor(index: Index, absolute: str, line: int) -> str | None:
-    """Return the address that opens a file in the user's editor; None if there is none."""
+def _editor(index: Index, absolute: str, line: int, anchor: Anchor | None) -> str | None:
+    """Return the address that opens a file in the user's editor; None if it cannot be opened there."""
     template = index.settings.editor_uri or DEFAULT_EDITOR
-    if template == NO_EDITOR or not is_editor(template):
+    if template == NO_EDITOR or not is_editor(template) or (anchor and anchor.kind != LINE):
         return None
-    return editor_address(template, absolute, line)
+    return editor_address(template, absolute, anchor.value if anchor else line)
 
 
-def _original(index: Index, document: Document) -> str | None:
-    """Return the address of the file itself if browsers can show it."""
-    return f"/file/{encode_path(document.file)}" if _suffix(document.path) in FILE_TYPES else None
+def _original(document: Document, anchor: Anchor | None) -> str | None:
+    """Return the address of the file itself, at a page, if browsers can show it."""
+    if _suffix(document.path) not in FILE_TYPES:
+        return None
+    return f"/file/{encode_path(document.file)}" + (f"#{anchor.kind}={anchor.value}" if anchor else "")
 
 
 def require_line(text: str) -> int | None:
