@@ -3,9 +3,9 @@
     python bench/pages.py CHECKOUTS [--json OUT] [--misses]
 
 `page_questions.json` has the questions, and the repositories, commits and files that they are about.
-CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of a PDF
-(`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A question is
-answered if a hit is in one of its answers: the first (Hit@1), or one of the first three (Hit@3).
+CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of
+a PDF (`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A
+question is answered if a hit is in one of its answers: the first (Hit@1), or one of the first three (Hit@3).
 """
 
 from __future__ import annotations
