@@ -1,6 +1,6 @@
 """Whether `query` finds the page that answers, in PDF, DOCX and HTML files and in the same text as Markdown.
 
-    python bench/pages.py CHECKOUTS [--json OUT] [--misses]
+    python bench/pages.py CHECKOUTS [--json OUT] [--keep FOLDER] [--misses]
 
 `page_questions.json` has the questions, and the repositories, commits and files that they are about.
 CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of
@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -34,44 +35,49 @@ _Place = tuple[str, str]
 def main() -> None:
     options = _options()
     asked = json.loads(QUESTIONS.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as root:
-        files, markdown = Path(root, "files"), Path(root, "markdown")
-        _copy(options.checkouts, asked["sources"], files)
+    with ExitStack() as stack:
+        root = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        files, markdown = root / "files", root / "markdown"
+        index = stack.enter_context(qmd.open_index(root / "index.sqlite", config=root / "index.yml"))
+        if not files.exists():
+            _copy(options.checkouts, asked["sources"], files)
+            for path, reason in index.add_collection(str(files), formats=_FORMATS).problems:
+                say(f"{path}: {reason}")
+            _write_markdown(index, markdown)
+            index.add_collection(str(markdown))
+        index.embed()
         texts: dict[str, list[str]] = {}
         starts: dict[str, list[int]] = {}
-        with qmd.open_index(Path(root, "files.sqlite")) as index:
-            report = index.add_collection(str(files), formats=_FORMATS)
-            for path, reason in report.problems:
-                say(f"{path}: {reason}")
-            for document in index.documents():
-                anchors = index._store.fields.anchors([document.id]).get(document.id, [])
-                starts[document.path] = [anchor.line for anchor in anchors]
-                text = index.get(document.file).text
-                texts[document.path] = text.split("\n")
-                copy = markdown / f"{document.path}.md"
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_text(text, encoding="utf-8")
-            index.embed()
+        for document in index.documents("files"):
+            anchors = index._store.fields.anchors([document.id]).get(document.id, [])
+            starts[document.path] = [anchor.line for anchor in anchors]
+            texts[document.path] = index.get(document.file).text.split("\n")
+        _check(asked["questions"], texts, starts)
 
-            def place(hit: Hit) -> _Place:
-                if hit.path.endswith(".docx"):
-                    return hit.path, _main_heading(texts[hit.path], hit.line)
-                return hit.path, str(hit.anchor.value) if hit.anchor else ""
+        def place(hit: Hit) -> _Place:
+            if hit.path.endswith(".docx"):
+                return hit.path, _main_heading(texts[hit.path], hit.line)
+            return hit.path, str(hit.anchor.value) if hit.anchor else ""
 
-            _check(asked["questions"], texts, starts)
-            first = _found(index, asked["questions"], place)
-        with qmd.open_index(Path(root, "markdown.sqlite")) as index:
-            index.add_collection(str(markdown))
-            index.embed()
+        def same_place(hit: Hit) -> _Place:
+            path = hit.path.removesuffix(".md")
+            if path.endswith(".docx"):
+                return path, _main_heading(texts[path], hit.line)
+            return path, str(bisect_right(starts[path], hit.line) or "")
 
-            def same_place(hit: Hit) -> _Place:
-                path = hit.path.removesuffix(".md")
-                if path.endswith(".docx"):
-                    return path, _main_heading(texts[path], hit.line)
-                return path, str(bisect_right(starts[path], hit.line) or "")
+        found = {
+            "files": _found(index, "files", asked["questions"], place),
+            "markdown": _found(index, "markdown", asked["questions"], same_place),
+        }
+    _report(options, asked["questions"], found, starts)
 
-            second = _found(index, asked["questions"], same_place)
-    _report(options, asked["questions"], {"files": first, "markdown": second}, starts)
+
+def _write_markdown(index: qmd.Index, folder: Path) -> None:
+    """Write the extracted texts as Markdown files. They share the vectors of the originals."""
+    for document in index.documents():
+        copy = folder / f"{document.path}.md"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(index.get(document.file).text, encoding="utf-8")
 
 
 def _report(
@@ -122,10 +128,13 @@ def _copy(checkouts: Path, sources: Sequence[dict[str, Any]], folder: Path) -> N
 
 
 def _found(
-    index: qmd.Index, questions: Sequence[dict[str, Any]], place: Callable[[Hit], _Place]
+    index: qmd.Index, collection: str, questions: Sequence[dict[str, Any]], place: Callable[[Hit], _Place]
 ) -> list[list[_Place]]:
-    """Return the places of the first three hits of each question."""
-    return [[place(hit) for hit in index.query(each["query"], limit=3).hits] for each in questions]
+    """Return the places of the first three hits of each question in a collection."""
+    return [
+        [place(hit) for hit in index.query(each["query"], limit=3, collections=(collection,)).hits]
+        for each in questions
+    ]
 
 
 def _rank(question: dict[str, Any], places: Sequence[_Place]) -> int:
@@ -172,6 +181,7 @@ def _check(
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the index here for the next run")
     parser.add_argument("--misses", action="store_true", help="list the questions whose first hit is wrong")
     parser.add_argument("--json", type=Path, metavar="OUT", help="keep the results in this file")
     return parser.parse_args()

@@ -33,7 +33,10 @@ def test_a_collection_names_formats_and_answers_have_places(server: Server, owne
     assert (added["documents"], added["notices"]) == (1, [])
     assert added["problems"] == [{"path": "b.ipynb", "reason": "cannot read b.ipynb: damaged (not JSON)"}]
     shown = server.ok("GET", "/collections/papers")
-    assert (shown["formats"], shown["pattern"]) == (["notebook", "markdown"], "")
+    assert (shown["formats"], shown["pattern"]) == (
+        ["notebook", "markdown"],
+        "formats: notebook, markdown",
+    )
 
     (hit,) = server.post("/search", query="ibis")["results"]
     assert hit["anchor"] == CELL
