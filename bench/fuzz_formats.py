@@ -33,8 +33,8 @@ from qmd.sources.outcome import Outcome
 from qmd.sources.reading import read_all
 from qmd.types import Fingerprint, SourceFile
 
-#: The largest file, in bytes, and how many files are read together.
-_LARGEST, _TOGETHER = 500_000, 40
+#: The largest file, in bytes.
+_LARGEST = 500_000
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ def main() -> int:
         else time.monotonic() - began < 60 * options.minutes
     ):
         for result in results:
-            _try(result, [next(numbers) for _ in range(_TOGETHER)])
+            _try(result, [next(numbers) for _ in range(options.group)])
         say(f"{time.monotonic() - began:.0f} s: {sum(result.files for result in results):,} files")
     memory = {
         "parent_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -227,6 +227,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=10.0, help="for all formats together")
     parser.add_argument("--files", type=int, default=0, help="stop after this many files instead")
+    parser.add_argument("--group", type=int, default=40, help="how many files are read together")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000), help="of the first file")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
