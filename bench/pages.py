@@ -6,6 +6,7 @@
 CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of
 a PDF (`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A
 question is answered if a hit is in one of its answers: the first (Hit@1), or one of the first three (Hit@3).
+A document is one hit, so the third measure is whether one of its three best passages is in an answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from typing import Any
 
 import qmd
 from common import say, table, write_json
-from qmd.types import Hit
 
 QUESTIONS = Path(__file__).with_name("page_questions.json")
 _HEADING = re.compile(r"# (.+)")
@@ -54,21 +54,13 @@ def main() -> None:
             texts[document.path] = index.get(document.file).text.split("\n")
         _check(asked["questions"], texts, starts)
 
-        def place(hit: Hit) -> _Place:
-            if hit.path.endswith(".docx"):
-                return hit.path, _main_heading(texts[hit.path], hit.line)
-            return hit.path, str(hit.anchor.value) if hit.anchor else ""
-
-        def same_place(hit: Hit) -> _Place:
-            path = hit.path.removesuffix(".md")
+        def place(path: str, line: int) -> _Place:
+            path = path.removesuffix(".md")
             if path.endswith(".docx"):
-                return path, _main_heading(texts[path], hit.line)
-            return path, str(bisect_right(starts[path], hit.line) or "")
+                return path, _main_heading(texts[path], line)
+            return path, str(bisect_right(starts[path], line) or "")
 
-        found = {
-            "files": _found(index, "files", asked["questions"], place),
-            "markdown": _found(index, "markdown", asked["questions"], same_place),
-        }
+        found = {name: _found(index, name, asked["questions"], place) for name in ("files", "markdown")}
     _report(options, asked["questions"], found, starts)
 
 
@@ -83,7 +75,7 @@ def _write_markdown(index: qmd.Index, folder: Path) -> None:
 def _report(
     options: argparse.Namespace,
     questions: Sequence[dict[str, Any]],
-    found: dict[str, list[list[_Place]]],
+    found: dict[str, list[tuple[list[_Place], list[_Place]]]],
     starts: dict[str, list[int]],
 ) -> None:
     pdf = [path for path in starts if path.endswith(".pdf")]
@@ -94,14 +86,17 @@ def _report(
     for kind in ("PDF", "DOCX, HTML"):
         chosen = [at for at, other in enumerate(kinds) if other == kind]
         for name, places in found.items():
-            ranks = [_rank(questions[at], places[at]) for at in chosen]
-            hits = {f"hit_at_{n}": round(sum(rank <= n for rank in ranks) / len(ranks), 3) for n in (1, 3)}
+            ranks = [_rank(questions[at], places[at][0]) for at in chosen]
+            shares = {f"hit_at_{n}": sum(rank <= n for rank in ranks) / len(ranks) for n in (1, 3)}
+            inside = [_rank(questions[at], places[at][1]) <= 3 for at in chosen]
+            shares["in_3_passages_of_the_first"] = sum(inside) / len(inside)
+            hits = {measure: round(share, 3) for measure, share in shares.items()}
             results.setdefault(kind, {"questions": len(chosen)})[name] = hits
             rows.append([kind, len(chosen), name, *hits.values()])
     print(f"{len(starts)} documents, {pages} pages of PDF, {len(starts) - len(pdf)} DOCX and HTML files")
-    print(table(["questions about", "", "as", "Hit@1", "Hit@3"], rows))
+    print(table(["questions about", "", "as", "Hit@1", "Hit@3", "in 3 passages of the first"], rows))
     if options.misses:
-        for question, places in zip(questions, found["files"], strict=True):
+        for question, (places, _) in zip(questions, found["files"], strict=True):
             if _rank(question, places) > 1:
                 say(f"{_rank(question, places)} {question['query']}: {question['answers']}, found {places}")
     write_json(
@@ -128,13 +123,21 @@ def _copy(checkouts: Path, sources: Sequence[dict[str, Any]], folder: Path) -> N
 
 
 def _found(
-    index: qmd.Index, collection: str, questions: Sequence[dict[str, Any]], place: Callable[[Hit], _Place]
-) -> list[list[_Place]]:
-    """Return the places of the first three hits of each question in a collection."""
-    return [
-        [place(hit) for hit in index.query(each["query"], limit=3, collections=(collection,)).hits]
-        for each in questions
-    ]
+    index: qmd.Index,
+    collection: str,
+    questions: Sequence[dict[str, Any]],
+    place: Callable[[str, int], _Place],
+) -> list[tuple[list[_Place], list[_Place]]]:
+    """Return the places of the first three hits, and of three passages of the first, for each question."""
+    found = []
+    for question in questions:
+        hits = index.query(question["query"], limit=3, collections=(collection,), passages=3).hits
+        places = [place(hit.path, hit.line) for hit in hits]
+        for hit, (_, inner) in zip(hits, places, strict=True):
+            if hit.anchor and str(hit.anchor.value) != inner:
+                raise SystemExit(f"{hit.file}:{hit.line} is on page {inner}, not {hit.anchor.value}")
+        found.append((places, [place(hit.path, each.line) for hit in hits[:1] for each in hit.passages]))
+    return found
 
 
 def _rank(question: dict[str, Any], places: Sequence[_Place]) -> int:

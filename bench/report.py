@@ -287,14 +287,18 @@ def freshness() -> str:
 def pages() -> str:
     found = _load("pages.json").get("results", {})
     rows = [
-        [
-            kind,
-            result["questions"],
-            *(result[text][f"hit_at_{n}"] for text in ("files", "markdown") for n in (1, 3)),
-        ]
+        [kind, result["questions"], name, *result[text].values()]
         for kind, result in found.items()
+        for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
     ]
-    heads = ["questions about", "questions", "Hit@1", "Hit@3", "Hit@1 as Markdown", "Hit@3 as Markdown"]
+    heads = [
+        "questions about",
+        "questions",
+        "asked of",
+        "Hit@1",
+        "Hit@3",
+        "in three passages of the first hit",
+    ]
     return table(heads, rows) if rows else ""
 
 
