@@ -286,8 +286,9 @@ def freshness() -> str:
 
 def pages() -> str:
     found = _load("pages.json").get("results", {})
+    measures = ("hit_at_1", "hit_at_3", "in_3_passages_of_the_first")
     rows = [
-        [kind, result["questions"], name, *result[text].values()]
+        [kind, result["questions"], name, *(result[text].get(measure, "-") for measure in measures)]
         for kind, result in found.items()
         for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
     ]
