@@ -286,20 +286,13 @@ def freshness() -> str:
 
 def pages() -> str:
     found = _load("pages.json").get("results", {})
-    measures = ("hit_at_1", "hit_at_3", "in_3_passages_of_the_first")
+    measures = ("hit_at_1", "hit_at_3")
     rows = [
-        [kind, result["questions"], name, *(result[text].get(measure, "-") for measure in measures)]
+        [kind, result["questions"], name, *(result[text][measure] for measure in measures)]
         for kind, result in found.items()
         for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
     ]
-    heads = [
-        "questions about",
-        "questions",
-        "asked of",
-        "Hit@1",
-        "Hit@3",
-        "in three passages of the first hit",
-    ]
+    heads = ["questions about", "questions", "asked of", "Hit@1", "Hit@3"]
     return table(heads, rows) if rows else ""
 
 
