@@ -5,8 +5,8 @@
 Each target of `fuzz_targets` gets its minutes, in rounds of hypothesis with a seed each, which is printed. An
 input fails where something is raised that is no error of ours, where what must hold does not, or where it
 takes longer than the `patience` of its target. Failures are shown with the smallest input that was found,
-once for each place in the program. The exit code is 1 where there was one. The readers of source formats
-are tried with mutations of the files in the folder QMD_FUZZ_FILES.
+once for each place in the program. The exit code is 1 where there was one. `fuzz_formats.py` tries the
+readers of source formats.
 """
 
 from __future__ import annotations

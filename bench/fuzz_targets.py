@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
 import tempfile
-import zipfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -418,91 +416,6 @@ def _calling() -> Iterator[Check]:
             yield check
 
 
-# -- the readers of source formats ---------------------------------------------------------------------------
-
-#: A folder of real files, which are mutated.
-_REAL = os.environ.get("QMD_FUZZ_FILES", "")
-#: The largest file, in bytes, and the most files of a format.
-_LARGEST, _MOST = 200_000, 40
-_EDIT = st.tuples(st.floats(0, 1), st.binary(max_size=8), st.integers(0, 64))
-
-
-def _seeds() -> dict[str, list[Path]]:
-    """Real files by format."""
-    from qmd.sources.formats import registry
-
-    readers, found = registry.Readers([registry.ALL]), dict[str, list[Path]]()
-    files = sorted(path for path in Path(_REAL).rglob("*") if path.is_file()) if _REAL else []
-    for path in files:
-        name = readers.of(path.name).format.name
-        known = registry.suffix(path.name) in registry.suffixes([registry.ALL])
-        if known and path.stat().st_size <= _LARGEST and len(found.setdefault(name, [])) < _MOST:
-            found[name].append(path)
-    return found
-
-
-def _mutated(data: bytes, edits: Sequence[tuple[float, bytes, int]], member: float | None) -> bytes:
-    """Change bytes at shares of the length: of a member if it is an archive and `member` chooses one."""
-    if member is not None and data[:2] == b"PK":
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        names = archive.namelist()
-        chosen = names[min(int(member * len(names)), len(names) - 1)]
-        changed = io.BytesIO()
-        with zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as copy:
-            for name in names:
-                content = archive.read(name)
-                copy.writestr(name, _mutated(content, edits, None) if name == chosen else content)
-        return changed.getvalue()
-    for place, added, removed in edits:
-        at = int(place * len(data))
-        data = data[:at] + added + data[at + removed :]
-    return data
-
-
-def _format(name: str, seeds: list[Path]) -> Target:
-    """The reader of a format, in the child processes that scans use."""
-
-    @contextmanager
-    def reading() -> Iterator[Check]:
-        from qmd.sources.children import Children
-        from qmd.sources.formats import registry
-        from qmd.sources.formats.base import TOO_SLOW
-        from qmd.sources.reading import read_one
-        from qmd.types import Fingerprint, SourceFile
-
-        readers = registry.Readers([registry.ALL])
-        with tempfile.TemporaryDirectory() as folder, Children() as pool:
-
-            def check(given: tuple[Path, list[tuple[float, bytes, int]], float | None]) -> None:
-                seed, edits, member = given
-                path = Path(folder) / f"file{seed.suffix}"
-                path.write_bytes(_mutated(seed.read_bytes(), edits, member))
-                file = SourceFile(path.name, str(path), Fingerprint(0, 0, 0))
-                reader = readers.of(path.name)
-                if reader.module:
-                    outcome = pool.submit(file, reader, None).result()
-                else:
-                    outcome = read_one(file, readers, None)
-                if outcome.error is not None:
-                    _refused(outcome.error)
-                    assert outcome.reason != TOO_SLOW
-                    return
-                for _, source in outcome.documents:
-                    lines = source.text.count("\n") + 1
-                    assert "\0" not in source.text
-                    assert all(1 <= anchor.line <= lines for anchor in source.anchors)
-                    assert [each.line for each in source.anchors] == sorted(
-                        each.line for each in source.anchors
-                    )
-
-            yield check
-
-    edits = st.lists(_EDIT, min_size=1, max_size=6)
-    member = st.one_of(st.none(), st.floats(0, 1))
-    # The time of starting child processes counts, too.
-    return Target(name, st.tuples(st.sampled_from(seeds), edits, member), reading, patience=40.0)
-
-
 TARGETS = (
     Target(
         "markdown", st.tuples(st.sampled_from(_NAMES), _bytes(TEXTS), st.sampled_from(_ENCODINGS)), _reading
@@ -511,5 +424,4 @@ TARGETS = (
     Target("query", st.tuples(QUERIES, st.one_of(QUERIES, TEXTS)), _parsing),
     Target("index.yml", st.tuples(_bytes(_FILES), st.lists(_EDITS, min_size=1, max_size=4)), _configuring),
     Target("mcp", _calls(), _calling),
-    *(_format(name, seeds) for name, seeds in sorted(_seeds().items())),
 )

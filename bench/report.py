@@ -22,6 +22,9 @@ def main() -> None:
             _put(_DOCS / "reliability.md", name, text)
     if text := freshness():
         _put(_DOCS / "freshness.md", "results", text)
+    for name, text in (("pages", pages()), ("formats", formats()), ("fuzz", fuzz_formats())):
+        if text:
+            _put(_DOCS / "source-formats.md", name, text)
 
 
 def _put(page: Path, name: str, text: str) -> None:
@@ -279,6 +282,59 @@ def freshness() -> str:
     ]
     sizes = [f"{each['files']:,} files" for each in found]
     return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
+
+
+def pages() -> str:
+    found = _load("pages.json").get("results", {})
+    measures = ("hit_at_1", "hit_at_3")
+    rows = [
+        [kind, result["questions"], name, *(result[text][measure] for measure in measures)]
+        for kind, result in found.items()
+        for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
+    ]
+    heads = ["questions about", "questions", "asked of", "Hit@1", "Hit@3"]
+    return table(heads, rows) if rows else ""
+
+
+def formats() -> str:
+    result = _load("formats.json")
+    rows = [
+        [
+            *(name, each["files"], f"{each['pages']:,}", _counts(each["unread"])),
+            "-" if each["words"] is None else f"{100 * each['words']:.1f}%",
+            *(_two(each[key]) for key in ("ms_a_page", "ms_a_page_of_the_library_alone")),
+        ]
+        for name, each in sorted(result.get("formats", {}).items())
+    ]
+    if not rows:
+        return ""
+    heads = ["format", "files", "pages", "not read", "words", "ms a page", "library alone"]
+    pdf = result["pdf_pages_in_child_processes"]
+    text = (
+        f"{pdf['pages']:,} pages of PDF in child processes took {pdf['ratio']:.2f} times the processor time "
+        "that pypdfium2 alone takes in two processes."
+    )
+    return f"{table(heads, rows)}\n\n{text}"
+
+
+def fuzz_formats() -> str:
+    result = _load("fuzz-formats.json")
+    rows = [
+        [name, each["real_files"], f"{each['files']:,}", f"{each['read']:,}", _counts(each["refused"])]
+        for name, each in result.get("formats", {}).items()
+    ]
+    if not rows:
+        return ""
+    memory = result["memory"]
+    text = (
+        f"{result['seconds']:,} seconds. The parent process had up to {memory['parent_mb']:,} MB, "
+        f"the largest child {memory['largest_child_mb']:,} MB."
+    )
+    return table(["format", "real files", "damaged files", "read", "refused"], rows) + f"\n\n{text}"
+
+
+def _counts(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in numbers.items()) or "-"
 
 
 def _p50_p95(times: dict[str, float]) -> str:

@@ -17,117 +17,7 @@ from qmd.sources import children
 from qmd.sources.formats import registry
 from qmd.types import Anchor
 from tests.conftest import Notes
-
-NOTEBOOK = {
-    "cells": [
-        {"cell_type": "markdown", "source": ["# Birds\n", "An introduction."]},
-        {
-            "cell_type": "code",
-            "source": "print('heron')",
-            "outputs": [
-                {"output_type": "stream", "text": ["heron\n"]},
-                {"output_type": "display_data", "data": {"image/png": "aGVyb24="}},
-            ],
-        },
-        {"cell_type": "markdown", "source": "The ibis is last."},
-    ],
-    "metadata": {"kernelspec": {"language": "python"}},
-}
-MAILS = """\
-From ann@example.com Mon Jan  5 10:00:00 2026
-From: Ann Example <ann@example.com>
-Subject: =?utf-8?q?Caf=C3=A9?= plans
-Message-ID: <one@example.com>
-Date: Mon, 5 Jan 2026 10:00:00 +0000
-
-The stork arrives.
->From here on it stays.
-
-From bob@example.com Tue Jan  6 10:00:00 2026
-From: Bob <bob@example.com>
-Subject: Second
-Message-ID: <two@example.com>
-
-The pelican leaves.
-"""
-CLAUDE = [
-    {
-        "sessionId": "s1",
-        "cwd": "/work/app",
-        "timestamp": "2026-01-05T10:00:00Z",
-        "message": {"role": "user", "content": "Why does the kestrel fail?"},
-    },
-    {
-        "sessionId": "s1",
-        "message": {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": "# Cause\n\nA missing feather."},
-                {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}},
-            ],
-        },
-    },
-    {
-        "sessionId": "s1",
-        "message": {"role": "user", "content": [{"type": "tool_result", "content": "x" * 5_000}]},
-    },
-]
-CODEX = [
-    {
-        "type": "session_meta",
-        "timestamp": "2026-01-06T10:00:00Z",
-        "payload": {"id": "c1", "cwd": "/work/other"},
-    },
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": "Fix the gannet"}],
-        },
-    },
-]
-
-
-def pdf(*pages: str) -> bytes:
-    """A PDF with a line of text on each page; without text if it is empty."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
-    kids = []
-    for text in pages:
-        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else ""
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-        objects.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 "
-            f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> /Contents {len(objects)} 0 R >>"
-        )
-        kids.append(f"{len(objects)} 0 R")
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(data))
-        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    end = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
-    return data + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode()
-
-
-def epub(chapters: dict[str, str]) -> bytes:
-    """A book with these bodies of chapters by name."""
-    data = io.BytesIO()
-    items = "".join(f'<item id="{name}" href="{name}.xhtml"/>' for name in chapters)
-    spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
-    with zipfile.ZipFile(data, "w") as archive:
-        rootfile = '<container><rootfile full-path="o/p.opf"/></container>'
-        archive.writestr("META-INF/container.xml", rootfile)
-        package = f"<package><dc:title>The book</dc:title>{items}<spine>{spine}</spine></package>"
-        archive.writestr("o/p.opf", package)
-        for name, body in chapters.items():
-            archive.writestr(f"o/{name}.xhtml", f"<html><body>{body}</body></html>")
-    return data.getvalue()
-
-
-def lines(entries: list[dict[str, object]]) -> str:
-    return "".join(json.dumps(entry) + "\n" for entry in entries)
+from tests.files import CLAUDE, CODEX, MAILS, NOTEBOOK, epub, lines, pdf
 
 
 def found(index: qmd.Index, query: str) -> tuple[str, Anchor | None]:
@@ -392,6 +282,30 @@ def test_a_newer_reader_reads_again_what_it_made(
     monkeypatch.setattr(notebook, "version", 99)
     (report,) = index.update()
     assert (report.unchanged, report.updated) == (1, 1)
+    assert index.search("stork").hits
+
+
+def test_a_newer_reader_that_waits_for_an_extra_reads_again_later(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("html_to_markdown")
+    from qmd.sources.formats import html
+
+    folder = notes({"a.html": "<p>heron</p>"})
+    index.add_collection(str(folder), formats=["all"])
+    file = folder / "a.html"
+    before = file.stat()
+    file.write_text("<p>stork</p>", encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with monkeypatch.context() as missing:
+        missing.setattr(html, "version", 99)
+        missing.setattr(registry, "installed", lambda packages: not packages)
+        (report,) = index.update()
+        assert (report.unchanged, report.updated) == (1, 0)
+    assert index.search("heron").hits
+    monkeypatch.setattr(html, "version", 99)
+    (report,) = index.update()
+    assert report.updated == 1
     assert index.search("stork").hits
 
 

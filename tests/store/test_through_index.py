@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.errors import ConfigError, ConflictError, QmdError
+from qmd.errors import ConfigError, ConflictError, QmdError, UsageError
 from tests import milvus
 from tests.conftest import Notes
 from tests.store.material import TEXTS
@@ -277,3 +278,17 @@ def test_a_project_may_not_choose_a_store_unasked(
     if milvus.INSTALLED:
         with pytest.raises(QmdError, match="elsewhere"):
             Index(open_workspace(replace(locations), approved))
+
+
+def test_places_in_source_files_are_kept_by_every_store(index: qmd.Index, notes: Notes) -> None:
+    cells = [{"cell_type": "markdown", "source": text} for text in ("# Birds", "A heron.", "An ibis.")]
+    folder = notes({"a.ipynb": json.dumps({"cells": cells}), "b.md": "An egret."})
+    index.add_collection(str(folder), "mine", formats=["notebook", "markdown"])
+    (hit,) = index.search("ibis").hits
+    assert hit.anchor is not None
+    assert (hit.anchor.kind, hit.anchor.value) == ("cell", 3)
+    assert index.search("egret").hits[0].anchor is None
+    page = index.get("mine/a.ipynb:c2-3")
+    assert (page.text, page.anchor and page.anchor.value) == ("A heron.\n\nAn ibis.", 2)
+    with pytest.raises(UsageError, match="cell"):
+        index.get("mine/a.ipynb:c4")

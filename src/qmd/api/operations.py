@@ -103,12 +103,14 @@ def add_collection(
     index: Index,
     path: str,
     name: str | None,
-    pattern: str,
+    pattern: str | None,
     on_progress: OnProgress,
+    *,
+    formats: Sequence[str] = (),
 ) -> ScanReport:
     """Add a folder of the server's machine and scan it. Raises `UsageError` if its path is relative."""
     require_absolute(path)
-    return index.add_collection(path, name, pattern=pattern, on_progress=on_progress)
+    return index.add_collection(path, name, pattern=pattern, formats=formats, on_progress=on_progress)
 
 
 def get(index: Index, arguments: GetArguments) -> Document:

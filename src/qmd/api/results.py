@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from qmd.engine.documents.library import Page, Skipped
@@ -33,6 +33,18 @@ _VALUE_BYTES = 30
 _NOT_LISTED = ("tag", "ext", "format")
 
 
+class Anchor(BaseModel):
+    """A place in the source file, such as page 12, if its text was extracted from a format with places."""
+
+    kind: str
+    value: int
+
+    @classmethod
+    def of(cls, anchor: types.Anchor) -> Self:
+        """Return the result for a place of the engine."""
+        return cls(kind=anchor.kind, value=anchor.value)
+
+
 class Hit(BaseModel):
     """One document, best first."""
 
@@ -44,10 +56,10 @@ class Hit(BaseModel):
     line: int
     section: str
     snippet: str
-    # Not in the schema, which every session of an agent pays for.
+    # Not or briefly in the schema, which every session of an agent pays for.
+    anchor: Annotated[Anchor | None, WithJsonSchema({"type": "object"})] = None
     pinned: SkipJsonSchema[bool] = False
     also: SkipJsonSchema[list[str]] = []
-    anchor: SkipJsonSchema[dict[str, Any]] = {}
 
     @classmethod
     def of(cls, hit: types.Hit) -> Self:
@@ -56,7 +68,7 @@ class Hit(BaseModel):
         notes: dict[str, Any] = {"pinned": True} if hit.pinned else {}
         notes |= {"also": list(hit.also)} if hit.also else {}
         if hit.anchor is not None:
-            notes["anchor"] = {"kind": hit.anchor.kind, "value": hit.anchor.value}
+            notes["anchor"] = Anchor.of(hit.anchor)
         return cls(
             docid=hit.docid,
             file=hit.file,
@@ -104,7 +116,8 @@ class SearchResults(BaseModel):
 class Document(BaseModel):
     """A document, with the fields of an MCP resource.
 
-    `sourceType` is the media type of the file if the text was extracted from a format other than Markdown.
+    `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
+    and `anchor` the place in the file where the first line comes from.
     """
 
     uri: str
@@ -113,6 +126,7 @@ class Document(BaseModel):
     mimeType: str  # noqa: N815 - as MCP clients expect it; HTTP has the same name
     text: str
     sourceType: str | None = None  # noqa: N815
+    anchor: Anchor | None = None
 
     @classmethod
     def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
@@ -127,6 +141,7 @@ class Document(BaseModel):
             text += "\n\n" + truncated.format(page.more)
         extracted = page.source_type not in ("", "text/markdown")
         optional: dict[str, Any] = {"sourceType": page.source_type} if extracted else {}
+        optional |= {"anchor": Anchor.of(page.anchor)} if page.anchor is not None else {}
         return cls(
             uri=to_uri(page.document.file),
             name=page.document.file,

@@ -138,10 +138,8 @@ def show_report(report: ScanReport) -> None:
     say(*(f"{name}: {one_line(notice)}" for notice in report.notices))
     if counts or not report.error:
         say(f"{name}: {', '.join(counts) or 'no files'}")
-    for extra, waiting in report.waiting.items():
-        from qmd.engine.indexing.unread import describe_waiting
-
-        write(f"{name}: {describe_waiting(extra, waiting)}\n", sys.stderr)
+    for line in report.waits():
+        write(f"{name}: {line}\n", sys.stderr)
     lines = []
     for path, reason in report.problems[:_PROBLEMS]:
         file, text = clean_name(path), one_line(reason)

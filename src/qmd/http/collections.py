@@ -14,6 +14,7 @@ from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.upkeep.status import CollectionStatus
+from qmd.http.indexing import Problem, problems_of
 from qmd.http.routing import Router, example
 from qmd.models.base import Cancelled
 from qmd.text.wording import plural
@@ -32,13 +33,17 @@ _NEW_NAME = {
 
 
 class NewCollection(Arguments):
-    """A folder on the server's machine: an absolute path, or one that begins with `~`."""
+    """A folder on the server's machine: an absolute path, or one that begins with `~`.
 
-    model_config = example(name="notes", path="~/notes")
+    `formats` are names such as `pdf`, or `all`. They select the files, unless there is a `glob_pattern`, too.
+    """
+
+    model_config = example(name="papers", path="~/papers", formats=["markdown", "pdf"])
 
     name: Annotated[Name, Field(json_schema_extra=_NEW_NAME)]
     path: Annotated[Name, Field(json_schema_extra={"pattern": "^[/~]"})]
     glob_pattern: Annotated[Name, Field(json_schema_extra={"pattern": NOT_BLANK})] = DEFAULT_PATTERN
+    formats: list[Name] = Field([])
 
 
 class NewName(Arguments):
@@ -50,9 +55,13 @@ class NewName(Arguments):
 
 
 class CollectionDetails(Collection):
-    """A collection; `last_indexed` is the time of its last scan, ISO 8601 in UTC."""
+    """A collection; `last_indexed` is the time of its last scan, ISO 8601 in UTC.
+
+    `formats` are those that it names. If there is no `pattern`, they select its files.
+    """
 
     last_indexed: str | None
+    formats: list[str]
 
 
 class Collections(BaseModel):
@@ -63,12 +72,14 @@ class Collections(BaseModel):
 
 
 class Added(BaseModel):
-    """The new collection."""
+    """The new collection, the files that could not be read, and messages, as of `/update`."""
 
     status: Literal["added"]
     name: str
     path: str
     documents: int
+    problems: list[Problem]
+    notices: list[str]
     content: str
 
 
@@ -95,8 +106,14 @@ CollectionName = Annotated[str, Path(description="The name of a collection.")]
 @routes.endpoint("POST", "/collections/add", 413, write=True)
 def add(index: Index, cancelled: Cancelled, body: NewCollection) -> Added:
     """Index a folder."""
+    by_formats = body.formats and "glob_pattern" not in body.model_fields_set
     report = operations.add_collection(
-        index, body.path, body.name, body.glob_pattern, on_progress=stop_if(cancelled)
+        index,
+        body.path,
+        body.name,
+        None if by_formats else body.glob_pattern,
+        formats=body.formats,
+        on_progress=stop_if(cancelled),
     )
     added = _status(index, report.collection)
     documents = plural(added.documents, "document", separator="")
@@ -105,6 +122,8 @@ def add(index: Index, cancelled: Cancelled, body: NewCollection) -> Added:
         name=added.name,
         path=added.path,
         documents=added.documents,
+        problems=problems_of(report),
+        notices=[*report.notices, *report.waits()],
         content=f"Added collection '{added.name}' with {documents}",
     )
 
@@ -125,7 +144,8 @@ def collection(index: Index, cancelled: Cancelled, name: CollectionName) -> Coll
     """Show a collection."""
     status = _status(index, name)
     shared = Collection.model_validate(status, from_attributes=True)
-    return CollectionDetails(**dict(shared), last_indexed=status.last_updated)
+    formats = list(index.collection(name).formats)
+    return CollectionDetails(**dict(shared), last_indexed=status.last_updated, formats=formats)
 
 
 @routes.endpoint("DELETE", "/collections/{name}", 404, write=True)

@@ -122,9 +122,11 @@ class Passage(BaseModel):
 class Hit(results.Hit):
     """One document, best first. `explain` has the scores of each step if the request asks for them.
 
-    `pinned` is true if the user pinned it to the query. `also` names folded documents with the same text.
+    `anchor` is the place in a source file that has places, such as page 12 of a PDF. `pinned` is true if the
+    user pinned it to the query. `also` names folded documents with the same text.
     """
 
+    anchor: results.Anchor | None = None
     pinned: bool = False
     also: list[str] = Field([])
     passages: list[Passage] = Field([])

@@ -48,7 +48,10 @@ class Problem(BaseModel):
 
 
 class Report(BaseModel):
-    """The result of a scan. `error` is the reason if it is incomplete; `notices` are other messages."""
+    """The result of a scan. `error` is the reason if it is incomplete.
+
+    `notices` are other messages, also about files that wait for an extra.
+    """
 
     collection: str
     added: int
@@ -133,12 +136,17 @@ def _reports(reports: Sequence[ScanReport]) -> list[Report]:
             updated=report.updated,
             unchanged=report.unchanged,
             removed=report.removed,
-            problems=[Problem(path=path, reason=reason) for path, reason in report.problems],
-            notices=report.notices,
+            problems=problems_of(report),
+            notices=[*report.notices, *report.waits()],
             error=None if report.error is None else report.error.in_one_line(),
         )
         for report in reports
     ]
+
+
+def problems_of(report: ScanReport) -> list[Problem]:
+    """Return the files of a scan that could not be read."""
+    return [Problem(path=path, reason=reason) for path, reason in report.problems]
 
 
 def _failures(reports: Sequence[ScanReport]) -> str:

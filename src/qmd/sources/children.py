@@ -12,14 +12,14 @@ import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.outcome import Outcome, failed, finished
 from qmd.sources.read import RawBytes, read_raw, to_source
-from qmd.types import Anchor, Extracted, Link, SourceFile
+from qmd.types import Anchor, Extracted, Link, LinkKind, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
@@ -68,7 +68,7 @@ class Children:
             ]
         except Unreadable as error:
             return failed(file, error)
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
             return failed(file, Unreadable(DAMAGED, type(error).__name__))
         return finished(file, found, fingerprint)
 
@@ -126,7 +126,7 @@ class _Child:
         """Return the next answer; None if the process has ended."""
         assert self._process.stdout is not None
         head = self._process.stdout.readline(32)
-        if not head.endswith(b"\n"):
+        if not head[:-1].isdigit() or not head.endswith(b"\n"):
             return None
         size = int(head)
         if size > _MAX_ANSWER:
@@ -158,7 +158,10 @@ def _contents(documents: Any) -> list[tuple[str, Extracted]]:
                 str(item["text"]),
                 str(item["title"]),
                 {str(name): tuple(values) for name, values in item["fields"].items()},
-                tuple(Link(str(to), str(text), int(line), kind) for to, text, line, kind in item["links"]),
+                tuple(
+                    Link(str(to), str(text), int(line), cast(LinkKind, str(kind)))
+                    for to, text, line, kind in item["links"]
+                ),
                 tuple(Anchor(int(line), str(kind), int(value)) for line, kind, value in item["anchors"]),
                 tuple(map(str, item["omitted"])),
             ),

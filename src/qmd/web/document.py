@@ -185,7 +185,7 @@ def view(
         left,
         backlinks,
         back_left,
-        _editor(index, absolute, found.value if found and found.kind == LINE else line or 1),
+        _editor(index, absolute, line or 1, found),
         file,
         reading.indexed_at,
     )
@@ -309,12 +309,12 @@ def _name(document: Document, headings: Sequence[Heading]) -> str:
     return visible(_stem(document.path) if lower else document.title)
 
 
-def _editor(index: Index, absolute: str, line: int) -> str | None:
-    """Return the address that opens a file in the user's editor; None if there is none."""
+def _editor(index: Index, absolute: str, line: int, anchor: Anchor | None) -> str | None:
+    """Return the address that opens a file in the user's editor; None if it cannot be opened there."""
     template = index.settings.editor_uri or DEFAULT_EDITOR
-    if template == NO_EDITOR or not is_editor(template):
+    if template == NO_EDITOR or not is_editor(template) or (anchor and anchor.kind != LINE):
         return None
-    return editor_address(template, absolute, line)
+    return editor_address(template, absolute, anchor.value if anchor else line)
 
 
 def require_line(text: str) -> int | None:

@@ -155,7 +155,7 @@ def highlighter(query: str) -> Find | None:
 
 
 def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find: Find | None) -> Result:
-    folders = hit.file.split("/")
+    place = hit.file + (f":{hit.anchor.address}" if hit.anchor else "")
     line = hit.snippet.line
     section = (
         "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
@@ -165,7 +165,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         + ("#hit" if line > 1 else ""),
         file=hit.file,
         title=safe(marked(plain(hit.title), find)),
-        crumbs=tuple(visible(part) for part in folders),
+        crumbs=tuple(visible(part) for part in place.split("/")),
         section=safe(marked(plain(section), find)),
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),

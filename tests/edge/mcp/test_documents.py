@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -326,3 +327,21 @@ def test_the_prompt_is_a_guide_that_names_every_tool(agent: Agent) -> None:
     assert "resources/list" not in guide
     # A remote model or store is sent texts.
     assert "leaves the machine" not in guide
+
+
+@pytest.mark.slow
+def test_answers_have_the_places_of_source_files(newcomer: User, start: StartAgent) -> None:
+    folder = newcomer.home / "papers"
+    folder.mkdir()
+    cells = [{"cell_type": "markdown", "source": text} for text in ("# Birds", "A heron.", "An ibis.")]
+    (folder / "a.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    newcomer.ok("collection", "add", str(folder), "--formats", "notebook")
+    agent = start(newcomer)
+    agent.greet()
+    found = agent.call("search", query="ibis")
+    (hit,) = found["structuredContent"]["results"]
+    assert hit["anchor"] == {"kind": "cell", "value": 3}
+    assert "papers/a.ipynb:c3" in found["content"][0]["text"]
+    (block,) = agent.call("get", file="papers/a.ipynb:c2-3")["content"]
+    assert block["resource"]["anchor"] == {"kind": "cell", "value": 2}
+    assert block["resource"]["text"] == "A heron.\n\nAn ibis."

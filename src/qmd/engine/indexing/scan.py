@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
-from qmd.engine.indexing.unread import Unread, last_unread
+from qmd.engine.indexing.unread import Unread, describe_waiting, last_unread
 from qmd.errors import QmdError, SourceError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
@@ -54,6 +54,10 @@ class ScanReport:
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
     #: Numbers of files that wait for an extra, by extra and suffix.
     waiting: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def waits(self) -> list[str]:
+        """Return how many files of which kind wait for an extra, in one line for each extra."""
+        return [describe_waiting(extra, counts) for extra, counts in self.waiting.items()]
 
 
 def stop_if(cancelled: Cancelled) -> OnProgress:
@@ -175,14 +179,15 @@ def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) ->
 def _formats(paths: Iterable[str], readers: Readers, last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
     """Return the formats by suffix, and the suffixes whose files had another format or version before.
 
-    Suffixes with the first version of Markdown are left out. If a package is broken, its format counts as
-    unchanged.
+    Suffixes with the first version of Markdown are left out. A format counts as unchanged as long as it
+    cannot read: if its package is broken, or files wait for an extra.
     """
     first = registry.FIRST_IDENTITY
     found, outdated = {}, set()
     for suffix in {registry.suffix(path) for path in paths}:
         before = last.get(suffix, first)
-        now = readers.identity(f"x.{suffix}") or before
+        file = f"x.{suffix}"
+        now = before if waits_for(readers, file) else readers.identity(file) or before
         if now != before:
             outdated.add(suffix)
         if now != first:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
@@ -26,9 +27,9 @@ _SHARE, _REPEATS = 0.5, 3
 #: What pdfium returns for a hyphen at the end of a line, and the soft hyphen.
 _HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n[ \t]*|[\ufffe\u00ad]")
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
-#: Line ends inside of sentences.
-_JOINED = re.compile(rf"(?<=[{_CJK}、，])\n(?=[{_CJK}])")
-_WRAPPED = re.compile(r"(?<=[\w,;’'\")–-])\n(?=[a-zà-öø-ÿα-ωа-я(])")
+#: Line ends inside of sentences. The line end comes first, because a literal beginning is found fast.
+_JOINED = re.compile(rf"\n(?<=[{_CJK}、，]\n)(?=[{_CJK}])")
+_WRAPPED = re.compile(r"\n(?<=[\w,;’'\")–-]\n)(?=[a-zà-öø-ÿα-ωа-я(])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
@@ -103,10 +104,11 @@ def _pages(document: Any) -> tuple[list[list[str]], list[int]]:
 
 
 def _lines(text: str) -> list[str]:
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = _CONTROLS.sub("", _HYPHEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
-    lines = [line.rstrip() for line in text.split("\n")]
-    return lines if any(line.strip() for line in lines) else []
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\ufffe" in text or "\u00ad" in text:
+        text = _HYPHEN.sub("", text)
+    lines = [line.rstrip() for line in _CONTROLS.sub("", text).split("\n")]
+    return lines if any(lines) else []
 
 
 def _repeated(pages: Sequence[Sequence[str]]) -> Counter[str]:
@@ -120,8 +122,8 @@ def _repeated(pages: Sequence[Sequence[str]]) -> Counter[str]:
 
 def _edges(page: Sequence[str]) -> list[int]:
     """Return the numbers of the lines that may be a header or footer."""
-    written = [at for at, line in enumerate(page) if line.strip()]
-    return sorted({*written[:_EDGE], *written[-_EDGE:]})
+    ends = range(len(page)), range(len(page) - 1, -1, -1)
+    return sorted({at for end in ends for at in islice((at for at in end if page[at].strip()), _EDGE)})
 
 
 def _form(line: str) -> str:
