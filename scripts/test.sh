@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks style, types, imports and behaviour. Makes .venv if there is none.
 #   sh scripts/test.sh            all tests
-#   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus, npm or a browser
+#   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus, npm, a browser or other programs
 #   sh scripts/test.sh -k search  other arguments go to pytest
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ if ! cmp -s pyproject.toml "$installed"; then
 fi
 if [ "${1:-}" = quick ]; then
   shift
-  set -- -m 'not (slow or models or milvus or judges or browser)' "$@"
+  set -- -m 'not (slow or models or milvus or judges or browser or neighbours)' "$@"
 elif ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then
   [ "${QMD_BROWSER:-}" != required ] || exit 1 # without that, tests that need a browser are skipped
 fi
