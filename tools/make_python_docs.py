@@ -57,8 +57,8 @@ with qmd.open_index("notes.sqlite") as index:
 ```
 
 `qmd.open_index()` without arguments opens the index that the command line uses. All names on this page are
-imported from `qmd`, unless their module is given. They are stable, and others are not: [Stability](stability.md)
-says how.
+imported from `qmd`, unless their module is given. They are stable, and others are not:
+[Stability](stability.md) says how.
 """
 
 
