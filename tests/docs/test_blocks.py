@@ -151,10 +151,9 @@ def begin(prepared: tuple[User, Path], monkeypatch: pytest.MonkeyPatch) -> Itera
         return user
 
     yield start
-    if (user.home / ".cache" / "qmd" / "servers").exists():
-        for command in ("server", "mcp"):
-            user.invoke(command, "stop")
-            user.invoke("--index", "work", command, "stop")
+    for command in ("server", "mcp"):
+        user.invoke(command, "stop")
+        user.invoke("--index", "work", command, "stop")
     monkeypatch.undo()
 
 

@@ -88,4 +88,4 @@ def test_a_retriever_of_the_page_finds_passages(
     warnings = "error::DeprecationWarning:__main__"
     printed = run(seer, python, "-W", warnings, tmp_path / "recipe.py").splitlines()
     # How many there are depends on whether the reranker was ready in time.
-    assert re.fullmatch(r"notes/ops/backup\.md 1\d( 0\.\d\d)?", printed[0])
+    assert re.fullmatch(r"notes/ops/backup\.md 1\d( \d\.\d\d)?", printed[0])
