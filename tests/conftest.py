@@ -100,7 +100,7 @@ def pytest_configure() -> None:
 
 
 #: Markers that follow from the folder of a test, and from a fixture.
-BY_FOLDER = {"judges": "judges", "models": "models", "web": "browser"}
+BY_FOLDER = {"judges": "judges", "models": "models", "neighbours": "neighbours", "web": "browser"}
 BY_FIXTURE = {
     "milvus_port": "milvus",
     "embedder": "models",
@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="the extra 'milvus' is not installed"))
         # One worker runs a group. Modules have fixtures of their own, and the judges an installation.
         # Slow tests are in no group, so that they can be spread evenly.
-        if folder in ("judges", "web"):
+        if folder in ("judges", "neighbours", "web"):
             item.add_marker(pytest.mark.xdist_group(folder))
         elif not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))

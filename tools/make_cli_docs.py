@@ -25,6 +25,20 @@ Every command has `--help`, which says the same. Options stand anywhere after th
 usage; 130 interrupted. The formats are described in [formats.md](formats.md), queries and `index.yml` in
 [usage.md](usage.md). `qmd completion` lets the shell complete all this.
 """
+#: Why the examples of a command are not run by tests/docs, by command.
+NOT_RUN = {
+    "archive mcp": "a server that runs until it is stopped; tests/edge/archive starts it",
+    "watch": "it runs until it is stopped, or changes services; see tests/edge/cli/test_watch.py",
+    "pull": "it fetches models; see tests/edge/cli/test_pull.py",
+    "models": "it exports models that were fetched; see tests/edge/cli/test_bundles.py",
+    "models export": "it exports models that were fetched; see tests/edge/cli/test_bundles.py",
+    "models import": "it imports models that were fetched; see tests/edge/cli/test_bundles.py",
+    "backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",
+    "store": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
+    "store copy": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
+    "mcp": "a server that runs until it is stopped; see tests/edge/mcp/test_daemon.py",
+    "server": "a server that runs until it is stopped; see tests/edge/cli/test_servers.py",
+}
 
 
 def page() -> str:
@@ -62,7 +76,12 @@ def _described(command: click.Command, name: str, parent: click.Context) -> Iter
     yield f"### {context.command_path}\n"
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"`{usage}`{_other_names(name, parent)}\n"
-    yield from map(_paragraph, cleandoc(command.help or "").split("\n\n"))
+    reason = NOT_RUN.get(context.command_path.removeprefix("qmd "))
+    for text in cleandoc(command.help or "").split("\n\n"):
+        paragraph = _paragraph(text)
+        if reason is not None and paragraph.startswith("```"):
+            yield f"<!-- not run: {reason} -->\n"
+        yield paragraph
     own = [param for param in command.params if isinstance(param, click.Option)]
     if own:
         yield _options(own, context)

@@ -27,7 +27,10 @@ def editor_address(template: str, path: str, line: int) -> str:
     """Fill in the fields of `editor_uri`: {path}, percent-encoded, {line}, and {col}, which is 1.
 
     A path starts with a slash. A slash before {path} is therefore dropped in `file/{path}`, but kept in
-    `file://{path}`.
+    `file://{path}`. If {path} is the whole value of a parameter, as in `obsidian://open?path={path}`, slashes
+    are encoded too: Obsidian asks for that, and others decode it.
     """
-    filled = re.sub(r"(?<!:/)/\{path\}", "{path}", template).replace("{path}", encode_path(path))
+    encoded = encode_path(path)
+    filled = re.sub(r"(?<!:/)/\{path\}", "{path}", template)
+    filled = re.sub(r"=\{path\}(?=&|$)", "=" + encoded.replace("/", "%2F"), filled).replace("{path}", encoded)
     return re.sub(r"\{col(umn)?\}", "1", filled.replace("{line}", str(line)))

@@ -35,6 +35,12 @@ def test_the_page_of_commands_is_what_their_help_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run tools/make_cli_docs.py"
 
 
+@pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
+def test_the_page_of_python_is_what_the_docstrings_say() -> None:
+    made = runpy.run_path(str(MAKER.with_name("make_python_docs.py")))["page"]()
+    assert (ROOT / "docs" / "python.md").read_text(encoding="utf-8") == made, "run tools/make_python_docs.py"
+
+
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_every_example_can_be_typed(line: str) -> None:
     words = shlex.split(line)[1:]

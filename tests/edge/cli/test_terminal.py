@@ -274,6 +274,8 @@ def test_numbers_and_times_are_in_words() -> None:
         ("vscode://file/{path}:{line}:{col}", "vscode://file/a%20b/%23c.md:7:1"),
         ("vscode://file{path}:{line}", "vscode://file/a%20b/%23c.md:7"),
         ("file:///{path}", "file:///a%20b/%23c.md"),
+        ("obsidian://open?path={path}", "obsidian://open?path=%2Fa%20b%2F%23c.md"),
+        ("idea://open?file={path}&line={line}", "idea://open?file=%2Fa%20b%2F%23c.md&line=7"),
         ("txmt://open/?url=file://{path}&line={line}", "txmt://open/?url=file:///a%20b/%23c.md&line=7"),
     ],
 )

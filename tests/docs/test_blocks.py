@@ -1,0 +1,191 @@
+"""Every command block of docs/ is run, except those with `<!-- not run: REASON -->` above them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.docs import home
+from tests.docs.home import ROOT
+from tests.users import MakeUser, User
+from tests.waiting import PATIENCE
+
+pytestmark = [pytest.mark.slow, pytest.mark.models]
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+#: Blocks that other tests run: by page, a language and the beginning of the block.
+ELSEWHERE = {
+    "tutorial.md": ("sh", ""),  # tests/edge/cli/test_tutorial.py, with what it prints
+    "http.md": ("sh", "curl "),  # tests/edge/http/test_docs.py
+    "integrations.md": ("python", ""),  # tests/neighbours
+    "plugins.md": ("python", '"""Contacts'),  # the package that is installed here
+}
+#: Each block of this page begins with the same files and index. On other pages blocks follow one another.
+SEPARATE = "cli.md"
+_FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^>]+?) -->\n\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+#: Of a line of a shell: quoted texts, and then whatever only a shell understands.
+_QUOTED = re.compile(r"\$?'[^']*'|\"[^\"]*\"")
+_SHELL = re.compile(r"[|<>$;&`\\*]")
+#: Commands that start servers, read from standard input or replace the process's files.
+_APART = re.compile(r"qmd( --index \w+)? (open|server|mcp|watch|restore|archive mcp|completion)\b")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of commands. `reason` is why it is not run."""
+
+    page: str
+    line: int
+    language: str
+    code: str
+    reason: str | None
+
+    @property
+    def elsewhere(self) -> bool:
+        language, start = ELSEWHERE.get(self.page, ("", ""))
+        return language == self.language and self.code.startswith(start)
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            page.name,
+            text.count("\n", 0, found.start()) + 1,
+            found["language"],
+            found["code"],
+            found["reason"],
+        )
+        for found in _FENCE.finditer(text)
+    ]
+
+
+BLOCKS = {
+    page.name: [block for block in blocks(page) if block.language in ("sh", "python")] for page in PAGES
+}
+
+
+def words(line: str, folder: Path) -> list[str]:
+    """The arguments of a command as bash splits them."""
+    plain = re.sub(r"\$'([^']*)'", lambda match: shlex.quote(match[1].replace("\\n", "\n")), line)
+    return [re.sub("^~(?=/)", str(folder), word) for word in shlex.split(plain)][1:]
+
+
+def run(user: User, block: Block) -> None:
+    """Run a block. Commands alone are called in this process, which is faster."""
+    lines = [re.sub(r"\s+# .*", "", line) for line in block.code.splitlines()]
+    simple = all(
+        line.startswith("qmd ") and not _SHELL.search(_QUOTED.sub("", line)) and not _APART.match(line)
+        for line in lines
+    )
+    if block.language == "sh" and simple:
+        for line in lines:
+            result = user.invoke(*words(line, user.home))
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+        return
+    command = [sys.executable, "-c"] if block.language == "python" else ["bash", "-eu", "-c"]
+    # The first argument is what somebody types into a launcher.
+    done = subprocess.run(
+        [*command, any_port(block.code), "page", "backup"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        env=user.environ,
+        cwd=user.home,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, f"{block.code}\n{done.stdout}\n{done.stderr}"
+
+
+def any_port(code: str) -> str:
+    """Commands with servers at ports that are free, because tests run side by side."""
+    code = re.sub(r" --port \d+", "", code)
+    return re.sub(
+        r"^(qmd (?:--index \w+ )?(?:open|server|mcp --http))(?! (?:stop|status))\b",
+        r"\1 --port 0",
+        code,
+        flags=re.M,
+    )
+
+
+Begin = Callable[[Block], User]
+
+
+@pytest.fixture(scope="module")
+def prepared(make_user: MakeUser) -> tuple[User, Path]:
+    """A user, and a folder with two states of their home: `empty` without an index, and `indexed`."""
+    user = make_user("documented")
+    home.furnish(user)
+    states = user.home.with_name(f"{user.home.name}-states")
+    shutil.copytree(user.home, states / "empty", symlinks=True)
+    home.index(user)
+    shutil.copytree(user.home, states / "indexed", symlinks=True)
+    return user, states
+
+
+@pytest.fixture
+def begin(prepared: tuple[User, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
+    """Puts the home into the state that a page begins with: without an index if it first makes one."""
+    user, states = prepared
+
+    def start(block: Block) -> User:
+        new = re.match(r"(pip .*\n)?(qmd (add|collection add)|cd ~/code|import qmd)", block.code)
+        shutil.rmtree(user.home)
+        shutil.copytree(states / ("empty" if new else "indexed"), user.home, symlinks=True)
+        # Only in a project is there something to trust.
+        monkeypatch.chdir(user.home / "code" / "site" if "qmd trust" in block.code else user.home)
+        if block.code.startswith("qmd keys remove"):
+            user.ok("keys", "add", "agent")
+        return user
+
+    yield start
+    for command in ("server", "mcp"):
+        user.invoke(command, "stop")
+        user.invoke("--index", "work", command, "stop")
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("page", [page for page in BLOCKS if page != SEPARATE])
+def test_the_blocks_of_a_page_run_one_after_another(begin: Begin, page: str) -> None:
+    listed = [block for block in BLOCKS[page] if block.reason is None and not block.elsewhere]
+    user = begin(listed[0]) if listed else None
+    for block in listed:
+        assert user
+        run(user, block)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in BLOCKS[SEPARATE] if block.reason is None],
+    ids=lambda block: f"line {block.line}",
+)
+def test_an_example_of_a_command_runs(begin: Begin, block: Block) -> None:
+    run(begin(block), block)
+
+
+def test_most_blocks_are_run_and_the_others_say_why_not() -> None:
+    listed = [block for page in BLOCKS.values() for block in page]
+    left_out = [block for block in listed if block.reason is not None]
+    assert all(len(str(block.reason)) > 10 for block in left_out)
+    assert len(left_out) < len(listed) / 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_commands_are_in_blocks_of_a_shell(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        if block.language not in ("sh", "text"):
+            assert not re.search(r"^(\$ )?(qmd|pip|curl) ", block.code, re.MULTILINE), block
+    assert not re.search(r"^    (qmd|pip) ", re.sub(_FENCE, "", text), re.MULTILINE)

@@ -1,0 +1,57 @@
+"""docs/limits.md has the limits of the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from qmd.api import arguments
+from qmd.config import index_yml, marks_file, validate, yaml_nodes
+from qmd.engine import requests
+from qmd.engine.embedding import batches
+from qmd.server import body_limit, connections
+from qmd.sources import git
+from qmd.sources.formats import base
+from qmd.text import filters, front_matter, links, query, tokens
+
+PAGE = (Path(__file__).parents[3] / "docs" / "limits.md").read_text(encoding="utf-8")
+LIMITS = {
+    "a query": [requests.MAX_QUERY],
+    "lines of a query document; typed searches of a request": [query.MAX_LINES, requests.MAX_SEARCHES],
+    "words of a query": [query.MAX_TERMS],
+    "a word": [tokens.MAX_TERM],
+    "candidates to rerank, `-C`": [requests.MAX_CANDIDATES],
+    "passages of a result; lines around each": [requests.MAX_PASSAGES, requests.MAX_CONTEXT_LINES],
+    "facets of a search": [requests.MAX_FACETS],
+    "conditions of a filter; their depth": [filters.MAX_NODES, filters.MAX_DEPTH],
+    "time of `vsearch` and `query`": [requests.DEFAULT_TIMEOUT],
+    "a document in `multi-get`": [requests.DEFAULT_MAX_BYTES / 1024],
+    "the text that is read from one file of another format": [base.MAX_TEXT],
+    "front matter: characters; keys; values of a key": [
+        front_matter.MAX_CHARACTERS,
+        front_matter.MAX_KEYS,
+        front_matter.MAX_VALUES,
+    ],
+    "links of a document; tags": [links.MAX_LINKS, links.MAX_TAGS],
+    "`index.yml`; its depth": [index_yml.MAX_BYTES, yaml_nodes.MAX_DEPTH],
+    "the file of pins and marks": [marks_file.MAX_BYTES],
+    "name of a collection": [validate.MAX_COLLECTION_NAME],
+    "body of a request": [body_limit.MAX_BODY],
+    "results of a request": [arguments.MAX_LIMIT],
+    "texts of a request to `/embed`": [batches.MAX_TEXTS],
+    "connections of a server": [connections.MAX_CONNECTIONS],
+    "`git pull`": [git.PULL_TIMEOUT],
+}
+ROWS = dict(re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:])
+
+
+def test_the_page_has_exactly_the_limits_that_are_checked() -> None:
+    assert set(ROWS) - {"---"} == set(LIMITS)
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_a_limit_on_the_page_is_that_of_the_program(what: str) -> None:
+    told = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", ROWS[what])]
+    assert told == LIMITS[what]
