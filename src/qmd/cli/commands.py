@@ -74,6 +74,36 @@ COMMANDS: Table = {
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
 WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "trust"})
+#: Commands that work with `--index-file`: they read, or concern a server of the file.
+WITH_INDEX_FILE = frozenset(
+    {
+        *(
+            "search",
+            "vsearch",
+            "query",
+            "get",
+            "multi-get",
+            "ls",
+            "outline",
+            "links",
+            "fields",
+            "tags",
+            "status",
+        ),
+        *("collection list", "collection show", "context list", "help", "completion"),
+        *(
+            "mcp",
+            "mcp install",
+            "mcp uninstall",
+            "mcp stop",
+            "open",
+            "server",
+            "server status",
+            "server stop",
+        ),
+        *("keys add", "keys list", "keys remove"),
+    }
+)
 
 
 def names(table: Table = COMMANDS) -> list[str]:

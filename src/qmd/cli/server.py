@@ -13,7 +13,7 @@ import click
 
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group, command, fail
-from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, whole
+from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, refuse, whole
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
 from qmd.errors import BusyError, QmdError
@@ -88,7 +88,7 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
-        watch = _watches(options)
+        watch = _watches(session, options)
         refuse(options, "--transport http or both")
         _over_stdio(session, "qmd server", watch)
     elif options["daemon"]:
@@ -160,7 +160,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if not http:
-        watch = _watches(options)
+        watch = _watches(session, options)
         refuse(options, "--http")
         _over_stdio(session, "qmd mcp", watch)
     elif options["daemon"]:
@@ -174,7 +174,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
 
         index_host = IndexHost(lambda: session.index)
         keys = Keys(keys_path(os.environ), session.index_file())
-        beside = watching(index_host, "qmd mcp" if _watches(options) else None)
+        beside = watching(index_host, "qmd mcp" if _watches(session, options) else None)
         routes = rest_routes(index_host)
         over_http(session, options, _index_server(session, index_host), keys, routes, beside)
 
@@ -292,7 +292,7 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
                 gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
-                application = app(index_host, os.environ, host, gate, watch=_watches(options))
+                application = app(index_host, os.environ, host, gate, watch=_watches(session, options))
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: _announce(line))
@@ -310,16 +310,13 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
             audit.close()
 
 
-def _watches(options: dict[str, Any]) -> bool:
+def _watches(session: Session, options: dict[str, Any]) -> bool:
     """Take `--no-watch` out of the options, and return whether the server watches."""
-    return not options.pop("no_watch") and os.environ.get("QMD_WATCH", "").strip() != "0"
-
-
-def refuse(options: dict[str, Any], needed: str) -> None:
-    """Fail if an option is given that has no effect without another option, `needed`."""
-    for name, value in options.items():
-        if value not in (None, False):
-            fail(f"--{name.replace('_', '-')} needs {needed}")
+    return (
+        not options.pop("no_watch")
+        and session.portable_file is None
+        and os.environ.get("QMD_WATCH", "").strip() != "0"
+    )
 
 
 def _address(options: dict[str, Any], default_port: int) -> tuple[str, int]:
@@ -441,10 +438,7 @@ def _start_daemon(session: Session, name: str, arguments: Sequence[str]) -> None
 
     With `--replace`, a daemon of the same index is stopped first.
     """
-    command = [sys.executable, "-m", "qmd", name, *arguments]
-    for option, value in (("--index", session.index_name), ("--store", session.store)):
-        if value is not None:
-            command += [option, value]
+    command = [sys.executable, "-m", "qmd", name, *arguments, *session.options()]
     daemon = _daemon(session, name)
     if "--replace" in arguments:
         daemon.stop()

@@ -143,7 +143,7 @@ def view(
     else:
         rendered, properties = _render(index, page, outgoing, query, line, remote_images, translate)
     collection = index.config.collections[document.collection]
-    absolute = os.path.join(collection.path, document.path)
+    absolute = "" if index.locations.portable else os.path.join(collection.path, document.path)
     links, left = _linked((link.to, link.line) for link in outgoing if link.to and link.to != document.file)
     backlinks, back_left = _linked((link.file, link.line) for link in incoming)
     return View(

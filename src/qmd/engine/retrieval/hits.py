@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.passages import choose_passages
-from qmd.store.base import Store
+from qmd.store.base import LEFT_OUT, Store
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
-from qmd.types import Config, Hit, Ranked
+from qmd.types import Config, Hit, Ranked, Snippet
 
 
 def make_hits(
@@ -25,9 +25,12 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passages = choose_passages(
-            text, highlighter, item, request.passages, context_lines=request.context_lines
-        )
+        if not text:
+            passages = (_left_out(item),)
+        else:
+            passages = choose_passages(
+                text, highlighter, item, request.passages, context_lines=request.context_lines
+            )
         best = passages[0]
         if request.in_order:
             passages = tuple(sorted(passages, key=lambda passage: passage.first_line))
@@ -54,3 +57,9 @@ def make_hits(
             )
         )
     return tuple(hits)
+
+
+def _left_out(item: Ranked) -> Snippet:
+    """Return what a hit shows without the text of its document: the line of its best chunk."""
+    line = item.chunk.first_line if item.chunk is not None else 1
+    return Snippet(f"({LEFT_OUT})", line, line)
