@@ -75,9 +75,7 @@ def _require_reading(ctx: click.Context) -> None:
         raise click.UsageError("--index-file goes without --index and --store", ctx)
     name = ctx.command_path.removeprefix(f"{ctx.find_root().command_path} ")
     if name not in WITH_INDEX_FILE:
-        raise click.UsageError(
-            f"'{name}' cannot be used with --index-file, because the file is only read", ctx
-        )
+        raise click.UsageError(f"'{name}' cannot be used with --index-file: the file is only read", ctx)
 
 
 class Command(_WithGlobalOptions):

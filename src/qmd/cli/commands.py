@@ -77,31 +77,10 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "tr
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
-        *(
-            "search",
-            "vsearch",
-            "query",
-            "get",
-            "multi-get",
-            "ls",
-            "outline",
-            "links",
-            "fields",
-            "tags",
-            "status",
-        ),
-        *("collection list", "collection show", "context list", "help", "completion"),
-        *(
-            "mcp",
-            "mcp install",
-            "mcp uninstall",
-            "mcp stop",
-            "open",
-            "server",
-            "server status",
-            "server stop",
-        ),
-        *("keys add", "keys list", "keys remove"),
+        *("search", "vsearch", "query", "get", "multi-get", "ls", "outline", "links", "fields", "tags"),
+        *("status", "collection list", "collection show", "context list", "help", "completion"),
+        *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
+        *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
     }
 )
 

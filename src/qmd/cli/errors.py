@@ -45,7 +45,7 @@ def show(error: BaseException, session: Session) -> int:
             return 1
     if session.portable_file is not None:
         _print(
-            f"{session.portable_file} is damaged, or qmd did not make it: {type(error).__name__}: {error}",
+            f"{session.portable_file} is damaged or a forgery: {type(error).__name__}: {error}",
             None,
         )
         return 1

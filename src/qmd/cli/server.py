@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
-from qmd.cli.command import Group, command, fail
+from qmd.cli.command import Group, command
 from qmd.cli.options import Decorated, OneOf, combined, flag, json_option, refuse, whole
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
@@ -312,11 +312,8 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
 
 def _watches(session: Session, options: dict[str, Any]) -> bool:
     """Take `--no-watch` out of the options, and return whether the server watches."""
-    return (
-        not options.pop("no_watch")
-        and session.portable_file is None
-        and os.environ.get("QMD_WATCH", "").strip() != "0"
-    )
+    refused = options.pop("no_watch") or os.environ.get("QMD_WATCH", "").strip() == "0"
+    return not refused and session.portable_file is None
 
 
 def _address(options: dict[str, Any], default_port: int) -> tuple[str, int]:

@@ -203,7 +203,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
 @collection_option("With --portable: copy only this collection (may be repeated).")
 @flag("--without-texts", help="With --portable: leave out the texts; documents are found, but not shown.")
 @flag(
-    "--encrypt", help="With --portable: encrypt the file with a passphrase, asked for or in QMD_PASSPHRASE."
+    "--encrypt", help="With --portable: encrypt with a passphrase, which is asked for or in QMD_PASSPHRASE."
 )
 @click.option(
     "--recipient",
@@ -255,9 +255,8 @@ def _export(session: Session, file: str, force: bool, options: dict[str, Any]) -
             on_progress=bar.step,
         )
     parts = [plural(made.documents, "document"), plural(len(made.collections), "collection")]
-    parts.append(
-        f"{plural(made.chunks, 'vector')} by {clean_name(made.embedder)}" if made.embedder else "no vectors"
-    )
+    vectors = f"{plural(made.chunks, 'vector')} by {clean_name(made.embedder)}"
+    parts.append(vectors if made.embedder else "no vectors")
     parts += [] if made.texts else ["no texts"]
     parts += ["encrypted"] if made.encrypted else []
     say(f"{one_line(made.path)}: {', '.join(parts)}, {human_size(made.size)}.")

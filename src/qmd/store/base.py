@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-#: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which no
-#: other document has, because empty files are not indexed.
+#: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
+#: no other document has, because empty files are not indexed.
 LEFT_OUT = "the texts of documents were left out of this index file"
 
 #: Called with a description of each step of a long operation before the step begins.

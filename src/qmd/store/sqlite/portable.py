@@ -1,7 +1,7 @@
 """Portable index files: made once, then only read, also on other machines.
 
-Such a file may come from anybody. It is opened without locks and without writing beside it, and its tables are
-compared with those of this program before anything in it is used.
+Such a file may come from anybody. It is opened without locks and without writing beside it, and its tables
+are compared with those of this program before anything in it is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.sqlite import encryption
 from qmd.store.sqlite.opening import (
     Opened,
-    Stamp,
     belongs_to_us,
     connect,
     connect_frozen,
@@ -79,9 +78,8 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
         with db:
             # Inodes and digests of folders concern this machine; cached answers tell what was searched for.
             db.execute("UPDATE documents SET inode = 0; DELETE FROM llm_cache; DELETE FROM leases")
-            db.executemany(
-                "UPDATE collections SET root = NULL, updated_at = ?2 WHERE name = ?1", scans.items()
-            )
+            db.execute("UPDATE collections SET root = NULL")
+            db.executemany("UPDATE collections SET updated_at = ?2 WHERE name = ?1", scans.items())
             if not mark.texts:
                 db.execute("UPDATE contents SET text = ''")
             db.execute("DELETE FROM meta WHERE key GLOB 'config*'")
@@ -206,8 +204,8 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
         if table not in _UNCHECKED:
             _require_types(db, path, table)
     unsafe = db.execute(
-        "SELECT 1 FROM documents WHERE path = '' OR instr('/' || path || '/', '/../') "
-        "OR instr('/' || path || '/', '/./') OR instr('/' || path || '/', '//') OR instr(path, char(0)) LIMIT 1"
+        "SELECT 1 FROM (SELECT '/' || path || '/' AS path FROM documents) WHERE instr(path, '//') "
+        "OR instr(path, '/../') OR instr(path, '/./') OR instr(path, char(0)) LIMIT 1"
     ).fetchone()
     if unsafe:
         raise _damaged(path, "a document has a path outside its collection")
