@@ -50,7 +50,7 @@ def make_hits(
                 passages=passages,
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
-                body=text if request.full else None,
+                body=(text or best.text) if request.full else None,
                 explain=item.explain if request.explain else None,
                 pinned=item.pinned,
                 also=item.also,
