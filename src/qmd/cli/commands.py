@@ -57,6 +57,7 @@ COMMANDS: Table = {
         ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
         ("backup", "qmd.cli.upkeep:backup", "Copy the index and its index.yml to one file."),
         ("restore", "qmd.cli.upkeep:restore", "Replace the index with a backup."),
+        ("migrate", "qmd.cli.migrate:migrate", "Take over the collections of tobi/qmd."),
         ("store", "qmd.cli.upkeep:store", "Copy the index to another store."),
     ),
     "Serve": (

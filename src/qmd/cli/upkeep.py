@@ -68,8 +68,8 @@ def status(session: Session, as_json: bool) -> None:
         name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
-        rows = _collection(each, watched)[1 if status.portable else 0 :]
-        lines = (f"    {line}" for line in columns(rows))
+        details = _collection(each, watched)[1 if status.portable else 0 :]
+        lines = (f"    {line}" for line in columns(details))
         say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
 
 

@@ -441,17 +441,8 @@ def open_index_file(
         StoreError: The file is missing, damaged, not portable, or cannot be decrypted.
     """
     from qmd.engine.access.restricted import RestrictedIndex
-    from qmd.engine.workspace import open_portable_workspace
-    from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
+    from qmd.engine.portable import open_portable
 
     variables = os.environ if environ is None else environ
-
-    def key(file: str) -> Key:
-        identities = variables.get("QMD_IDENTITY", "").strip()
-        if not needs_passphrase(file):
-            return Key(identities=identities) if identities else no_key(file)
-        given = passphrase or variables.get("QMD_PASSPHRASE") or (ask(file) if ask is not None else None)
-        return Key(given) if given else no_key(file)
-
-    workspace = open_portable_workspace(os.fspath(path), key, variables, progress)
+    workspace = open_portable(os.fspath(path), passphrase, ask, variables, progress)
     return cast("Index", RestrictedIndex(Index(workspace), workspace.permissions))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qmd.config.index_yml import digest, parse, read_bytes
-from qmd.config.paths import DEFAULT_INDEX, Locations, cache_dir, check_project, config_dir
+from qmd.config.paths import Locations, cache_dir, check_project
 from qmd.config.settings import Settings, busy_timeout_ms, resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions
@@ -21,7 +21,6 @@ from qmd.types import Config
 
 if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
-    from qmd.store.sqlite.encryption import Key
 
 
 class Configuration:
@@ -62,13 +61,6 @@ class Configuration:
     def permitted(self) -> Config:
         """Return the content of the file as last read, without what a project may not do."""
         return self.written if self._locations.project is None else self.trust.permitted()
-
-
-class PortableConfiguration(Configuration):
-    """The configuration in a portable file, which never changes."""
-
-    def read(self) -> Config:
-        return self.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,32 +125,3 @@ def open_workspace(
         settings, cache_dir(environ), progress, foreign_index=locations.project is not None
     )
     return Workspace(locations, environ, configuration, store, settings, models, notes)
-
-
-def open_portable_workspace(
-    path: str,
-    key: Callable[[str], Key],
-    environ: Mapping[str, str],
-    progress: Callable[[str], None] | None = None,
-) -> Workspace:
-    """Open a portable index file to read it; raises as `open_index_file`.
-
-    The file may come from anybody, so the models and servers are those of the user.
-    """
-    from qmd.config.index_yml import load
-    from qmd.engine.upkeep.portable import config_of, config_path
-    from qmd.store.sqlite.portable import PortableStore
-    from qmd.text.editors import NO_EDITOR
-
-    require_file_name(path)
-    path = os.path.abspath(path)
-    store = PortableStore(path, key)
-    written = config_of(store)
-    own = load(os.path.join(config_dir(environ), f"{DEFAULT_INDEX}.yml"))
-    # There are no files that an editor could open.
-    settings = replace(resolve(replace(written, models=own.models), environ), editor_uri=NO_EDITOR)
-    locations = Locations(path, config_path(path), is_default_index=False, portable=True)
-    models = ModelProvider(settings, cache_dir(environ), progress, portable=True)
-    configuration = PortableConfiguration(locations, written, environ)
-    permissions = Permissions(read_only=True)
-    return Workspace(locations, environ, configuration, store, settings, models, [], permissions)

@@ -25,12 +25,11 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        if not text:
-            passages = (_left_out(item),)
-        else:
-            passages = choose_passages(
-                text, highlighter, item, request.passages, context_lines=request.context_lines
-            )
+        passages = (
+            choose_passages(text, highlighter, item, request.passages, context_lines=request.context_lines)
+            if text
+            else (_left_out(item),)
+        )
         best = passages[0]
         if request.in_order:
             passages = tuple(sorted(passages, key=lambda passage: passage.first_line))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from qmd.config.index_yml import digest, parse
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.requests import unknown_collection
 from qmd.engine.upkeep import copying
@@ -20,7 +19,7 @@ from qmd.store.sqlite import encryption
 from qmd.store.sqlite.backup import new_file
 from qmd.store.sqlite.portable import Mark, PortableStore, seal
 from qmd.store.sqlite.store import SqliteStore
-from qmd.types import Collection, Config, Models
+from qmd.types import Collection, Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,47 +101,6 @@ def make(
     size = os.path.getsize(path)
     chunks = report.total_chunks
     return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
-
-
-def config_of(store: PortableStore) -> Config:
-    """Return the configuration of a portable file: what its collections are called and how they are ranked.
-
-    It names no folder, command, model or server. The folders of its collections are below the file itself, so
-    no path of a document leads to a file on this machine. Raises `ConfigError` if it is broken.
-    """
-    path = config_path(store.location)
-    data = store.config_text.encode("utf-8", "replace")
-    written = parse(data, path)
-    collections = {
-        name: Collection(
-            name,
-            os.path.join(store.location, name),
-            pattern=item.pattern,
-            formats=item.formats,
-            context=item.context,
-            include_by_default=item.include_by_default,
-            remote=item.remote,
-            weight=item.weight,
-            recency=item.recency,
-            watch=False,
-        )
-        for name, item in written.collections.items()
-    }
-    return Config(
-        path,
-        digest(data),
-        collections,
-        global_context=written.global_context,
-        ranking=written.ranking,
-        recency=written.recency,
-        fold=written.fold,
-        models=Models(),
-    )
-
-
-def config_path(path: str) -> str:
-    """Return the path that stands for the configuration of a portable file, where no file can be."""
-    return os.path.join(path, "index.yml")
 
 
 @contextmanager
