@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 
@@ -20,6 +20,7 @@ import apsw
 from qmd.config.atomic import sync_to_disk
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.sqlite import encryption
+from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.opening import (
     Opened,
     belongs_to_us,
@@ -43,7 +44,7 @@ _MAX_ENCRYPTED = 1 << 30
 _MADE_BY = "'qmd backup --portable' makes such files"
 
 #: Tables that are too large to check before each search. A wrong value in them is an error when it is read.
-_UNCHECKED = {"content_vectors", "vectors_vec", "token_frequencies", "common_terms"}
+_UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,16 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
     sync_to_disk(path)
 
 
+class _Documents(Documents):
+    """Documents whose texts may be of another type, because nobody has checked them."""
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        texts = super().texts(ids)
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise _damaged(self._database.path, "a text is of the wrong type")
+        return texts
+
+
 class PortableStore(SqliteStore):
     """A portable index file, which is never written.
 
@@ -129,6 +140,7 @@ class PortableStore(SqliteStore):
             with closing(self._connect()) as db:
                 self.mark, self.config_text = _check(db, path)
         super().__init__(path, opener=self._open)
+        self.documents = _Documents(self._database)
 
     def close(self) -> None:
         super().close()
@@ -203,6 +215,9 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     for table in _tables(db):
         if table not in _UNCHECKED:
             _require_types(db, path, table)
+    # An index covers the hashes, so the texts need not be read.
+    if db.execute("SELECT 1 FROM contents WHERE typeof(hash) <> 'text' LIMIT 1").fetchone():
+        raise _damaged(path, "a text has no hash")
     unsafe = db.execute(
         "SELECT 1 FROM (SELECT '/' || path || '/' AS path FROM documents) WHERE instr(path, '//') "
         "OR instr(path, '/../') OR instr(path, '/./') OR instr(path, char(0)) LIMIT 1"
