@@ -228,7 +228,8 @@ def duel(make_user: MakeUser, judges: Judges, tmp_path_factory: pytest.TempPathF
             file = user.home / "lib" / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        user.environ["NO_COLOR"] = "1"
+        # tobi/qmd takes this for the current folder.
+        user.environ |= {"NO_COLOR": "1", "PWD": str(user.home / "lib")}
     (node,) = judges.folder.glob("node_modules/node-*/bin/node")
     yield Duel(node, Path(done.stdout.strip()), *users)
 
