@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from qmd.engine.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.engine.evaluation.modes import Evaluation as Evaluation
     from qmd.engine.explain.explainer import Why as Why
-    from qmd.engine.index import Index as Index, open_index as open_index
+    from qmd.engine.index import Index as Index, open_index as open_index, open_index_file as open_index_file
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.requests import SearchRequest as SearchRequest
     from qmd.engine.upkeep.cleanup import CleanupReport as CleanupReport
+    from qmd.engine.upkeep.portable import Portable as Portable
     from qmd.engine.upkeep.status import CollectionStatus as CollectionStatus, Status as Status
     from qmd.errors import (
         AlreadyRunningError as AlreadyRunningError,
@@ -86,11 +87,12 @@ _EXPORTS = {
     "qmd.engine.evaluation.benchmarking": "Benchmark",
     "qmd.engine.evaluation.modes": "Evaluation",
     "qmd.engine.explain.explainer": "Why",
-    "qmd.engine.index": "Index open_index",
+    "qmd.engine.index": "Index open_index open_index_file",
     "qmd.engine.indexing.scan": "ScanReport",
     "qmd.engine.models.usage": "ModelUse",
     "qmd.engine.requests": "SearchRequest",
     "qmd.engine.upkeep.cleanup": "CleanupReport",
+    "qmd.engine.upkeep.portable": "Portable",
     "qmd.engine.upkeep.status": "CollectionStatus Status",
     "qmd.errors": """
         AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError

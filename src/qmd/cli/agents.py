@@ -136,7 +136,7 @@ def install_server(session: Session, client: str, name: str | None, options: dic
 
     project = session.folder() if options["in_project"] else None
     path, agent = settings_file(client, os.environ, project), AGENTS[client]
-    entry = agent.entry([*_program(project), "mcp", *_index_options(session)])
+    entry = agent.entry([*_program(project), "mcp", *session.options()])
     server = _server_name(session, name)
     if options["dry_run"]:
         say(f"Dry run: the server '{server}' in {path}")
@@ -186,11 +186,6 @@ def _program(project: str | None) -> list[str]:
     if os.path.basename(program) == "qmd" and os.path.isfile(program) and os.access(program, os.X_OK):
         return [program]
     return [sys.executable, "-m", "qmd"]
-
-
-def _index_options(session: Session) -> list[str]:
-    given = (("--index", session.index_name), ("--store", session.store))
-    return [word for option, value in given if value is not None for word in (option, value)]
 
 
 def _server_name(session: Session, name: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli.command import Group, fail
-from qmd.cli.options import json_option, query_argument, query_text
+from qmd.cli.options import json_option, query_argument, query_text, refuse
 from qmd.cli.serving import (
     MCP_PORT,
     http_option,
@@ -18,7 +18,6 @@ from qmd.cli.serving import (
     listen_options,
     over_http,
     over_stdio,
-    refuse,
 )
 from qmd.cli.session import Session
 from qmd.cli.show import show_json

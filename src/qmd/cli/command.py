@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from qmd.cli.commands import Table, names
+from qmd.cli.commands import WITH_INDEX_FILE, Table, names
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say
 
@@ -32,6 +32,13 @@ def _global_option(*names: str, **attributes: Any) -> click.Option:
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global_option("--index", "index_name", metavar="NAME", help="Use the index with this name."),
     _global_option("--store", metavar="URL", help="Keep the index in this store: milvus://HOST:PORT/DB."),
+    _global_option(
+        "--index-file",
+        "portable_file",
+        type=click.Path(),
+        metavar="FILE",
+        help="Read this portable index file, made by 'qmd backup --portable'.",
+    ),
     _global_option("-q", "--quiet", is_flag=True, help="Do not show notes, hints and progress."),
     _global_option("--debug", is_flag=True, help="Show the traceback of an error."),
 )
@@ -59,6 +66,18 @@ class _WithGlobalOptions(click.Command):
                     formatter.write_dl(rows)
 
 
+def _require_reading(ctx: click.Context) -> None:
+    """Raise `click.UsageError` if the command cannot be used with the index file that is named."""
+    session = ctx.ensure_object(Session)
+    if session.portable_file is None:
+        return
+    if session.index_name is not None or session.store is not None:
+        raise click.UsageError("--index-file goes without --index and --store", ctx)
+    name = ctx.command_path.removeprefix(f"{ctx.find_root().command_path} ")
+    if name not in WITH_INDEX_FILE:
+        raise click.UsageError(f"'{name}' cannot be used with --index-file: the file is only read", ctx)
+
+
 class Command(_WithGlobalOptions):
     """A command that accepts the global options.
 
@@ -75,6 +94,10 @@ class Command(_WithGlobalOptions):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        _require_reading(ctx)
+        return super().invoke(ctx)
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., None]], click.Command]:
@@ -116,6 +139,8 @@ class Group(_WithGlobalOptions, click.Group):
         return add
 
     def invoke(self, ctx: click.Context) -> Any:
+        if self.acts_alone:
+            _require_reading(ctx)
         result = super().invoke(ctx)
         if ctx.invoked_subcommand is None and not self.acts_alone:
             say(ctx.get_help())

@@ -57,6 +57,7 @@ COMMANDS: Table = {
         ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
         ("backup", "qmd.cli.upkeep:backup", "Copy the index and its index.yml to one file."),
         ("restore", "qmd.cli.upkeep:restore", "Replace the index with a backup."),
+        ("migrate", "qmd.cli.migrate:migrate", "Take over the collections of tobi/qmd."),
         ("store", "qmd.cli.upkeep:store", "Copy the index to another store."),
     ),
     "Serve": (
@@ -74,6 +75,15 @@ COMMANDS: Table = {
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
 WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "trust"})
+#: Commands that work with `--index-file`: they read, or concern a server of the file.
+WITH_INDEX_FILE = frozenset(
+    {
+        *("search", "vsearch", "query", "get", "multi-get", "ls", "outline", "links", "fields", "tags"),
+        *("status", "collection list", "collection show", "context list", "help", "completion"),
+        *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
+        *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
+    }
+)
 
 
 def names(table: Table = COMMANDS) -> list[str]:

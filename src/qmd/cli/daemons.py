@@ -24,10 +24,7 @@ def start_daemon(session: Session, name: str, arguments: Sequence[str]) -> None:
 
     With `--replace`, a daemon of the same index is stopped first.
     """
-    command = [sys.executable, "-m", "qmd", name, *arguments]
-    for option, value in (("--index", session.index_name), ("--store", session.store)):
-        if value is not None:
-            command += [option, value]
+    command = [sys.executable, "-m", "qmd", name, *arguments, *session.options()]
     daemon = _daemon(session, name)
     if "--replace" in arguments:
         daemon.stop()

@@ -10,7 +10,7 @@ import click
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group
 from qmd.cli.daemons import daemon_option, start_daemon, stop_daemon
-from qmd.cli.options import flag
+from qmd.cli.options import flag, refuse
 from qmd.cli.serving import (
     MCP_PORT,
     address_options,
@@ -21,7 +21,6 @@ from qmd.cli.serving import (
     listen_options,
     no_watch_option,
     over_http,
-    refuse,
     watches,
 )
 from qmd.cli.session import Session
@@ -50,7 +49,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if not http:
-        watch = watches(options)
+        watch = watches(session, options)
         refuse(options, "--http")
         index_over_stdio(session, "qmd mcp", watch)
     elif options["daemon"]:
@@ -64,7 +63,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
 
         index_host = IndexHost(lambda: session.index)
         keys = Keys(keys_path(os.environ), session.index_file())
-        beside = watching(index_host, "qmd mcp" if watches(options) else None)
+        beside = watching(index_host, "qmd mcp" if watches(session, options) else None)
         routes = rest_routes(index_host)
         over_http(session, options, index_server(session, index_host), keys, routes, beside)
 

@@ -299,6 +299,13 @@ passage_options = combined(
 )
 
 
+def refuse(options: dict[str, Any], needed: str) -> None:
+    """Fail if an option is given that has no effect without another option, `needed`."""
+    for name, value in options.items():
+        if value not in (None, False, ()):
+            fail(f"--{name.replace('_', '-')} needs {needed}")
+
+
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
 

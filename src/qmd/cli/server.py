@@ -10,7 +10,7 @@ import click
 
 from qmd.cli.command import Group, command
 from qmd.cli.daemons import daemon_option, start_daemon, state_path, stop_daemon
-from qmd.cli.options import OneOf, flag, json_option, whole
+from qmd.cli.options import OneOf, flag, json_option, refuse, whole
 from qmd.cli.serving import (
     PORT,
     address_options,
@@ -20,7 +20,6 @@ from qmd.cli.serving import (
     insecure_option,
     listen_options,
     no_watch_option,
-    refuse,
     watches,
 )
 from qmd.cli.session import Session
@@ -63,7 +62,7 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
-        watch = watches(options)
+        watch = watches(session, options)
         refuse(options, "--transport http or both")
         index_over_stdio(session, "qmd server", watch)
     elif options["daemon"]:
@@ -180,7 +179,7 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
                 gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
-                application = app(index_host, os.environ, host, gate, watch=watches(options))
+                application = app(index_host, os.environ, host, gate, watch=watches(session, options))
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: announce(line))

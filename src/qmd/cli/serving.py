@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from qmd.cli.command import fail
 from qmd.cli.options import Decorated, combined, flag, whole
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
@@ -45,16 +44,10 @@ def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
     )
 
 
-def watches(options: dict[str, Any]) -> bool:
+def watches(session: Session, options: dict[str, Any]) -> bool:
     """Take `--no-watch` out of the options, and return whether the server watches."""
-    return not options.pop("no_watch") and os.environ.get("QMD_WATCH", "").strip() != "0"
-
-
-def refuse(options: dict[str, Any], needed: str) -> None:
-    """Fail if an option is given that has no effect without another option, `needed`."""
-    for name, value in options.items():
-        if value not in (None, False):
-            fail(f"--{name.replace('_', '-')} needs {needed}")
+    refused = options.pop("no_watch") or os.environ.get("QMD_WATCH", "").strip() == "0"
+    return not refused and session.portable_file is None
 
 
 def _address(options: dict[str, Any], default_port: int) -> tuple[str, int]:

@@ -27,6 +27,7 @@ class Session:
 
     index_name: str | None = None
     store: str | None = None
+    portable_file: str | None = None  #: The file of --index-file
     quiet: bool = False
     debug: bool = False
     #: The kinds of permission (`qmd trust`) that this command would use.
@@ -52,13 +53,17 @@ class Session:
         return self._index
 
     def _open(self) -> Index:
-        from qmd.engine.index import open_index
+        from qmd.engine.index import open_index, open_index_file
 
         self.folder()
+        if self.portable_file is not None:
+            return open_index_file(self.portable_file, progress=self.note, ask=_ask_passphrase)
         return open_index(name=self.index_name, store=self.store, progress=self.note)
 
     def index_file(self) -> str:
         """Return the path of the index file without opening it."""
+        if self.portable_file is not None:
+            return os.path.join(self.folder(), self.portable_file)
         from qmd.config.paths import locate
         from qmd.engine.opening import beside_foreign
 
@@ -69,6 +74,8 @@ class Session:
         """The folder of the project whose index the command uses; None for an index of the user."""
         from qmd.config.paths import locate
 
+        if self.portable_file is not None:
+            return None
         return locate(self.index_name, os.environ, self.folder()).project
 
     @property
@@ -76,9 +83,17 @@ class Session:
         """The suffix in the names of this index's servers and services; None for the default index."""
         from hashlib import sha256
 
-        # Projects have no names, so a digest of the folder is theirs.
-        project = self.project
-        return self.index_name if project is None else sha256(os.fsencode(project)).hexdigest()[:8]
+        # Projects and files have no names, so a digest of the path is theirs.
+        path = self.project if self.portable_file is None else os.path.realpath(self.index_file())
+        return self.index_name if path is None else sha256(os.fsencode(path)).hexdigest()[:8]
+
+    def options(self, *, absolute: bool = True) -> list[str]:
+        """Return the global options that name the index, for another run of the program."""
+        file = self.portable_file
+        if file is not None and absolute:
+            file = os.path.abspath(self.index_file())
+        given = (("--index", self.index_name), ("--store", self.store), ("--index-file", file))
+        return [word for name, value in given if value is not None for word in (name, value)]
 
     @staticmethod
     def folder() -> str:
@@ -100,12 +115,11 @@ class Session:
         `run 'qmd embed'` becomes `run 'qmd --index work embed'`. The engine, which writes most messages, does
         not know how it was called.
         """
-        if self.index_name is None and self.store is None:
+        if self.index_name is None and self.store is None and self.portable_file is None:
             return message
         from shlex import quote
 
-        given = (("--index", self.index_name), ("--store", self.store))
-        options = "".join(f" {name} {quote(value)}" for name, value in given if value is not None)
+        options = "".join(f" {quote(word)}" for word in self.options(absolute=False))
         names = sorted(set(commands.names()) - commands.WITHOUT_INDEX, key=len, reverse=True)
         command = rf"(?<![\w./-])qmd(?= (?:{'|'.join(names)})\b)"
         return re.sub(command, lambda match: match[0] + options, message)
@@ -121,6 +135,17 @@ class Session:
         if self._index is not None:
             self.note(*self._index.notes[self._notes_shown :])
             self._notes_shown = len(self._index.notes)
+
+
+def _ask_passphrase(path: str) -> str:
+    """Ask for the passphrase of a file; return "" if there is no terminal."""
+    import sys
+
+    from qmd.cli.terminal import clean_name, is_terminal
+
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        return ""
+    return str(click.prompt(f"Passphrase of {clean_name(path)}", hide_input=True, err=True))
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)

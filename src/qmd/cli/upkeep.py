@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Group, command
-from qmd.cli.options import all_formats, chosen_format, flag, json_option
+from qmd.cli.command import Group, command, fail
+from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, refuse
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
-from qmd.cli.terminal import BOLD, GREEN, RED, YELLOW, clean_name, columns, one_line, painted, say
+from qmd.cli.terminal import (
+    BOLD,
+    GREEN,
+    RED,
+    YELLOW,
+    clean_name,
+    columns,
+    is_terminal,
+    one_line,
+    painted,
+    say,
+)
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -48,7 +60,7 @@ def status(session: Session, as_json: bool) -> None:
     notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
     rows = [*_status_rows(status), *notes]
     say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
-    if status.collections:
+    if status.collections or status.portable:
         say(f"Collections ({len(status.collections)}):")
     else:
         say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
@@ -56,14 +68,15 @@ def status(session: Session, as_json: bool) -> None:
         name = clean_name(each.name)
         note = "" if each.include_by_default else "  [searched only when named]"
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
-        lines = (f"    {line}" for line in columns(_collection(each, watched)))
+        details = _collection(each, watched)[1 if status.portable else 0 :]
+        lines = (f"    {line}" for line in columns(details))
         say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
 
 
 def _status_rows(status: Status) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [
         ("Index:", _place(status)),
-        ("Config:", clean_name(status.config)),
+        *([] if status.portable else [("Config:", clean_name(status.config))]),
         ("Documents:", f"{status.total_documents:,}"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
     ]
@@ -79,7 +92,8 @@ def _status_rows(status: Status) -> list[tuple[str, str]]:
         missing = "vectors by the configured model" if others else "vectors"
         embeds = status.watcher is not None and status.watcher.embedding in ("waiting", "running")
         todo = "they are being made" if embeds else "run 'qmd embed'"
-        rows.append(("Pending:", f"{pending} without {missing}: {todo}"))
+        state = "" if status.portable else f": {todo}"
+        rows.append(("Pending:", f"{pending} without {missing}{state}"))
     for at, (role, name) in enumerate(status.models):
         rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", status.ranking))
@@ -185,22 +199,73 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
 
 @command()
 @click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
+@flag("--portable", help="Write a file for other machines, to be read with --index-file.")
+@collection_option("With --portable: copy only this collection (may be repeated).")
+@flag("--without-texts", help="With --portable: leave out the texts; documents are found, but not shown.")
+@flag(
+    "--encrypt", help="With --portable: encrypt with a passphrase, which is asked for or in QMD_PASSPHRASE."
+)
+@click.option(
+    "--recipient",
+    "recipients",
+    multiple=True,
+    metavar="KEY",
+    help="With --portable: encrypt the file for this age recipient or public SSH key (may be repeated).",
+)
 @flag("-f", "--force", help="Replace an existing file.")
-def backup(session: Session, file: str | None, force: bool) -> None:
+def backup(session: Session, file: str | None, portable: bool, force: bool, **options: Any) -> None:
     """Copy the index and its index.yml to one file. The index can be used meanwhile.
 
     If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
     gets its name. Only you can read it, because it contains the text of your documents.
 
+    With --portable the file is for other machines and people, who search it with 'qmd --index-file FILE'. It
+    names no folder of this machine, and cannot be restored.
+
     Examples:
       qmd backup
       qmd backup /mnt/backups/
       qmd backup --force notes.sqlite
+      qmd backup --portable -c handbook handbook.qmd
+      qmd backup --portable --encrypt notes.qmd.age
     """
     session.folder()
+    if portable:
+        _export(session, file or os.curdir, force, options)
+        return
+    collections, recipients = options.pop("collections"), options.pop("recipients")
+    refuse(options | {"collection": collections, "recipient": recipients}, "--portable")
     with Bar("Copying", session) as bar:
         made = session.index.backup(file, force=force, on_pages=bar.pages)
     say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
+
+
+def _export(session: Session, file: str, force: bool, options: dict[str, Any]) -> None:
+    passphrase = None
+    if options["encrypt"] and not options["recipients"]:
+        passphrase = os.environ.get("QMD_PASSPHRASE") or _new_passphrase()
+    with Bar("Copying", session) as bar:
+        made = session.index.export(
+            file,
+            options["collections"],
+            texts=not options["without_texts"],
+            passphrase=passphrase,
+            recipients=options["recipients"],
+            force=force,
+            on_progress=bar.step,
+        )
+    parts = [plural(made.documents, "document"), plural(len(made.collections), "collection")]
+    vectors = f"{plural(made.chunks, 'vector')} by {clean_name(made.embedder)}"
+    parts.append(vectors if made.embedder else "no vectors")
+    parts += [] if made.texts else ["no texts"]
+    parts += ["encrypted"] if made.encrypted else []
+    say(f"{one_line(made.path)}: {', '.join(parts)}, {human_size(made.size)}.")
+
+
+def _new_passphrase() -> str:
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        fail("--encrypt needs a terminal to ask for a passphrase: set QMD_PASSPHRASE, or name a --recipient")
+    return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
 
 
 @command()

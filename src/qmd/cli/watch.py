@@ -181,10 +181,7 @@ def _service(session: Session) -> Service:
     """Return the service of the index that this command was given."""
     from qmd.server.user_service import service
 
-    words = [sys.executable, "-m", "qmd"]
-    for option, value in (("--index", session.index_name), ("--store", session.store)):
-        if value is not None:
-            words += [option, value]
+    words = [sys.executable, "-m", "qmd", *session.options()]
     label = session.label
     name = "qmd-watch" if label is None else f"qmd-watch-{_unit_name(label)}"
     return service(name, [*words, "watch"], session.project, os.environ)

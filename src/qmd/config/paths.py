@@ -29,6 +29,8 @@ class Locations:
     project: str | None = None
     #: The address of a store to use in place of the index file, from `QMD_STORE`.
     store: str | None = None
+    #: Whether the index is a portable file, which is only read and has no configuration file.
+    portable: bool = False
 
 
 def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:

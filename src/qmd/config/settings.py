@@ -28,7 +28,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {"ranking": get_args(Ranking), "scores"
 #: The values that keys of this name take, for messages.
 WEIGHT = f"weight must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
 RECENCY = "recency must be a time such as 30d, 6m or 1y, in which the weight of a document's date halves"
-_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE")
 
 
 @dataclass(frozen=True, slots=True)

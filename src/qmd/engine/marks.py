@@ -171,6 +171,8 @@ class MarksOf:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries. Raises `ConfigError`, and `ForbiddenError` if they are not approved."""
+        if self._workspace.locations.portable:
+            return ()
         data = marks_file.read(self._path)
         entries = marks_file.parse(data, self._path)
         if entries and not self._permitted(data, entries):

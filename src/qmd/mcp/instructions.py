@@ -35,6 +35,8 @@ def instructions(index: Index) -> str:
     # A project's contexts come with its files, so agents see them only after the user has approved them.
     unapproved = {request.name for request in index.trust.unapproved({"context"})}
     contexts = {uri: text for uri, text in index.contexts() if uri not in unapproved}
+    if index.locations.portable:
+        contexts = {}  # the file may come from anybody
     lines = [
         f"qmd searches Markdown on this machine: {status.total_documents:,} documents "
         f"in {plural(len(status.collections), 'collection')}."
@@ -63,10 +65,14 @@ def _collection(collection: CollectionStatus, contexts: dict[str, str]) -> str:
 
 
 def _vectors(status: Status) -> str:
+    if not status.has_vector_index and status.portable:
+        return "There are no vectors of the configured model: vsearch fails, query uses keywords alone."
     if not status.has_vector_index:
         return "There are no vectors: vsearch fails and query uses keywords alone until 'qmd embed' is run."
     if any(vectors.current and not vectors.configured for vectors in status.vectors):
         return "A new embedding model is in use: until all its vectors are made, the old ones answer."
+    if status.needs_embedding and status.portable:
+        return f"{plural(status.needs_embedding, 'text')} without vectors: not found by meaning."
     if status.needs_embedding:
         return f"{plural(status.needs_embedding, 'text')} without vectors: not found by meaning yet."
     return "All documents have vectors."

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+#: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
+#: no other document has, because empty files are not indexed.
+LEFT_OUT = "the texts of documents were left out of this index file"
 #: Called with a description of each step of a long operation before the step begins.
 OnStep = Callable[[str], None]
 #: Called with (pages copied, total pages).

@@ -126,7 +126,7 @@ class Web:
     def _render(self, request: Request, template: str, /, **values: Any) -> str:
         key = key_of(request.scope)
         common = {
-            "may": upkeep.Permissions.of(key),
+            "may": upkeep.Permissions.of(key, self._host.index),
             "signed_in": key is not None,
             "query": values.get("query", ""),
         }
@@ -261,7 +261,7 @@ class Web:
 
     async def _upkeep_page(self, request: Request, **more: Any) -> Response:
         key = key_of(request.scope)
-        permissions = upkeep.Permissions.of(key)
+        permissions = upkeep.Permissions.of(key, self._host.index)
         view = await self._call(request, lambda index, _: upkeep.view(index, permissions, self._keys))
         values = {"secret": None, **more}
         html = self._render(
@@ -286,7 +286,7 @@ class Web:
 
     async def _change(self, request: Request) -> Response:
         action, form = request.path_params["action"], await read_form(request)
-        permissions = upkeep.Permissions.of(key_of(request.scope))
+        permissions = upkeep.Permissions.of(key_of(request.scope), self._host.index)
         upkeep.require(permissions.write, "change the index")
         if action in ("scan", "embed", "add"):
             self._start(request, action, form, permissions)

@@ -160,7 +160,7 @@ def view(
             (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
         )
     collection = index.config.collections[document.collection]
-    absolute = os.path.join(collection.path, document.path)
+    absolute = "" if index.locations.portable else os.path.join(collection.path, document.path)
     links, left = _linked((each.to, each.line) for each in reading.links if each.to != document.file)
     backlinks, back_left = _linked((each.file, each.line) for each in reading.backlinks)
     found = anchor_at(page.anchors, line or 1)

@@ -27,11 +27,12 @@ class Permissions:
     everything: bool
 
     @classmethod
-    def of(cls, key: Key | None) -> Permissions:
-        """Return the permissions of a key; without keys everything is permitted."""
+    def of(cls, key: Key | None, index: Index) -> Permissions:
+        """Return the permissions of a key; without keys everything that can be done with the index."""
+        write = not index.locations.portable
         if key is None:
-            return cls(True, True)
-        return cls(not key.read_only, key.collections is None)
+            return cls(write, True)
+        return cls(write and not key.read_only, key.collections is None)
 
     @property
     def manage(self) -> bool:

@@ -59,6 +59,7 @@ RULES = {
     # An update command runs as the user, who sees everything.
     "set_update_command": Rule(changes=True, collections="name", action="set a command"),
     "cleanup": Rule(changes=True, action="clean up"),
+    "export": Rule(changes=True, action="copy the index"),
     "backup": Rule(changes=True, action="copy the index"),
     "copy_store": Rule(changes=True, action="copy stores"),
     "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),

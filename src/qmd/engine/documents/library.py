@@ -13,8 +13,9 @@ from qmd.config.validate import require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.documents.references import References
 from qmd.engine.requests import unknown_collection
-from qmd.errors import DocumentNotFoundError, QmdError, UsageError
+from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
 from qmd.sources.formats.registry import media_types
+from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.outline import find_section, sections
@@ -120,10 +121,7 @@ class Library(References):
         return found
 
     def _sections(self, document: Document) -> tuple[Section, ...]:
-        text = self._documents.texts([document.id]).get(document.id)
-        if text is None:
-            raise self.not_found(document.file)
-        return sections(text)
+        return sections(self._text(document))
 
     def multi_get(
         self,
@@ -203,13 +201,20 @@ class Library(References):
         authors = [Author(name, len(dates), min(dates), max(dates)) for name, dates in by_key.values()]
         return sorted(authors, key=lambda author: author.name)
 
+    def _text(self, document: Document) -> str:
+        """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
+        text = self._documents.texts([document.id]).get(document.id)
+        if text is None:
+            raise self.not_found(document.file)
+        if not text:
+            raise NotFoundError(f"there is no text of {document.file}: {LEFT_OUT}")
+        return text
+
     def _page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
         """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
-        text = self._documents.texts([document.id]).get(document.id)
-        if text is None:
-            raise self.not_found(document.file)
+        text = self._text(document)
         context = context_for(self._config, document.collection, document.path)
         lines = text.split("\n")
         # A line feed at the end of a file does not begin another line.

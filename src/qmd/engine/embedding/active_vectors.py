@@ -51,6 +51,8 @@ def select(store: Store, config: Config, models: ModelProvider, scope: Scope) ->
         try:
             embedder = _earlier_embedder(config, models, scope, vectors)
         except ModelError as error:
+            if models.portable:
+                raise  # there can be no vectors of another model
             unusable = f"vectors of {vectors.name} cannot be used: {error.in_one_line()}"
             continue
         if failure is not None:
@@ -58,6 +60,8 @@ def select(store: Store, config: Config, models: ModelProvider, scope: Scope) ->
         else:
             reason = f" until 'qmd embed' has finished {_progress(store, config, models)}"
         return ActiveVectors(vectors.fingerprint, embedder, False, f"vectors of {vectors.name}{reason}")
+    if models.portable and scope.collections:
+        raise ModelError("this index file has no vectors of these documents, so it is searched by words only")
     raise failure or VectorIndexMissingError()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.engine.requests import collections_of
+from qmd.errors import ForbiddenError
 
 if TYPE_CHECKING:
     from qmd.engine.doctor import Finding
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.cleanup import CleanupReport
     from qmd.engine.upkeep.copying import CopyReport
+    from qmd.engine.upkeep.portable import Portable
     from qmd.engine.upkeep.status import Status
     from qmd.engine.workspace import Workspace
     from qmd.models.bundle import BundledModel, ImportedModel
@@ -122,10 +124,12 @@ class MaintenanceMethods:
         """Check the program, the configuration, the index and the models. Changes nothing.
 
         `on_step` is called before a check that takes long. If the index cannot be opened, use
-        `qmd.engine.doctor.diagnose`.
+        `qmd.engine.doctor.diagnose`. Raises `ForbiddenError` for a portable file.
         """
         from qmd.engine import doctor
 
+        if self._workspace.locations.portable:
+            raise ForbiddenError("a portable index file cannot be examined: its checks write beside an index")
         return tuple(doctor.examine(self._workspace.locations, self._workspace.environ, on_step))
 
     def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
@@ -155,3 +159,49 @@ class MaintenanceMethods:
 
         workspace = self._workspace
         return backup.make(workspace.store, workspace.locations, target, force=force, on_pages=on_pages)
+
+    def export(
+        self,
+        target: str,
+        collections: Sequence[str] = (),
+        *,
+        texts: bool = True,
+        passphrase: str | None = None,
+        recipients: Sequence[str] = (),
+        force: bool = False,
+        on_progress: copying.OnProgress = lambda *_: None,
+    ) -> Portable:
+        """Write a portable index file, for `open_index_file` on any machine.
+
+        It contains no paths, commands and models of this machine, and no cached answers. Of the vectors it
+        has those that searches use.
+
+        Args:
+            target: A file or a folder.
+            collections: The collections to copy; all, if none is named.
+            texts: Whether to copy the texts of documents. Without them documents are found, but not shown;
+                their words and the order of the words are still in the file, because they are its index.
+            passphrase: Encrypt the file with this passphrase.
+            recipients: Encrypt the file for these age recipients (`age1...`) or public SSH keys.
+            force: Replace an existing file.
+            on_progress: Called with (description, items copied, items in total).
+
+        Raises:
+            CollectionNotFoundError: If a collection does not exist.
+            NotFoundError: If nothing of the collections is indexed.
+            ConflictError: If the file exists and `force` is false.
+            UsageError: If a recipient is invalid.
+            StoreError: If the file cannot be written, or the extra `crypt` is needed and missing.
+        """
+        from qmd.engine.upkeep import portable
+
+        return portable.make(
+            self._workspace,
+            target,
+            collections,
+            texts=texts,
+            passphrase=passphrase,
+            recipients=recipients,
+            force=force,
+            on_progress=on_progress,
+        )

@@ -22,7 +22,7 @@ class ModelProvider:
 
     Each property raises `ModelError` if its model is not available. `progress` is called with messages for
     the user. If the index may come with a checkout, a `foreign_index`, models that only it names are not
-    trusted.
+    trusted. The models that a `portable` file names are never loaded.
     """
 
     def __init__(
@@ -32,9 +32,11 @@ class ModelProvider:
         progress: Callable[[str], None] | None = None,
         *,
         foreign_index: bool = False,
+        portable: bool = False,
     ) -> None:
         self._settings = settings
         self._foreign_index = foreign_index
+        self.portable = portable
         self._cache_dir = cache_dir
         self._progress = progress
         self._lock = threading.RLock()
@@ -78,6 +80,12 @@ class ModelProvider:
         from qmd.engine.models.fingerprint import fingerprint
         from qmd.models.catalog import CARDS
 
+        if self.portable:
+            raise ModelError(
+                f"the vectors of this index file are by the model '{vectors.name}', and your settings name "
+                f"'{self.embedder.name}', so it is searched by words only",
+                "choose that model with QMD_EMBED_MODEL or in your index.yml, if you have it",
+            )
         with self._lock:
             if self._earlier is not None and self._earlier[0].fingerprint == vectors.fingerprint:
                 return self._earlier[1]

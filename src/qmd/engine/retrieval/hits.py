@@ -8,9 +8,10 @@ from qmd.config.contexts import context_for
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.passages import choose_passages
 from qmd.store.base import Store
+from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
-from qmd.types import Config, Hit, Ranked
+from qmd.types import Config, Hit, Ranked, Snippet
 
 
 def make_hits(
@@ -25,8 +26,10 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passages = choose_passages(
-            text, highlighter, item, request.passages, context_lines=request.context_lines
+        passages = (
+            choose_passages(text, highlighter, item, request.passages, context_lines=request.context_lines)
+            if text
+            else (_left_out(item),)
         )
         best = passages[0]
         if request.in_order:
@@ -47,10 +50,16 @@ def make_hits(
                 passages=passages,
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
-                body=text if request.full else None,
+                body=(text or best.text) if request.full else None,
                 explain=item.explain if request.explain else None,
                 pinned=item.pinned,
                 also=item.also,
             )
         )
     return tuple(hits)
+
+
+def _left_out(item: Ranked) -> Snippet:
+    """Return what a hit shows without the text of its document: the line of its best chunk."""
+    line = item.chunk.first_line if item.chunk is not None else 1
+    return Snippet(f"({LEFT_OUT})", line, line)

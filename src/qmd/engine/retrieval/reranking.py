@@ -16,6 +16,7 @@ from qmd.errors import QmdError
 from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
 from qmd.ranking.rerank import Evidence
 from qmd.store.base import Store
+from qmd.store.values import LEFT_OUT
 from qmd.text.highlight import Highlighter
 from qmd.text.query import LexicalQuery
 from qmd.text.tokens import terms
@@ -95,6 +96,9 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
         return {}
     documents = _sendable(retrieval, documents, local)
     if not documents:
+        return {}
+    if not any(store.documents.texts(documents).values()):
+        retrieval.skip("rerank", LEFT_OUT, expected=True)
         return {}
     candidates.add_missing_chunks(store, documents)
     windows, texts = _windows(store, documents, candidates)

@@ -164,6 +164,8 @@ class Retrieval:
 
     def cache(self, values: Mapping[str, str]) -> None:
         """Store values in the cache. If the index cannot be written, a stage says so."""
+        if self.models.portable:
+            return
         try:
             self.store.answers.put(dict(values))
         except QmdError as error:

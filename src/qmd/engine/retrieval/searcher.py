@@ -245,7 +245,8 @@ class _Search(Retrieval):
         embedded = replace(self.scope, collections=egress.allowed(self.scope.collections, local))
         pending = self.store.pending.count(vectors.fingerprint, embedded)
         if pending:
-            self.skip("embedding", f"{pending} document(s) have no vectors yet: run 'qmd embed'")
+            where = "in this index file" if self.models.portable else "yet: run 'qmd embed'"
+            self.skip("embedding", f"{pending} document(s) have no vectors {where}")
 
     def _start_lexical(
         self, queries: Sequence[SubQuery], length: int, *, longer: bool = False

@@ -73,16 +73,8 @@ def make(store: Store, locations: Locations, target: str | None, *, force: bool,
         )
     if not os.path.exists(store.location):
         raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
-    path = os.path.abspath(target or os.curdir)
-    require_file_name(path)
-    if os.path.isdir(path):
-        path = os.path.join(path, _file_name(locations))
-    if os.path.exists(path):
-        if os.path.samefile(path, store.location):
-            raise UsageError(f"{path} is the index itself", "name another file")
-        if not force:
-            raise ConflictError(f"{path} is there already", "name another file, or replace it with --force")
-    notes = {_CREATED: _now().isoformat(timespec="seconds").encode()}
+    path = target_path(store, target, _file_name(locations), force=force)
+    notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
     if os.path.exists(locations.config):
         notes[_CONFIG] = read_bytes(locations.config)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -95,6 +87,23 @@ def make(store: Store, locations: Locations, target: str | None, *, force: bool,
             f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
         ) from error
     return _backup(path, copies.read(path, thorough=False))
+
+
+def target_path(store: Store, target: str | None, name: str, *, force: bool) -> str:
+    """Return the path of a new file: `target`, or `name` in it if it is a folder.
+
+    Raises `ConflictError` if the file exists and `force` is false, `UsageError` if it is the index itself.
+    """
+    path = os.path.abspath(target or os.curdir)
+    require_file_name(path)
+    if os.path.isdir(path):
+        path = os.path.join(path, name)
+    if os.path.exists(path):
+        if os.path.exists(store.location) and os.path.samefile(path, store.location):
+            raise UsageError(f"{path} is the index itself", "name another file")
+        if not force:
+            raise ConflictError(f"{path} is there already", "name another file, or replace it with --force")
+    return path
 
 
 def restore(
@@ -120,7 +129,7 @@ def restore(
     source = os.path.abspath(source)
     contents = copies.read(source)
     _check_target(locations.index, source, force)
-    timestamp = f"{_now():%Y%m%d-%H%M%S}"
+    timestamp = f"{now():%Y%m%d-%H%M%S}"
     replaced_index = _replaced_name(locations.index, timestamp)
     try:
         os.makedirs(os.path.dirname(locations.index), mode=0o700, exist_ok=True)
@@ -228,7 +237,7 @@ def _file_name(locations: Locations) -> str:
         name = os.path.basename(locations.project)
     else:
         name = os.path.splitext(os.path.basename(locations.index))[0]
-    return f"qmd-{name}-{_now():%Y%m%d-%H%M%S}.sqlite"
+    return f"qmd-{name}-{now():%Y%m%d-%H%M%S}.sqlite"
 
 
 def _replaced_name(path: str, timestamp: str) -> str:
@@ -239,6 +248,6 @@ def _replaced_name(path: str, timestamp: str) -> str:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def _now() -> datetime:
+def now() -> datetime:
     """Return the local time with its time zone."""
     return datetime.now().astimezone()

@@ -72,11 +72,18 @@ def _open(location: str, environ: Mapping[str, str]) -> Store:
 
 
 def copy(
-    source: Store, target: Store, config: Config, on_progress: OnProgress = lambda *_: None
+    source: Store,
+    target: Store,
+    config: Config,
+    on_progress: OnProgress = lambda *_: None,
+    *,
+    vector_sets: Sequence[VectorSet] | None = None,
+    answers: bool = True,
 ) -> CopyReport:
     """Copy collections, contexts, documents, vectors and cached model answers from `source` to `target`.
 
-    Raises `StoreError` if the stores differ afterwards, because the source changed during the copy.
+    Of the vectors, only those of `vector_sets` are copied if they are given, and no answers if `answers` is
+    false. Raises `StoreError` if the stores differ afterwards, because the source changed during the copy.
     """
     target.collections.sync(config)
     stats = source.collections.stats()
@@ -88,12 +95,15 @@ def copy(
     target.documents.prune()
     target.documents.refresh_statistics(force=True)
     scope = Scope(tuple(names))
+    # Statistics of all collections would tell about those that are not copied.
+    population = None if stats.keys() <= set(names) else tuple(names)
     chunks = 0
-    for vector_set in source.vector_sets.all():
-        chunks += _copy_vectors(source, target, vector_set, scope, on_progress)
-    for batch in _batches(source.answers.items(), _ANSWERS):
+    copied = source.vector_sets.all() if vector_sets is None else vector_sets
+    for vector_set in copied:
+        chunks += _copy_vectors(source, target, vector_set, scope, population, on_progress)
+    for batch in _batches(source.answers.items() if answers else (), _ANSWERS):
         target.answers.put(dict(batch))
-    return _verified(source, target, names, CopyReport(documents, removed, chunks, 0, 0))
+    return _verified(source, target, names, copied, CopyReport(documents, removed, chunks, 0, 0))
 
 
 def _copy_collection(source: Store, target: Store, name: str, on_progress: OnProgress) -> tuple[int, int]:
@@ -153,7 +163,12 @@ def _changed(
 
 
 def _copy_vectors(
-    source: Store, target: Store, vector_set: VectorSet, scope: Scope, on_progress: OnProgress
+    source: Store,
+    target: Store,
+    vector_set: VectorSet,
+    scope: Scope,
+    population: Sequence[str] | None,
+    on_progress: OnProgress,
 ) -> int:
     """Copy the vectors of one set; returns the number of chunks added."""
     embedder = vector_set.fingerprint
@@ -173,11 +188,22 @@ def _copy_vectors(
             target.vectors.add(replace(vector_set, complete=False), batch)
         added += sum(len(item.chunks) for item in batch)
         on_progress(f"vectors of {vector_set.name}", done + added, total)
-    target.vector_sets.import_statistics(vector_set, *source.vector_sets.all_token_frequencies(embedder))
+    count, frequencies = source.vector_sets.all_token_frequencies(embedder)
+    if population is not None:
+        tokens = [*frequencies]
+        count, counts = source.vector_sets.token_frequencies(embedder, tokens, population)
+        frequencies = {token: number for token, number in zip(tokens, counts, strict=True) if number}
+    target.vector_sets.import_statistics(vector_set, count, frequencies)
     return added
 
 
-def _verified(source: Store, target: Store, names: Sequence[str], report: CopyReport) -> CopyReport:
+def _verified(
+    source: Store,
+    target: Store,
+    names: Sequence[str],
+    vector_sets: Sequence[VectorSet],
+    report: CopyReport,
+) -> CopyReport:
     """Compare the stores; returns the report with their totals. Raises `StoreError` if they differ."""
     documents = 0
     for name in names:
@@ -189,13 +215,13 @@ def _verified(source: Store, target: Store, names: Sequence[str], report: CopyRe
             raise _mismatch(f"the texts of '{name}'")
         documents += len(expected)
     scope = Scope(tuple(names))
-    for vector_set in source.vector_sets.all():
+    for vector_set in vector_sets:
         pending = [store.pending.count(vector_set.fingerprint, scope) for store in (source, target)]
         if pending[0] != pending[1]:
             raise _mismatch(
                 f"the vectors of {vector_set.name} ({pending[0]:,} and {pending[1]:,} texts have none)"
             )
-    total = sum(source.vector_sets.chunk_counts().values())
+    total = sum(target.vector_sets.chunk_counts().values())
     return replace(report, total_documents=documents, total_chunks=total)
 
 

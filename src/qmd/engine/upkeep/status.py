@@ -17,7 +17,9 @@ from qmd.engine.watch_state import WatchState, find_watcher
 from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
-from qmd.store.values import CollectionStats, Scope
+from qmd.store.sqlite.portable import PortableStore
+from qmd.store.values import LEFT_OUT, CollectionStats, Scope
+from qmd.text.visible import plain
 from qmd.types import Config
 
 
@@ -70,6 +72,8 @@ class Status:
     last_updated: str | None = None  #: The time of the latest scan of any collection
     notes: tuple[str, ...] = ()  #: Messages for the user, one line each
     watcher: WatchState | None = None  #: The process that keeps the index as the files are
+    portable: bool = False  #: Whether the index is a portable file, which is only read
+    texts: bool = True  #: Whether the index has the texts of its documents
 
     @property
     def watching(self) -> Literal["events", "polling", "off"]:
@@ -86,6 +90,10 @@ def gather(workspace: Workspace) -> Status:
     if os.path.basename(store.location) == ALTERNATIVE_INDEX:
         notes.append("the default index file belongs to another program: this one stands beside it")
     collections = _collections(store, config)
+    mark = store.mark if isinstance(store, PortableStore) else None
+    if mark is not None:
+        notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
+        notes += [] if mark.texts else [LEFT_OUT]
     for name in config.collections:
         notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
     scope = Scope(tuple(config.collections))
@@ -114,7 +122,9 @@ def gather(workspace: Workspace) -> Status:
         ranking=workspace.settings.ranking or DEFAULT_RANKING,
         last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
         notes=tuple(notes),
-        watcher=find_watcher(workspace.locations.index),
+        watcher=None if mark is not None else find_watcher(workspace.locations.index),
+        portable=mark is not None,
+        texts=mark is None or mark.texts,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
-from qmd.errors import BusyError, StoreError
+from qmd.errors import BusyError, ForbiddenError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
 
 #: The hint for a damaged file. Only `restore` or a new index repairs it.
@@ -17,6 +17,9 @@ REMAKE = (
     "restore a backup with 'qmd restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
     "the index is made from your files alone"
 )
+
+#: Opens a file for reading; called with its path and the busy timeout.
+Opener: TypeAlias = Callable[[str, int], Opened]
 
 #: A list of values, bound as a JSON array.
 LISTED = "(SELECT value FROM json_each(?))"
@@ -33,15 +36,16 @@ class Database:
     """Connections to one index file, one for each thread. Safe to share between threads.
 
     A missing file reads as an empty index, and the first transaction creates it. If the file is replaced by
-    another, the next read or transaction uses the new one.
+    another, the next read or transaction uses the new one. With an `opener` of its own a file is only read.
 
     Raises:
         ForeignIndexError: If another program or a newer version wrote the file.
         StoreError: If the file cannot be opened or is damaged.
     """
 
-    def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
+    def __init__(self, path: str, *, busy_timeout_ms: int = 120_000, opener: Opener | None = None) -> None:
         self.path = path
+        self._opener = opener
         self._busy_timeout_ms = busy_timeout_ms
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -53,7 +57,7 @@ class Database:
         """Return the connection of this thread, for reading. Use `transaction` to write."""
         opened: Opened | None = getattr(self._local, "opened", None)
         if opened is None or opened.is_stale(self.path):
-            opened = self._keep(open_to_read(self.path, self._busy_timeout_ms))
+            opened = self._keep((self._opener or open_to_read)(self.path, self._busy_timeout_ms))
         return opened.connection
 
     def rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
@@ -76,6 +80,8 @@ class Database:
         return self._local.opened.file, connection.pragma("schema_version")
 
     def _writing_connection(self) -> apsw.Connection:
+        if self._opener is not None:
+            raise ForbiddenError(f"{self.path} is only read")
         opened: Opened | None = getattr(self._local, "opened", None)
         if opened is None or opened.stamp is not None or opened.is_stale(self.path):
             opened = self._keep(open_to_write(self.path, self._busy_timeout_ms))
@@ -160,6 +166,10 @@ class Database:
             # SQLite does not check values: damaged bytes are read as invalid UTF-8, or as a huge size.
             is_text = isinstance(error, UnicodeDecodeError)
             reason = "a document contains invalid UTF-8" if is_text else str(error)
+            if self._opener is not None:
+                raise StoreError(
+                    f"{self.path} is damaged: {reason}", "get another copy of the file"
+                ) from error
             raise StoreError(
                 f"{self.path} is damaged: {reason}. Run 'qmd doctor' for details", REMAKE
             ) from error

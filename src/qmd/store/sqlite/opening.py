@@ -19,7 +19,7 @@ _HEADER = b"SQLite format 3\x00"
 _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
 
 #: Size, time and inode of the file and of its write-ahead log; zeros for a missing file.
-_Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
+Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Opened:
 
     connection: apsw.Connection
     file: tuple[int, int] | None
-    stamp: _Stamp | None = None
+    stamp: Stamp | None = None
 
     def is_stale(self, path: str) -> bool:
         """Whether the file has changed unseen. In a transaction it counts as unchanged."""
         if self.connection.in_transaction:
             return False
-        return not self.is_current(path) if self.stamp is None else self.stamp != _stamp_of(path)
+        return not self.is_current(path) if self.stamp is None else self.stamp != stamp_of(path)
 
     def is_current(self, path: str) -> bool:
         """Whether this is still the file at the path."""
@@ -83,12 +83,12 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
     A file of an older version is upgraded. Raises `ForeignIndexError` for a file of another program or of a
     newer version.
     """
-    stamp = _stamp_of(path)
+    stamp = stamp_of(path)
     if not stamp[0][0]:
         return Opened(_blank(), None, stamp)
     _refuse_foreign(path)
     opened = _existing(path, stamp, busy_timeout_ms)
-    version = _version(opened.connection, path)
+    version = require_known_version(opened.connection, path)
     if version == 0:
         # Another process is creating it.
         opened.connection.close()
@@ -113,8 +113,8 @@ def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
-    connection = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
-    if _version(connection, path) < VERSION:
+    connection = connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
+    if require_known_version(connection, path) < VERSION:
         _migrate(connection, busy_timeout_ms)
     return Opened(connection, file or file_at(path))
 
@@ -128,7 +128,7 @@ def file_at(path: str) -> tuple[int, int] | None:
     return state.st_dev, state.st_ino
 
 
-def _stamp_of(path: str) -> _Stamp:
+def stamp_of(path: str) -> Stamp:
     return _state(path), _state(path + "-wal")
 
 
@@ -140,13 +140,13 @@ def _state(path: str) -> tuple[int, int, int]:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def _existing(path: str, stamp: _Stamp, busy_timeout_ms: int) -> Opened:
+def _existing(path: str, stamp: Stamp, busy_timeout_ms: int) -> Opened:
     # Readers of a write-ahead log keep small files beside it. A user who may not write the index could create
     # them but not delete them, and a read-only folder or a full disk does not take them.
     if os.access(path, os.W_OK) or stamp[1][0]:
         file = file_at(path)
         with suppress(apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
-            connection = _connect(path, apsw.SQLITE_OPEN_READWRITE, busy_timeout_ms)
+            connection = connect(path, apsw.SQLITE_OPEN_READWRITE, busy_timeout_ms)
             connection.pragma("user_version")
             return Opened(connection, file)
     return _frozen(path, stamp)
@@ -167,7 +167,7 @@ def _refuse_foreign(path: str) -> None:
     )
 
 
-def _connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
+def connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
     connection = apsw.Connection(name, flags)
     connection.set_busy_timeout(busy_timeout_ms)
     connection.execute(_PRAGMAS)
@@ -176,7 +176,7 @@ def _connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
 
 def _blank() -> apsw.Connection:
     """Return an empty index in memory."""
-    connection = _connect(":memory:", apsw.SQLITE_OPEN_READWRITE, 0)
+    connection = connect(":memory:", apsw.SQLITE_OPEN_READWRITE, 0)
     _bring_up_to_date(connection)
     connection.execute("PRAGMA query_only=ON")
     return connection
@@ -187,28 +187,33 @@ def open_copy(path: str) -> apsw.Connection:
 
     Raises `StoreError` if it has a write-ahead log, `ForeignIndexError` if a newer version wrote it.
     """
-    connection = _frozen(path, _stamp_of(path)).connection
+    connection = _frozen(path, stamp_of(path)).connection
     try:
-        _version(connection, path)
+        require_known_version(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _frozen(path: str, stamp: _Stamp) -> Opened:
+def _frozen(path: str, stamp: Stamp) -> Opened:
     """Open a file without locks, for folders and disks that cannot be written."""
     if stamp[1][0]:
         raise StoreError(
             f"{path} has changes in {path}-wal that can only be read where the folder can be written",
             "run 'qmd status' once as a user who may write there, or copy both files to another folder",
         )
+    return Opened(connect_frozen(path), file_at(path), stamp)
+
+
+def connect_frozen(path: str) -> apsw.Connection:
+    """Open a file that does not change, without locks and without looking for a journal beside it."""
     escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return Opened(_connect(f"file:{escaped}?immutable=1", flags, 0), file_at(path), stamp)
+    return connect(f"file:{escaped}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, 0)
 
 
-def _version(connection: apsw.Connection, path: str) -> int:
+def require_known_version(connection: apsw.Connection, path: str) -> int:
+    """Return the version of a file's tables. Raises `ForeignIndexError` if a newer program made them."""
     version = int(connection.pragma("user_version"))
     if version > VERSION:
         raise ForeignIndexError(
@@ -242,10 +247,15 @@ def _bring_up_to_date(connection: apsw.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have upgraded the file while this one waited.
-        for step in range(int(connection.pragma("user_version")), VERSION):
-            MIGRATIONS[step](connection)
-        connection.execute(f"PRAGMA user_version={VERSION}")
+        migrate_to(connection, VERSION)
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def migrate_to(connection: apsw.Connection, version: int) -> None:
+    """Bring the tables of a database, or of an empty one, to a version."""
+    for step in range(int(connection.pragma("user_version")), version):
+        MIGRATIONS[step](connection)
+    connection.execute(f"PRAGMA user_version={version}")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from qmd.store.sqlite.collections import Answers, Collections
-from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.database import Database, Opener
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.fields import Fields
 from qmd.store.sqlite.lexical import Lexical
@@ -25,8 +25,8 @@ class SqliteStore:
         ForeignIndexError: If another program or a newer version wrote the file.
     """
 
-    def __init__(self, path: str, *, busy_timeout_ms: int = 120_000) -> None:
-        self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
+    def __init__(self, path: str, *, busy_timeout_ms: int = 120_000, opener: Opener | None = None) -> None:
+        self._database = Database(path, busy_timeout_ms=busy_timeout_ms, opener=opener)
         self.collections = Collections(self._database)
         self.documents = Documents(self._database)
         self.lexical = Lexical(self._database)

@@ -1,0 +1,99 @@
+"""`migrate`: take over the collections of tobi/qmd."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.command import command, fail
+from qmd.cli.options import flag, json_option
+from qmd.cli.session import Session
+from qmd.cli.show import show_json, show_steps
+from qmd.cli.terminal import clean_name, one_line, say
+from qmd.text.wording import plural
+
+if TYPE_CHECKING:
+    from qmd.engine.migration import MigratedCollection, Migration
+
+#: Documents of a difference that are shown by name.
+_NAMED = 5
+
+
+@command()
+@click.argument("file", required=False, type=click.Path(), metavar="[INDEX]")
+@click.option("--config", type=click.Path(), metavar="FILE", help="The index.yml of tobi/qmd.")
+@flag("--dry-run", help="Show what would be done, and change nothing.")
+@json_option
+def migrate(session: Session, file: str | None, config: str | None, dry_run: bool, as_json: bool) -> None:
+    """Take over collections, contexts and ignore patterns of tobi/qmd, and show what differs.
+
+    INDEX is an index.sqlite of tobi/qmd, by default that in its usual place. Its files are never changed, and
+    collections and contexts that are here already stay as they are. Usually both programs read the same
+    index.yml, and there is nothing to copy.
+
+    Examples:
+      qmd migrate --dry-run
+      qmd migrate
+      qmd migrate /mnt/old/index.sqlite --config /mnt/old/index.yml
+    """
+    from qmd.engine.migration import migrate
+
+    session.folder()
+    if session.store is not None:
+        fail("migrate goes without --store: it changes index.yml only")
+    done = migrate(session.index_name, file, config, dry_run=dry_run)
+    if as_json:
+        show_json(asdict(done))
+        return
+    for label, path in (("Index:", done.index), ("Config:", done.config), ("Here:", done.target)):
+        if path is not None:
+            say(f"{label:<9}{clean_name(path)}")
+    say("")
+    for collection in done.collections:
+        say(*_lines(collection, dry_run))
+    if not done.collections:
+        say("There are no collections.")
+    say("", *(one_line(session.addressed(note)) for note in done.notes), _outcome(done, dry_run))
+    if not dry_run and any(each.documents_here is None for each in done.collections):
+        show_steps(
+            session,
+            [("qmd update", "index the collections"), ("qmd embed", "make vectors, for vsearch and query")],
+        )
+
+
+def _lines(collection: MigratedCollection, dry_run: bool) -> list[str]:
+    words = {
+        "shared": "in the index.yml of both",
+        "added": "to be added" if dry_run else "added",
+        "same": "is here already",
+        "differs": "is here already and stays as it is",
+        "conflict": "not added",
+    }
+    place = f"{clean_name(collection.path)} ({clean_name(collection.pattern)})"
+    details = [f"differs: {text}" for text in collection.differences]
+    if collection.action == "added":
+        details += [f"update command: {collection.update}"] if collection.update else []
+    if collection.contexts:
+        details.append(f"contexts: {', '.join(collection.contexts)}")
+    if collection.documents is not None:
+        there = plural(collection.documents, "document")
+        here = collection.documents_here
+        known = "not indexed here yet" if here is None else f"{here:,} here"
+        details.append(f"{there} in the old index, {known}")
+    for label, paths in (("only there", collection.only_there), ("only here", collection.only_here)):
+        if paths:
+            more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+            details.append(f"{label}: {', '.join(paths[:_NAMED])}{more}")
+    head = f"{clean_name(collection.name)}: {words[collection.action]}: {place}"
+    return [head, *(f"  {one_line(text)}" for text in details)]
+
+
+def _outcome(done: Migration, dry_run: bool) -> str:
+    if done.shared:
+        return "Both programs read the same index.yml, so there is nothing to take over."
+    if not done.changed:
+        return "Nothing to take over."
+    would = "would be" if dry_run else "was"
+    return f"{clean_name(done.target)} {would} changed; the old files stay as they are."

@@ -1,0 +1,172 @@
+"""Portable index files: one file for other machines, which is only read there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from qmd.engine.embedding.active_vectors import by_priority
+from qmd.engine.requests import unknown_collection
+from qmd.engine.upkeep import copying
+from qmd.engine.upkeep.backup import now, target_path
+from qmd.errors import ModelError, NotFoundError, StoreError, UsageError
+from qmd.store.sqlite import encryption
+from qmd.store.sqlite.backup import new_file
+from qmd.store.sqlite.portable import Mark, PortableStore, seal
+from qmd.store.sqlite.store import SqliteStore
+from qmd.types import Collection, Config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qmd.engine.workspace import Workspace
+    from qmd.store.values import VectorSet
+
+
+@dataclass(frozen=True, slots=True)
+class Portable:
+    """A portable index file.
+
+    Attributes:
+        path: The file.
+        documents: The number of documents in it.
+        chunks: The number of their chunks with vectors.
+        collections: The names of its collections.
+        size: Its size in bytes.
+        texts: Whether it contains the texts of the documents.
+        embedder: The model that made the vectors; "" if there are none.
+        encrypted: Whether it is encrypted.
+    """
+
+    path: str
+    documents: int
+    chunks: int
+    collections: tuple[str, ...]
+    size: int
+    texts: bool
+    embedder: str
+    encrypted: bool
+
+
+def make(
+    workspace: Workspace,
+    target: str,
+    collections: Sequence[str],
+    *,
+    texts: bool,
+    passphrase: str | None,
+    recipients: Sequence[str],
+    force: bool,
+    on_progress: copying.OnProgress,
+) -> Portable:
+    """Write a portable index file; see `Index.export`."""
+    if passphrase is not None and recipients:
+        raise UsageError("a file is encrypted with a passphrase or for recipients, not both")
+    if passphrase == "":
+        raise UsageError("the passphrase is empty")
+    encrypted = passphrase is not None or bool(recipients)
+    if encrypted:
+        encryption.check(recipients)
+    config, store = workspace.config, workspace.store
+    for name in collections:
+        if name not in config.collections:
+            raise unknown_collection(config, name)
+    names = tuple(dict.fromkeys(collections)) or tuple(config.collections)
+    scans = store.collections.last_scans()
+    if not any(scans.get(name) for name in names):
+        raise NotFoundError("nothing of these collections is indexed yet", "run 'qmd update'")
+    name = f"{_stem(workspace)}.qmd" + (".age" if encrypted else "")
+    path = target_path(store, target, name, force=force)
+    vectors = _vectors(workspace, config)
+    portable = _relative(config, names)
+    with _written(path) as temporary:
+        with closing(SqliteStore(temporary)) as copy:
+            sets = [] if vectors is None else [vectors]
+            report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
+        has_vectors = vectors is not None and report.total_chunks > 0
+        created = now().isoformat(timespec="seconds")
+        mark = Mark(created, texts, *((vectors.name, vectors.fingerprint) if vectors and has_vectors else ()))
+        on_progress("writing", 0, 0)
+        seal(temporary, mark, _yaml(portable), {name: scans.get(name) for name in names})
+        PortableStore(temporary).close()
+        if encrypted:
+            with new_file(f"{temporary}.age"):
+                encryption.encrypt(temporary, f"{temporary}.age", passphrase, recipients)
+                os.replace(f"{temporary}.age", temporary)
+    size = os.path.getsize(path)
+    chunks = report.total_chunks
+    return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
+
+
+@contextmanager
+def _written(path: str) -> Iterator[str]:
+    """Yield the path of a private file that gets the name `path` if the body succeeds."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with new_file(temporary):
+            yield temporary
+            os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
+        ) from error
+
+
+def _stem(workspace: Workspace) -> str:
+    project = workspace.locations.project
+    return os.path.splitext(os.path.basename(project or workspace.locations.index))[0]
+
+
+def _vectors(workspace: Workspace, config: Config) -> VectorSet | None:
+    """Return the vectors that searches use, which are the only ones that a portable file contains."""
+    try:
+        configured = workspace.models.fingerprint
+    except ModelError:
+        configured = ""  # the index may still have vectors of another model
+    return next(iter(by_priority(workspace.store, config, configured)), None)
+
+
+def _relative(config: Config, names: Sequence[str]) -> Config:
+    """Return what a portable file keeps of a configuration: no paths, commands, models and servers."""
+    collections = {
+        name: replace(config.collections[name], path=name, ignore=(), update=None, encoding=None, embed=None)
+        for name in names
+    }
+    kept = Config("", "", collections, global_context=config.global_context)
+    return replace(kept, ranking=config.ranking, recency=config.recency, fold=config.fold)
+
+
+def _yaml(config: Config) -> str:
+    """Return a configuration of `_relative` as the text of an `index.yml`."""
+    values: Mapping[str, Any] = {
+        "collections": {name: _entry(item) for name, item in config.collections.items()},
+        "global_context": config.global_context,
+        "ranking": config.ranking,
+        "recency": config.recency,
+        "fold": config.fold or None,
+    }
+    return yaml.safe_dump(_stated(values), allow_unicode=True, sort_keys=False)
+
+
+def _entry(collection: Collection) -> dict[str, Any]:
+    return _stated(
+        {
+            "path": collection.name,
+            "pattern": collection.pattern or None,
+            "formats": list(collection.formats) or None,
+            "context": {f"/{prefix}": text for prefix, text in collection.context.items()} or None,
+            "includeByDefault": None if collection.include_by_default else False,
+            "models": None if collection.remote else {"remote": "deny"},
+            "weight": None if collection.weight == 1 else float(collection.weight),
+            "recency": False if collection.recency == 0 else collection.recency,
+        }
+    )
+
+
+def _stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,150 @@
+"""`qmd migrate`: collections of tobi/qmd are taken over once, and its files stay as they are."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.edge.cli.schemas import faults, schema
+from tests.users import User
+
+#: The tables of tobi/qmd 2.8.3 that are read.
+TABLES = """
+CREATE TABLE documents (id INTEGER PRIMARY KEY, collection TEXT, path TEXT, active INTEGER DEFAULT 1);
+CREATE TABLE store_collections (name TEXT PRIMARY KEY, path TEXT NOT NULL, pattern TEXT NOT NULL,
+  ignore_patterns TEXT, include_by_default INTEGER DEFAULT 1, update_command TEXT, context TEXT);
+CREATE TABLE store_config (key TEXT PRIMARY KEY, value TEXT);
+"""
+
+
+@pytest.fixture
+def old(user: User) -> Path:
+    """An index of tobi/qmd in another folder, with the user's notes and a collection without a folder."""
+    path = user.home / "old" / "index.sqlite"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(TABLES)
+        rows = [
+            (
+                "notes",
+                str(user.notes),
+                "**/*.md",
+                '["drafts/**"]',
+                1,
+                "git pull",
+                '{"": "My notes", "/2026": "New"}',
+            ),
+            ("gone", str(user.home / "gone"), "**/*.txt", None, 0, None, None),
+        ]
+        db.executemany("INSERT INTO store_collections VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        db.execute("INSERT INTO store_config VALUES ('global_context', 'Everything')")
+        files = [("notes", "deploy.md", 1), ("notes", "lost.md", 1), ("notes", "inactive.md", 0)]
+        db.executemany("INSERT INTO documents (collection, path, active) VALUES (?, ?, ?)", files)
+        db.commit()
+    return path
+
+
+def report(user: User, *args: str) -> Any:
+    value = json.loads(user.ok("migrate", "--json", *args))
+    assert not faults(value, schema("migrate"))
+    return value
+
+
+def config_of(user: User) -> Path:
+    return user.home / "config" / "qmd" / "index.yml"
+
+
+def test_collections_of_an_index_are_taken_over_once(user: User, old: Path) -> None:
+    before = old.read_bytes()
+    planned = report(user, str(old), "--dry-run")
+    assert planned["changed"]
+    assert not config_of(user).exists()
+    assert report(user, str(old)) == planned
+    shown = json.loads(user.ok("collection", "list", "--json"))
+    assert [(each["name"], each["path"], each["pattern"]) for each in shown] == [
+        ("gone", str(user.home / "gone"), "**/*.txt"),
+        ("notes", str(user.notes), "**/*.md"),
+    ]
+    written = config_of(user).read_text(encoding="utf-8")
+    for part in ("drafts/**", "git pull", "My notes", "includeByDefault: false", "Everything", "/2026"):
+        assert part in written
+    again = report(user, str(old))
+    assert (again["changed"], {each["action"] for each in again["collections"]}) == (False, {"same"})
+    assert config_of(user).read_text(encoding="utf-8") == written
+    assert "Nothing to take over" in user.ok("migrate", str(old))
+    assert old.read_bytes() == before
+    assert [entry.name for entry in old.parent.iterdir()] == ["index.sqlite"]
+
+
+def test_the_index_yml_counts_more_than_the_index(user: User, old: Path) -> None:
+    config = old.with_suffix(".yml")
+    config.write_text(f"collections:\n  mine:\n    path: {user.notes}\n    context: Mine\n", encoding="utf-8")
+    found = report(user, str(old))
+    assert [each["name"] for each in found["collections"]] == ["mine"]
+    assert any("gone, notes" in note for note in found["notes"])
+
+
+def test_what_is_here_stays_and_differences_are_named(user: User, old: Path) -> None:
+    user.ok("collection", "add", str(user.notes), "--name", "notes", "--mask", "*.md")
+    user.ok("context", "add", "qmd://notes", "Something else")
+    notes = {each["name"]: each for each in report(user, str(old))["collections"]}["notes"]
+    assert notes["action"] == "differs"
+    assert "pattern: **/*.md there, *.md here" in notes["differences"]
+    assert "the context of qmd://notes" in notes["differences"]
+    assert notes["contexts"] == ["qmd://notes/2026"]
+    assert (notes["documents"], notes["only_there"]) == (2, ["lost.md"])
+    contexts = user.ok("context", "list")
+    assert "Something else" in contexts
+    assert "My notes" not in contexts
+    assert "New" in contexts
+
+
+def test_in_the_usual_place_both_programs_share_the_configuration(user: User, old: Path) -> None:
+    place = user.home / "cache" / "qmd" / "index.sqlite"
+    old.rename(place)
+    config_of(user).parent.mkdir(parents=True)
+    config_of(user).write_text(f"collections:\n  notes:\n    path: {user.notes}\n", encoding="utf-8")
+    before = place.read_bytes(), config_of(user).read_bytes()
+    assert "Both programs read the same index.yml" in user.ok("migrate")
+    user.ok("update", "-q")
+    shared = report(user)
+    assert shared["shared"]
+    assert shared["collections"][0]["documents_here"] == 11
+    assert (place.read_bytes(), config_of(user).read_bytes()) == before
+
+
+def test_changes_in_a_write_ahead_log_are_read_from_a_copy(user: User, old: Path) -> None:
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("UPDATE store_collections SET name = 'renamed' WHERE name = 'gone'")
+        db.commit()
+        files = {entry.name: entry.read_bytes() for entry in old.parent.iterdir()}
+        assert files["index.sqlite-wal"]
+        names = [each["name"] for each in report(user, str(old), "--dry-run")["collections"]]
+        assert names == ["notes", "renamed"]
+        assert {entry.name: entry.read_bytes() for entry in old.parent.iterdir()} == files
+
+
+def test_files_of_other_programs_are_refused(user: User, old: Path) -> None:
+    other = user.home / "other.sqlite"
+    with closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE t (a)")
+    text = user.home / "text"
+    text.write_text("x")
+    user.ok("collection", "add", str(user.notes))
+    own = user.home / "cache" / "qmd" / "index.sqlite"
+    for path, message in (
+        (other, "is not an index of tobi/qmd"),
+        (text, "is not an index"),
+        (own, "was made by this program"),
+        (user.home / "missing", "is not there"),
+    ):
+        result = user.invoke("migrate", str(path))
+        assert result.exit_code == 1
+        assert message in result.stderr
+    assert "there is no index of tobi/qmd" in user.invoke("migrate").stderr
