@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from qmd.engine.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.engine.evaluation.modes import Evaluation as Evaluation
     from qmd.engine.explain.explainer import Why as Why
-    from qmd.engine.index import Index as Index, open_index as open_index, open_index_file as open_index_file
+    from qmd.engine.index import Index as Index, open_index as open_index
+    from qmd.engine.portable import open_index_file as open_index_file
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.requests import SearchRequest as SearchRequest
@@ -87,9 +88,10 @@ _EXPORTS = {
     "qmd.engine.evaluation.benchmarking": "Benchmark",
     "qmd.engine.evaluation.modes": "Evaluation",
     "qmd.engine.explain.explainer": "Why",
-    "qmd.engine.index": "Index open_index open_index_file",
+    "qmd.engine.index": "Index open_index",
     "qmd.engine.indexing.scan": "ScanReport",
     "qmd.engine.models.usage": "ModelUse",
+    "qmd.engine.portable": "open_index_file",
     "qmd.engine.requests": "SearchRequest",
     "qmd.engine.upkeep.cleanup": "CleanupReport",
     "qmd.engine.upkeep.portable": "Portable",

@@ -53,10 +53,12 @@ class Session:
         return self._index
 
     def _open(self) -> Index:
-        from qmd.engine.index import open_index, open_index_file
+        from qmd.engine.index import open_index
 
         self.folder()
         if self.portable_file is not None:
+            from qmd.engine.portable import open_index_file
+
             return open_index_file(self.portable_file, progress=self.note, ask=_ask_passphrase)
         return open_index(name=self.index_name, store=self.store, progress=self.note)
 

@@ -339,36 +339,3 @@ def open_index(
     variables = os.environ if environ is None else environ
     locations = find_locations(path, config, name, variables)
     return Index(open_workspace(with_store(locations, store), variables, progress))
-
-
-def open_index_file(
-    path: str | os.PathLike[str],
-    *,
-    passphrase: str | None = None,
-    environ: Mapping[str, str] | None = None,
-    progress: Callable[[str], None] | None = None,
-    ask: Callable[[str], str] | None = None,
-) -> Index:
-    """Open a portable index file, which `Index.export` made, to read it. Nothing is written beside it.
-
-    The file may come from anybody: only words, vectors, texts and the names of collections are taken from it,
-    and the models are those of the user.
-
-    Args:
-        path: The file.
-        passphrase: Decrypts the file if it is encrypted; by default `QMD_PASSPHRASE`. A file that is
-            encrypted for recipients needs `QMD_IDENTITY`, a file with an age identity or a private SSH key.
-        environ: Environment variables; by default those of the process.
-        progress: Called with a line of text about work that takes long.
-        ask: Returns the passphrase if none is given; called with the path.
-
-    Raises:
-        ForeignIndexError: The file is no index, or a newer version made it.
-        StoreError: The file is missing, damaged, not portable, or cannot be decrypted.
-    """
-    from qmd.engine.access.restricted import RestrictedIndex
-    from qmd.engine.portable import open_portable
-
-    variables = os.environ if environ is None else environ
-    workspace = open_portable(os.fspath(path), passphrase, ask, variables, progress)
-    return cast("Index", RestrictedIndex(Index(workspace), workspace.permissions))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import cast
 
 from qmd.config.index_yml import digest, load, parse
 from qmd.config.paths import DEFAULT_INDEX, Locations, cache_dir, config_dir
 from qmd.config.settings import resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions
+from qmd.engine.access.restricted import RestrictedIndex
+from qmd.engine.index import Index
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.workspace import Configuration, Workspace
 from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
@@ -26,14 +29,44 @@ class PortableConfiguration(Configuration):
         return self.written
 
 
-def open_portable(
+def open_index_file(
+    path: str | os.PathLike[str],
+    *,
+    passphrase: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+    ask: Callable[[str], str] | None = None,
+) -> Index:
+    """Open a portable index file, which `Index.export` made, to read it. Nothing is written beside it.
+
+    The file may come from anybody: only words, vectors, texts and the names of collections are taken from it,
+    and the models are those of the user.
+
+    Args:
+        path: The file.
+        passphrase: Decrypts the file if it is encrypted; by default `QMD_PASSPHRASE`. A file that is
+            encrypted for recipients needs `QMD_IDENTITY`, a file with an age identity or a private SSH key.
+        environ: Environment variables; by default those of the process.
+        progress: Called with a line of text about work that takes long.
+        ask: Returns the passphrase if none is given; called with the path.
+
+    Raises:
+        ForeignIndexError: The file is no index, or a newer version made it.
+        StoreError: The file is missing, damaged, not portable, or cannot be decrypted.
+    """
+    variables = os.environ if environ is None else environ
+    workspace = _open_workspace(os.fspath(path), passphrase, ask, variables, progress)
+    return cast("Index", RestrictedIndex(Index(workspace), workspace.permissions))
+
+
+def _open_workspace(
     path: str,
     passphrase: str | None,
     ask: Callable[[str], str] | None,
     environ: Mapping[str, str],
     progress: Callable[[str], None] | None = None,
 ) -> Workspace:
-    """Open a portable index file to read it; see `open_index_file`.
+    """Return the workspace of a portable index file.
 
     The models and servers are those of the user, and there are no files that an editor could open.
     """
