@@ -34,6 +34,7 @@ NOT_RUN = {
     "models export": "it exports models that were fetched; see tests/edge/cli/test_bundles.py",
     "models import": "it imports models that were fetched; see tests/edge/cli/test_bundles.py",
     "backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",
+    "migrate": "it needs an index of tobi/qmd; see tests/edge/cli/test_migrate.py",
     "store": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "store copy": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "mcp": "a server that runs until it is stopped; see tests/edge/mcp/test_daemon.py",

@@ -53,6 +53,7 @@ FILES = {
     "journals/2026-05-01.md": "# May\n\nSpring.\n",
     "journal/today.md": "# Today\n\nRain.\n",
     "handbook/index.md": "# Handbook\n\nRules.\n",
+    "handbook/access.md": "# Access\n\nTo get access to the cluster, ask the operators.\n",
     "docs/guide.md": "# Guide\n\nRead it.\n",
     "work/list.md": "# List\n\nThe release notes for 2026.\n",
     "papers/report.txt": "A report about a kestrel.\n",
