@@ -64,7 +64,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_integral)]
 Passages = Annotated[int, Field(ge=1, le=MAX_PASSAGES), BeforeValidator(_integral)]
 ContextLines = Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES), BeforeValidator(_integral)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
-Score = Annotated[float, Field(ge=0, le=1, description="Leave out results that score less.")]
+Score = Annotated[float, Field(ge=0, le=1, description="The least score of results.")]
 #: The pattern is only in the schema: the engine refuses a blank query with a better message.
 Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": NOT_BLANK})]
 Intent = Annotated[

@@ -63,8 +63,8 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         return _whole_number(environ, name, 1, highest)
 
     return Settings(
-        ranking=_choice(environ, "ranking") or config.ranking,
-        scores=_choice(environ, "scores") or config.scores,
+        ranking=_choice(environ, "QMD_RANKING", "ranking") or config.ranking,
+        scores=_choice(environ, "QMD_SCORES", "scores") or config.scores,
         embed_model=_text(environ, "QMD_EMBED_MODEL") or config.models.embed,
         rerank_model=_text(environ, "QMD_RERANK_MODEL") or config.models.rerank,
         generate_model=_text(environ, "QMD_GENERATE_MODEL") or config.models.generate,
@@ -117,9 +117,8 @@ def _text(environ: Mapping[str, str], name: str) -> str | None:
     return environ.get(name, "").strip() or None
 
 
-def _choice(environ: Mapping[str, str], key: str) -> Any:
+def _choice(environ: Mapping[str, str], variable: str, key: str) -> Any:
     """Return the value of the environment variable of a setting in `CHOICES`; None if it is not set."""
-    variable = f"QMD_{key.upper()}"
     value = _text(environ, variable)
     if value is not None and value not in CHOICES[key]:
         choices = " or ".join(CHOICES[key])

@@ -105,8 +105,6 @@ def _brief(schema: Schema, inner: Schema, omits: Collection[str], *, nullable: b
     Null is kept as an alternative only if `nullable` is set: agents leave an argument out instead.
     """
     match schema:
-        case {"anyOf": [{"type": str(kind)}, {"type": "null"}]} if nullable:
-            return {"type": [kind, "null"]}
         case {"$ref": str(reference)}:
             return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, nullable=nullable)
         case {"anyOf": [alternative, {"type": "null"}], **rest} if not nullable:

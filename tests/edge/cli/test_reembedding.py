@@ -326,7 +326,7 @@ def test_an_index_from_before_there_were_sets_answers_as_before(owner: User) -> 
         db.execute("ALTER TABLE collections DROP COLUMN root")
         db.execute("ALTER TABLE content_vectors DROP COLUMN tokens")
         db.execute("DROP INDEX contents_bytes")
-        for table in ("field_names", "field_values", "document_fields", "links"):
+        for table in ("field_names", "field_values", "field_counts", "document_fields", "links"):
             db.execute(f"DROP TABLE {table}")
         # What a later version dropped.
         db.execute("ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT ''")

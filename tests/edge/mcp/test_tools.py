@@ -63,7 +63,7 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
             "minimum": 0,
             "maximum": 1,
             "default": 0,
-            "description": "Leave out results that score less.",
+            "description": "The least score of results.",
         },
         "collection": COLLECTION,
         "author": TEXT,

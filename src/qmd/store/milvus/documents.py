@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from heapq import nlargest
+from heapq import nsmallest
 from typing import Any
 
 from qmd.errors import StoreError
@@ -178,7 +178,7 @@ class Documents(base.Documents):
 
     def changed_last(self, collections: Sequence[str], limit: int) -> list[Document]:
         documents = (each for each in self.listing() if each.collection in collections)
-        return nlargest(limit, documents, key=lambda document: (document.modified_ns, document.id))
+        return nsmallest(limit, documents, key=lambda document: (-document.modified_ns, document.path))
 
     def _live_rows(self, collection: int, paths: Iterable[str]) -> dict[int, Row]:
         """Return the stored documents at these paths by id.

@@ -114,8 +114,8 @@ class Documents(base.Documents):
     def changed_last(self, collections: Sequence[str], limit: int) -> list[Document]:
         # Only the newest are joined with their collections and texts.
         within = f"collection_id IN (SELECT id FROM collections WHERE name IN {LISTED})"
-        ids = f"SELECT id FROM documents WHERE {within} ORDER BY mtime_ns DESC, id DESC LIMIT ?"
-        query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN ({ids}) ORDER BY d.mtime_ns DESC, d.id DESC"
+        ids = f"SELECT id FROM documents WHERE {within} ORDER BY mtime_ns DESC, path LIMIT ?"
+        query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN ({ids}) ORDER BY d.mtime_ns DESC, d.path"
         return [Document(*row) for row in self._database.rows(query, (json.dumps([*collections]), limit))]
 
     def _select(self, where: str, values: tuple[str, ...], limit: int = -1) -> Iterator[Document]:
