@@ -29,7 +29,7 @@ from quality import prepared
 
 MODES = ("search", "vsearch", "query without reranking", "query")
 #: The signals of each mode, of which the regression has the values and the leads. The second regression of a
-#: mode is for searches in which hardly a word matches.
+#: mode is for documents that have hardly a word of the query.
 SIGNALS: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {
     "search": ((("words",), ()),),
     "vsearch": ((("meaning",), ("meaning",)),),

@@ -74,8 +74,8 @@ REGRESSIONS = (
 )
 #: The values of documents about other subjects, which stand for the background if there are few documents.
 UNRELATED: Signals = {"meaning": 0.80, "rerank": 0.30, "words": 0.0, "title": 0.0}
-#: If the best document has less of the query's words, they say nothing: for example, because question and
-#: documents are in different languages.
+#: If a document has less of the query's words, only meaning counts: it may say the same in other words, or in
+#: another language.
 FEW_WORDS = 0.1
 
 
@@ -88,16 +88,15 @@ class Measured:
 
     @classmethod
     def of(cls, values: Mapping[Signal, Mapping[int, float]]) -> Measured:
-        """Collect the values of documents by signal.
-
-        If hardly a word matches, words do not count, unless nothing was searched by meaning.
-        """
-        if "meaning" in values and max(values.get("words", {}).values(), default=0.0) < FEW_WORDS:
-            values = {name: found for name, found in values.items() if name not in ("words", "title")}
+        """Collect the values of documents by signal."""
         signals: dict[int, dict[Signal, float]] = {}
         for name, by_document in values.items():
             for document, value in by_document.items():
                 signals.setdefault(document, {})[name] = value
+        for found in signals.values():
+            if "meaning" in found and found.get("words", 0.0) < FEW_WORDS:
+                found.pop("words", None)
+                found.pop("title", None)
         return cls(signals, {name: _background(name, found.values()) for name, found in values.items()})
 
 
