@@ -97,11 +97,11 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
     documents = _sendable(retrieval, documents, local)
     if not documents:
         return {}
-    if not any(store.documents.texts(documents).values()):
-        retrieval.skip("rerank", LEFT_OUT, expected=True)
-        return {}
     candidates.add_missing_chunks(store, documents)
     windows, texts = _windows(store, documents, candidates)
+    if not texts:
+        retrieval.skip("rerank", LEFT_OUT, expected=True)
+        return {}
     population = retrieval.scope.population
     keys = {
         document: _cache_key(reranker, candidates.rerank_query, passages, population)
@@ -221,7 +221,7 @@ def _windows(
     left = BUDGET
     for document in documents:
         text = texts.get(document)
-        if text is None or document not in rows or left <= 0:
+        if not text or document not in rows or left <= 0:
             continue
         found = windows_by_words(text, highlighter)[:most]
         if len(found) < most:
