@@ -41,7 +41,7 @@ _MARK, _CONFIG = "portable", "portable config"
 _MAX_VALUE = 256 << 20
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
-_MADE_BY = "'qmd backup --portable' makes such files"
+_MADE_BY = "the command backup makes such files with --portable"
 
 #: Tables that are too large to check before each search. A wrong value in them is an error when it is read.
 _UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms"}
