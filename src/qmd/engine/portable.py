@@ -126,6 +126,7 @@ def _config_of(store: PortableStore, path: str) -> Config:
         collections,
         global_context=written.global_context,
         ranking=written.ranking,
+        scores=written.scores,
         recency=written.recency,
         fold=written.fold,
         models=Models(),

@@ -425,3 +425,18 @@ def test_the_missing_extra_is_named(owner: User, tmp_path: Path) -> None:
     done = owner.run("backup", "--portable", "--encrypt", "x", PYTHONPATH=path, QMD_PASSPHRASE="p")
     assert done.returncode == 1
     assert "qmd-python[crypt]" in done.stderr
+
+
+def test_a_portable_file_keeps_the_scale_of_scores(owner: User, tmp_path: Path) -> None:
+    portable = str(tmp_path / "raw.qmd")
+    config = owner.home / "config" / "qmd" / "index.yml"
+    before = config.read_text(encoding="utf-8")
+    config.write_text(f"scores: raw\n{before}", encoding="utf-8")
+    try:
+        owner.ok("backup", "--portable", portable)
+    finally:
+        config.write_text(before, encoding="utf-8")
+    (hit, *_) = json.loads(
+        owner.ok("--index-file", portable, "search", "kestrel", "--explain", "--json", "-n", "1")
+    )
+    assert "likelihood" not in hit["explain"]

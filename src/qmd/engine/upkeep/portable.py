@@ -138,7 +138,9 @@ def _relative(config: Config, names: Sequence[str]) -> Config:
         for name in names
     }
     kept = Config("", "", collections, global_context=config.global_context)
-    return replace(kept, ranking=config.ranking, recency=config.recency, fold=config.fold)
+    return replace(
+        kept, ranking=config.ranking, scores=config.scores, recency=config.recency, fold=config.fold
+    )
 
 
 def _yaml(config: Config) -> str:
@@ -147,6 +149,7 @@ def _yaml(config: Config) -> str:
         "collections": {name: _entry(item) for name, item in config.collections.items()},
         "global_context": config.global_context,
         "ranking": config.ranking,
+        "scores": config.scores,
         "recency": config.recency,
         "fold": config.fold or None,
     }
