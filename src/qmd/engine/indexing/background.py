@@ -33,6 +33,8 @@ def rescan(
     Raises the error of the scan, `StoreError` if the process dies, and `CancelledError`. What was finished
     before stays in the index.
     """
+    if cancelled is not None and cancelled():
+        raise CancelledError
     context = multiprocessing.get_context("spawn")
     messages, sender = context.Pipe(duplex=False)
     task = workspace.locations, dict(workspace.environ), collection, tuple(within), record, sender
