@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 DEFAULT_PATTERN = "**/*.md"
 #: The limits of a collection's weight.
@@ -100,8 +100,7 @@ class Config:
         return tuple(self.collections) if self.restricted else None
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """The metadata of a file. If it is unchanged, the file counts as unchanged."""
 
     size: int
@@ -109,8 +108,7 @@ class Fingerprint:
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file of a collection. `path` is relative to the collection, with forward slashes, in NFC."""
 
     path: str

@@ -11,7 +11,9 @@ import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -28,8 +30,9 @@ _GRACE = 5
 #: limit on connections is checked.
 _BACKLOG = 1024
 _ACCEPTED_AT_ONCE = 16
-#: Number of uvicorn's ticks between two checks of the connections. There are ten ticks per second.
-_TICKS_PER_CHECK = 10
+#: Seconds between two checks of the connections, and the number of uvicorn's ticks in them.
+_CHECK_SECONDS = 1.0
+_CHECK_TICKS = 10
 #: Errors of a system that has no resources for another connection.
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -104,14 +107,14 @@ def serve(
 
 
 async def _serve(
-    server: uvicorn.Server, listener: socket.socket, beside: Callable[[], Awaitable[object]] | None
+    server: _Server, listener: socket.socket, beside: Callable[[], Awaitable[object]] | None
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(_log_exception)
     async with anyio.create_task_group() as tasks:
 
         async def shut_down_after(work: Callable[[], Awaitable[object]]) -> None:
             await work()
-            server.should_exit = True
+            server.end()
 
         if beside is not None:
             tasks.start_soon(shut_down_after, beside)
@@ -125,19 +128,39 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._ending = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end(self) -> None:
+        """Shut down. May be called by a signal handler."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._ending.set)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self.end()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(_BACKLOG)
         self._ready()
 
+    async def main_loop(self) -> None:
+        # uvicorn wakes up ten times a second, which is most of what an idle server costs.
+        counter = 0
+        while not await self.on_tick(counter):
+            counter += _CHECK_TICKS
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), _CHECK_SECONDS)
+
     async def on_tick(self, counter: int) -> bool:
-        if counter % _TICKS_PER_CHECK == 0:
-            now = asyncio.get_running_loop().time()
-            for connection in [*self.server_state.connections]:
-                if isinstance(connection, Connection):
-                    connection.check(now)
+        now = asyncio.get_running_loop().time()
+        for connection in [*self.server_state.connections]:
+            if isinstance(connection, Connection):
+                connection.check(now)
         return await super().on_tick(counter)
 
 

@@ -161,18 +161,18 @@ def scan(
     return report
 
 
-def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) -> dict[str, list[str]]:
+def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) -> dict[str, tuple[str, ...]]:
     """Return the paths of the indexed documents by the path of their file."""
-    listed: set[str] | None = None
-    found: dict[str, list[str]] = {}
-    for path in indexed:
-        file = path
-        if "#" in path:
-            listed = {file.path for file in files} if listed is None else listed
-            base = path.rpartition("#")[0]
-            if path not in listed and (base in listed or registry.file_of(path) == base):
-                file = base
-        found.setdefault(file, []).append(path)
+    found: dict[str, tuple[str, ...]] = {path: (path,) for path in indexed if "#" not in path}
+    if len(found) < len(indexed):
+        listed = {file.path for file in files}
+        contained: dict[str, list[str]] = {}
+        for path in indexed:
+            base, sign, _ = path.rpartition("#")
+            if sign:
+                is_inside = path not in listed and (base in listed or registry.file_of(path) == base)
+                contained.setdefault(base if is_inside else path, []).append(path)
+        found |= {file: tuple(paths) for file, paths in contained.items()}
     return found
 
 
@@ -252,10 +252,11 @@ class _Comparison:
             documents = self.documents_of.get(file.path, ())
             for path in documents:
                 self.unseen.pop(path, None)
+            # Most files are unchanged, so this test decides how long a scan takes.
             if (
                 documents
-                and all(self.indexed[path] == file.fingerprint for path in documents)
-                and file.path.partition("/")[0] not in self.folders
+                and all(map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents)))
+                and not (self.folders and file.path.partition("/")[0] in self.folders)
                 and not (self.suffixes and registry.suffix(file.path) in self.suffixes)
             ):
                 self.report.unchanged += len(documents)

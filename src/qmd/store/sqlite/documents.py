@@ -37,7 +37,7 @@ class Documents(base.Documents):
             "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
             *ranges([collection_id(self._database, collection)]),
         )
-        return {path: Fingerprint(*fingerprint) for path, *fingerprint in rows}
+        return {path: Fingerprint(size, mtime_ns, inode) for path, size, mtime_ns, inode in rows}
 
     def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
         from qmd.text.extraction import searched_title
