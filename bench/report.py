@@ -20,6 +20,8 @@ def main() -> None:
     for name, text in (("faults", faults()), ("fuzz", fuzz())):
         if text:
             _put(_DOCS / "reliability.md", name, text)
+    if text := web():
+        _put(_DOCS / "web.md", "results", text)
     if text := freshness():
         _put(_DOCS / "freshness.md", "results", text)
     for name, text in (("pages", pages()), ("formats", formats()), ("fuzz", fuzz_formats())):
@@ -282,6 +284,37 @@ def freshness() -> str:
     ]
     sizes = [f"{each['files']:,} files" for each in found]
     return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
+
+
+def web() -> str:
+    found = [result for size in (7_425, 38_000) if (result := _load(f"web-{size}.json"))]
+    if not found:
+        return ""
+    opened = [(each["page_without_a_document_ms"], each["document_of_100_kB_ms"]) for each in found]
+    rows: list[list[object]] = [
+        [
+            "from a key to the painted list, ms, p50 / p95",
+            *(_p50_p95(each["key_to_list_ms"]) for each in found),
+        ],
+        ["the server's processor time for it, ms", *(each["processor_ms"]["key"] for each in found)],
+        ["a page without a document, painted, ms", *(small["first_painted"] for small, _ in opened)],
+        ["a document of 100 kB, painted, ms", *(document["first_painted"] for _, document in opened)],
+        ["bytes sent before results", *(f"{each['sent_before_results']['bytes']:,}" for each in found)],
+        ["layout shift", *(each["layout_shift"] for each in found)],
+    ]
+    text = table(["", *(f"{each['documents']:,} documents" for each in found)], rows)
+    for each in found:
+        if gno := each.get("gno"):
+            index = gno["index_seconds"] / each["index_seconds"]
+            shown = gno["enter_to_list_ms"]["p50"] / each["key_to_list_ms"]["p50"]
+            size = gno["sent_before_results"]["bytes"] / each["sent_before_results"]["bytes"]
+            text += (
+                f"\n\nIn the same run over {each['documents']:,} documents, gno (gmickel/gno 1.35.0, "
+                f"from its source) took {index:,.0f} times as long to index. It searches when Enter is pressed, "
+                f"and its list was painted after {shown:,.0f} times the time that qmd takes after a key (medians, by words). "
+                f"Its page is {size:,.0f} times as large."
+            )
+    return text
 
 
 def pages() -> str:

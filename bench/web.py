@@ -5,7 +5,11 @@ Processor time of the server is measured without a browser, because it is compar
     python bench/web.py --folder DOCS --documents 38000 --json bench/results/web.json
 
 `--folder` has Markdown files. If there are fewer than `--documents`, copies are made, each with a line of its
-own. `--chromium` is the browser; it is driven by Playwright.
+own. `--chromium` is the browser; it is driven by Playwright. Nothing is embedded and watched meanwhile.
+
+`--gno` is a command that runs gno (gmickel/gno), for example `bun run gno/src/index.ts`. Its page searches
+when Enter is pressed, and is measured from there to the first frame with results, over the same documents
+and without models, so by words.
 """
 
 from __future__ import annotations
@@ -13,20 +17,27 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import math
 import os
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 from common import percentile, write_json
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 QUERIES = (
     "extract archive",
@@ -58,6 +69,11 @@ _SENT = """() => {
   return { requests: entries.length, bytes: entries.reduce((sum, each) => sum + each.transferSize, 0) };
 }"""
 
+_OPENED = """[
+  performance.getEntriesByName('first-contentful-paint')[0].startTime,
+  performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd,
+]"""
+
 
 def corpus(source: Path, documents: int, folder: Path) -> int:
     """Write the documents of the benchmark. Return their number."""
@@ -77,20 +93,25 @@ def corpus(source: Path, documents: int, folder: Path) -> int:
 
 
 @contextmanager
-def served(home: Path, folder: Path) -> Iterator[tuple[str, int]]:
-    """Index a folder and serve it. Yield the address of the page, and the process of the server."""
+def served(home: Path, folder: Path) -> Iterator[tuple[str, int, float]]:
+    """Index a folder and serve it. Yield the address of the page, the process, and seconds of indexing."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
     environ |= {name: str(home / name) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
     qmd = [sys.executable, "-m", "qmd"]
+    began = time.perf_counter()
     subprocess.run(
         [*qmd, "collection", "add", str(folder), "--name", "docs"], env=environ, check=True, stdout=2
     )
+    seconds = time.perf_counter() - began
     server = subprocess.Popen(
-        [*qmd, "server", "--transport", "http", "--port", "0"], env=environ, stdout=subprocess.PIPE, text=True
+        [*qmd, "server", "--transport", "http", "--port", "0", "--no-watch"],
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], server.pid
+        yield server.stdout.readline().split()[-1], server.pid, seconds
     finally:
         server.terminate()
         server.wait()
@@ -132,6 +153,21 @@ def processor_time(url: str, pid: int) -> dict[str, Any]:
     }
 
 
+def opened(browser: Browser, address: str) -> dict[str, float]:
+    """Return the milliseconds until a page is painted and until it is complete, medians of ten times."""
+    times: dict[str, list[float]] = {"first_painted": [], "complete": []}
+    for number in range(11):
+        page = browser.new_page()
+        page.goto(f"{address}?q=word{number}")
+        while not page.evaluate("performance.getEntriesByName('first-contentful-paint').length"):
+            page.wait_for_timeout(20)
+        painted, complete = page.evaluate(_OPENED)
+        times["first_painted"].append(painted)
+        times["complete"].append(complete)
+        page.close()
+    return {name: round(statistics.median(each[1:]), 1) for name, each in times.items()}
+
+
 def measure(url: str, chromium: str) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
@@ -142,10 +178,9 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
         for query in (QUERIES[0], *QUERIES):  # the first time warms up
             page = browser.new_page()
             page.add_init_script(_WATCH)
-            page.goto(f"{url}/")
-            sent = page.evaluate(_SENT)
             # By words alone: the model is not what is measured.
-            page.route("**/*mode=both*", lambda route: route.abort())
+            page.goto(f"{url}/?mode=words")
+            sent = page.evaluate(_SENT)
             for character in query:
                 if character.isascii():
                     before = page.evaluate("window.keys.length")
@@ -162,14 +197,8 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
             shifts.append(page.evaluate("window.shift"))
             page.close()
         keys = [each for each in keys[keys.index(-1.0, 1) :] if each >= 0]
-        documents = []
-        for number in range(11):
-            page = browser.new_page()
-            page.goto(f"{url}/read/docs/long.md?q=word{number}")
-            documents.append(
-                page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-            )
-            page.close()
+        small = opened(browser, f"{url}/help")
+        documents = opened(browser, f"{url}/read/docs/long.md")
         browser.close()
     return {
         "key_to_list_ms": {
@@ -177,12 +206,80 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
             "p50": round(percentile(keys, 0.5), 1),
             "p95": round(percentile(keys, 0.95), 1),
         },
-        "document_of_100_kB_ms": {
-            "p50": round(statistics.median(documents[1:]), 1),
-            "first": round(documents[0], 1),
-        },
+        "page_without_a_document_ms": small,
+        "document_of_100_kB_ms": documents,
         "sent_before_results": sent,
         "layout_shift": round(max(shifts), 4),
+    }
+
+
+#: Seconds to wait for results of gno. Its page does not say so if a query has none.
+_PATIENCE = 60.0
+#: Remembers when Enter was pressed, and when results are first painted after it.
+_WATCH_GNO = """
+addEventListener('keydown', (event) => {
+  if (event.key === 'Enter') window.pressed = performance.now();
+}, true);
+new MutationObserver(() => {
+  const texts = [...document.querySelectorAll('p')].map((paragraph) => paragraph.textContent);
+  if (!window.pressed || !texts.some((text) => /^\\d+ results?$/.test(text))) return;
+  const since = window.pressed; window.pressed = 0;
+  requestAnimationFrame(() => { window.took = performance.now() - since; });
+}).observe(document, { childList: true, subtree: true, characterData: true });
+"""
+
+
+@contextmanager
+def gno_served(command: Sequence[str], home: Path, folder: Path) -> Iterator[tuple[str, float]]:
+    """Index a folder with gno and serve it. Yield the address of the page, and the seconds of indexing."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GNO_", "XDG_"))}
+    environ |= {"HOME": str(home), "GNO_OFFLINE": "1", "NODE_LLAMA_CPP_SKIP_DOWNLOAD": "true"}
+    gno = [*command, "--offline", "--yes"]
+    subprocess.run([*gno, "init", str(folder), "--name", "docs"], env=environ, check=True, stdout=2)
+    began = time.perf_counter()
+    subprocess.run([*gno, "update"], env=environ, check=True, stdout=2)
+    seconds = time.perf_counter() - began
+    server = subprocess.Popen([*gno, "serve", "--port", "3777"], env=environ, stdout=subprocess.DEVNULL)
+    url = "http://127.0.0.1:3777"
+    try:
+        while server.poll() is None:
+            with suppress(OSError):
+                urlopen(f"{url}/search").close()
+                break
+            time.sleep(0.2)
+        yield url, seconds
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measure_gno(url: str, chromium: str) -> dict[str, Any]:
+    from playwright.sync_api import sync_playwright
+
+    times: list[float] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.add_init_script(_WATCH_GNO)
+        page.goto(f"{url}/search")
+        page.wait_for_load_state("networkidle")
+        sent = page.evaluate(_SENT)
+        box = page.get_by_placeholder("Search your documents")
+        for query in (QUERIES[0], *QUERIES):  # the first time warms up
+            page.evaluate("window.took = 0")
+            box.fill(query)
+            box.press("Enter")
+            due = time.monotonic() + _PATIENCE
+            while not page.evaluate("window.took") and time.monotonic() < due:
+                page.wait_for_timeout(20)
+            times.append(page.evaluate("window.took") or math.inf)
+        browser.close()
+    found = [each for each in times[1:] if each < math.inf]
+    return {
+        "enter_to_list_ms": {"p50": round(statistics.median(found), 1), "max": round(max(found), 1)},
+        "queries": len(times) - 1,
+        "queries_with_results": len(found),
+        "sent_before_results": sent,
     }
 
 
@@ -193,6 +290,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--documents", type=int, default=38_000)
     parser.add_argument("--chromium", default=shutil.which("chromium"))
+    parser.add_argument("--gno", type=shlex.split, help="the command that runs gno")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.chromium is None:
@@ -202,13 +300,18 @@ def main() -> None:
         folder = home / "docs"
         folder.mkdir()
         documents = corpus(options.folder, options.documents, folder)
-        with served(home, folder) as (url, pid):
+        with served(home, folder) as (url, pid, seconds):
             result = {
+                "index_seconds": round(seconds, 1),
                 "documents": documents,
                 "processor_ms": processor_time(url, pid),
                 **measure(url, options.chromium),
                 "load_average": os.getloadavg()[0],
             }
+        if options.gno:
+            (home / "gno").mkdir()
+            with gno_served(options.gno, home / "gno", folder) as (url, seconds):
+                result["gno"] = {"index_seconds": round(seconds, 1), **measure_gno(url, options.chromium)}
     print(json.dumps(result, indent=2, ensure_ascii=False))
     write_json(options.json, result)
 
