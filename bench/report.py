@@ -310,9 +310,9 @@ def web() -> str:
             size = gno["sent_before_results"]["bytes"] / each["sent_before_results"]["bytes"]
             text += (
                 f"\n\nIn the same run over {each['documents']:,} documents, gno (gmickel/gno 1.35.0, "
-                f"from its source) took {index:,.0f} times as long to index. It searches when Enter is pressed, "
-                f"and its list was painted after {shown:,.0f} times the time that qmd takes after a key (medians, by words). "
-                f"Its page is {size:,.0f} times as large."
+                f"from its source) took {index:,.0f} times as long to index. It searches when Enter is "
+                f"pressed, and its list was painted after {shown:,.0f} times the time that qmd takes after a "
+                f"key (medians, by words). Its page is {size:,.0f} times as large."
             )
     return text
 
