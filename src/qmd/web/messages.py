@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 #: Takes an English text with `{name}` for values, and the values.
@@ -213,6 +215,25 @@ CHINESE: Mapping[str, str] = {
     ),
 }
 
+#: Messages of the engine, which come with their values in them.
+ENGINE: Mapping[str, str] = {
+    "nothing here seems to answer this": "这里似乎没有相关的内容",
+    "the query has no word to look for": "查询中没有可搜索的词",
+    "no words: the documents that pass the filters, newest first": "按时间从新到旧列出符合筛选的文档",
+    "{n} document(s) have no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
+    "not ready within {n} s": "在 {n} 秒内没有完成",
+    "counted among the {n} candidates, not all documents": "在 {n} 个候选文档中统计，并非全部文档",
+    "documents for this query: {counts}": "针对此查询的文档：{counts}",
+    "No documents: {counts}. Did you mean {value}?": "没有文档：{counts}。你是否要找 {value}？",
+    "No documents: {counts}.": "没有文档：{counts}。",
+    "Document not found: {name}": "未找到文档：{name}",
+    "{names}: the text stays on this machine (models: {policy})": (
+        "{names}：文本不离开本机 (models: {policy})"
+    ),
+}
+#: A value in one of these that `re.escape` has escaped.
+_VALUE = re.compile(r"\\\{(\w+)\\\}")
+
 
 def english(text: str, **values: Any) -> str:
     """Return an English text with its values."""
@@ -221,7 +242,20 @@ def english(text: str, **values: Any) -> str:
 
 def chinese(text: str, **values: Any) -> str:
     """Return a text in Chinese with its values; in English if there is no translation."""
-    return english(CHINESE.get(text, text), **values)
+    if text in CHINESE:
+        return english(CHINESE[text], **values)
+    for pattern, translation in () if values else _engine_messages():
+        if found := pattern.fullmatch(text):
+            return translation.format(**found.groupdict())
+    return english(text, **values)
+
+
+@cache
+def _engine_messages() -> list[tuple[re.Pattern[str], str]]:
+    return [
+        (re.compile(_VALUE.sub(r"(?P<\1>.{1,500}?)", re.escape(text)), re.DOTALL), translation)
+        for text, translation in ENGINE.items()
+    ]
 
 
 LANGUAGES: Mapping[str, Translate] = {"en": english, "zh": chinese}

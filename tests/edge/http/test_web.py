@@ -184,6 +184,18 @@ def test_language_follows_the_browser(client: Client) -> None:
     assert 'lang="en"' in page(client, "/", accept_language="fr, en;q=0.5, zh;q=0.1")
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/?q=tag:none", 200, "没有文档：tag:none 0。"),
+        ("/?q=...&mode=words", 200, "查询中没有可搜索的词"),
+        ("/read/docs/{0}.md", 404, "未找到文档：docs/{0}.md"),
+    ],
+)
+def test_messages_of_the_engine_are_translated(client: Client, path: str, status: int, message: str) -> None:
+    assert message in page(client, path, status, accept_language="zh-CN")
+
+
 @pytest.fixture(scope="module")
 def files(make_user: MakeUser) -> Iterator[tuple[Path, Server]]:
     user = make_user("web-files")

@@ -7,7 +7,7 @@ import pytest
 from qmd.text.query import as_typed
 from qmd.types import ValueCount
 from qmd.web.filters import chips, facet, filter_for
-from qmd.web.messages import CHINESE, choose
+from qmd.web.messages import CHINESE, ENGINE, choose
 from qmd.web.search import plain_snippet
 
 
@@ -92,7 +92,7 @@ def test_language_is_the_one_preferred(accepted: str, language: str) -> None:
 
 
 def test_translations_have_the_values_of_their_texts() -> None:
-    for text, translated in CHINESE.items():
+    for text, translated in (CHINESE | ENGINE).items():
         assert {part.partition("}")[0] for part in text.split("{")[1:]} == {
             part.partition("}")[0] for part in translated.split("{")[1:]
         }, text
