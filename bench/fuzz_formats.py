@@ -1,6 +1,7 @@
 """Fuzzing of the readers of source formats with mutated real files.
 
-    python bench/fuzz_formats.py FOLDER... [--minutes 10 | --files N] [--seed N] [--json OUT]
+    python bench/fuzz_formats.py FOLDER... [--formats NAME...] [--minutes 10 | --files N] [--seed N]
+                                  [--json OUT]
 
 The folders hold real files of any built-in formats. The formats take turns. A file gets flipped bytes, a cut,
 pieces that are left out or repeated, or a part of another file; in an archive, members are changed like this,
@@ -53,6 +54,8 @@ class Result:
 def main() -> int:
     options = _options()
     results = _seeds(options.folders)
+    if options.formats:
+        results = [result for result in results if result.format in options.formats]
     numbers = count(options.seed)
     began = time.monotonic()
     while (
@@ -225,6 +228,7 @@ _CHANGES = (_flip, _cut, _drop, _repeat, _splice, _number)
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--formats", nargs="+", help="the names of the formats (default: all)")
     parser.add_argument("--minutes", type=float, default=10.0, help="for all formats together")
     parser.add_argument("--files", type=int, default=0, help="stop after this many files instead")
     parser.add_argument("--group", type=int, default=40, help="how many files are read together")

@@ -99,12 +99,12 @@ def test_embedding_killed_at_any_moment_goes_on_where_it_was(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     chance = random.Random(11)
-    folder = notes({f"{n}.md": f"# Note {n}\n\nThe thing number {n} is described here." for n in range(1200)})
+    folder = notes({f"{n}.md": f"# Note {n}\n\nThe thing number {n} is described here." for n in range(600)})
     path = str(tmp_path / "index.sqlite")
     with qmd.open_index(path, environ=environ) as index:
         index.add_collection(str(folder), "notes")
         index.model_provider.embedder.embed_queries(["prepares the model"])
-    pending = 1200
+    pending = 600
     for _ in range(ROUNDS):
         kill_after_ready(start(EMBEDDING, environ, path), chance.uniform(0.0, 0.6))
         assert_consistent(path)
@@ -115,7 +115,7 @@ def test_embedding_killed_at_any_moment_goes_on_where_it_was(
     with qmd.open_index(path, environ=environ) as index:
         index.embed()
         assert index.status().needs_embedding == 0
-        assert len(index.vsearch("a described thing", limit=None, min_score=0.0).hits) == 1200
+        assert len(index.vsearch("a described thing", limit=None, min_score=0.0).hits) == 600
 
 
 def test_three_collections_added_at_once_are_all_kept(

@@ -6,19 +6,23 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from filelock import FileLock
 
 from qmd.cli.commands import ALIASES, names
+from tests.clients import Client
 from tests.judges.calls import ROOT, SCRIPT, Judges
 from tests.users import MakeUser, User
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -185,6 +189,62 @@ CASES = [
     differs("`doctor`: always exit code 0", "doctor", Answer(0), Answer(0)),
 ]
 
+LEX = [{"type": "lex", "query": "performance"}]
+
+
+class Request(NamedTuple):
+    """A request, and what both programs answer: the status, and a pattern in the body."""
+
+    method: str
+    path: str
+    fields: Any
+    peer: Answer
+    ours: Answer
+    said: str = ""
+
+
+FOUND = Answer(200, r'^\{"results":\s*\[\{.*"file":\s*"qmd://')
+REQUESTS = [
+    Request("GET", "/health", None, Answer(200, '"status":\\s*"ok"'), Answer(200, '"status":\\s*"ok"')),
+    *(
+        Request("POST", path, {"searches": LEX, "rerank": False, **more}, FOUND, FOUND)
+        for path in ("/query", "/search")
+        for more in ({}, {"collections": ["talks"], "limit": 1, "minScore": 0, "intent": "why"})
+    ),
+    Request("POST", "/query", {"searches": LEX, "rerank": False, "candidateLimit": 5}, FOUND, FOUND),
+    Request(
+        *("POST", "/query", {"query": "lex: performance", "rerank": False}),
+        Answer(400, "searches"),
+        FOUND,
+        "`searches` only",
+    ),
+    Request(
+        *("POST", "/query", {"searches": LEX, "rerank": False, "bogus": 1}),
+        FOUND,
+        Answer(400, '"detail".*bogus'),
+        "fields that are not known are ignored",
+    ),
+    Request(
+        *("POST", "/query", {"searches": LEX, "rerank": False, "collections": ["nowhere"]}),
+        Answer(200, r'"results":\s*\[\]'),
+        Answer(404, '"detail".*nowhere'),
+        "so are collections that are not known",
+    ),
+    Request("POST", "/query", "no object", Answer(400), Answer(400, '"status_code"'), "400 to 503"),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
 
 @dataclass
 class Duel:
@@ -211,6 +271,32 @@ class Duel:
         return Answer(peer.returncode, peer.stdout + peer.stderr), Answer(
             ours.returncode, ours.stdout + ours.stderr
         )
+
+    @contextmanager
+    def serving(self) -> Iterator[tuple[Client, Client]]:
+        """Clients of the HTTP servers of the peer and of ours."""
+        program = self.peer / "node_modules/@tobilu/qmd/dist/cli/qmd.js"
+        commands = ([self.node, program], [sys.executable, "-m", "qmd"])
+        ports = free_port(), free_port()
+        running = [
+            subprocess.Popen(
+                [*command, "mcp", "--http", "--port", str(port)],
+                cwd=user.home,  # there is no project in it
+                env={**user.environ, "PWD": str(user.home)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for command, user, port in zip(commands, (self.other, self.user), ports, strict=True)
+        ]
+        try:
+            for port, process in zip(ports, running, strict=True):
+                until(lambda port=port: listens(port), alive=lambda process=process: process.poll() is None)
+            yield Client(ports[0]), Client(ports[1])
+        finally:
+            for process in running:
+                process.terminate()
+                process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +363,18 @@ def test_both_programs_answer_as_the_page_says(answers: list[tuple[Answer, Answe
                 expected.pattern, answer.pattern.strip("\n") + "\n"
             ):
                 wrong.append((case.line, title, expected, Answer(answer.code, answer.pattern[:300])))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_both_servers_answer_as_the_page_says(duel: Duel, answers: list[tuple[Answer, Answer]]) -> None:
+    wrong = []
+    with duel.serving() as servers:
+        for request in REQUESTS:
+            assert request.said in PAGE, request.said
+            for client, expected in zip(servers, (request.peer, request.ours), strict=True):
+                answer = client.ask(request.method, request.path, request.fields)
+                if answer.status != expected.code or not re.search(expected.pattern, answer.text):
+                    wrong.append((request.path, request.fields, expected, answer.status, answer.text[:300]))
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -118,7 +118,7 @@ libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
 # Shrinking would take minutes: an example makes two indexes and asks them hundreds of questions.
 @pytest.mark.slow
 @settings(
-    max_examples=6,
+    max_examples=4,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],

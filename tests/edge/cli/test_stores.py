@@ -110,7 +110,7 @@ def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
     make_user: MakeUser,
     served: str,
 ) -> None:
-    texts = 150
+    texts = 100
     machines = [make_user(f"machine-{number}") for number in range(3)]
     folder = machines[0].home / "many"
     folder.mkdir()

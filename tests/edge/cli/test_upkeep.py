@@ -212,7 +212,7 @@ def test_a_byte_that_changed_in_the_full_text_index_is_a_problem(embedded: User)
     change(embedded, "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
     whole = index_of(embedded).read_bytes()
     chance = random.Random(5)
-    for _ in range(40):
+    for _ in range(20):
         index_of(embedded).write_bytes(whole)
         db = apsw.Connection(str(index_of(embedded)))
         # Rows up to 10 are FTS5's own notes.

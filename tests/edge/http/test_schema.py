@@ -18,7 +18,7 @@ from tests.users import User
 pytestmark = pytest.mark.slow
 
 #: About half a minute.
-_EXAMPLES = "25"
+_EXAMPLES = "12"
 #: Some requests are refused for what there is, not for what they say: a folder that is no folder, a name
 #: that is taken, a line past the end, a collection without vectors. The description cannot know; nor that a
 #: query of several lines has a grammar.
