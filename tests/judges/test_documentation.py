@@ -13,14 +13,14 @@ from typing import Any
 
 from qmd.cli.serving import MCP_PORT
 from qmd.config import skill
-from qmd.mcp.http import PATH
+from qmd.server.access import MCP
 from tests.agents import INITIALIZE
 from tests.judges.calls import ROOT, Judges, dumped
 from tests.users import User
 from tests.waiting import PATIENCE
 
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
-URL = f"http://127.0.0.1:{MCP_PORT}{PATH}"
+URL = f"http://127.0.0.1:{MCP_PORT}{MCP}"
 #: Nothing of these is asked of the server but what it lists, and one search with two results.
 REQUESTS: list[dict[str, Any]] = [
     {"id": 1, "method": "initialize", "params": INITIALIZE},

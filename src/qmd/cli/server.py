@@ -157,8 +157,6 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
 
     from qmd.config.paths import cache_dir
     from qmd.http.app import app
-    from qmd.mcp.server import build
-    from qmd.mcp.stdio import serve as serve_stdio
     from qmd.server import discovery
     from qmd.server.access import Gate
     from qmd.server.audit import Audit
@@ -184,6 +182,9 @@ def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: announce(line))
                 else:
+                    from qmd.mcp.server import build
+                    from qmd.mcp.stdio import serve as serve_stdio
+
                     agent = build(index_host)
                     serve(
                         application,

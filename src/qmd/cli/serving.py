@@ -135,8 +135,8 @@ def over_http(
     `options` has `host`, `port` and `insecure`. Clients need one of `keys` if there are any. `beside` is
     entered while the server runs.
     """
-    from qmd.mcp.http import PATH, app
-    from qmd.server.access import Gate
+    from qmd.mcp.http import app
+    from qmd.server.access import MCP, Gate
     from qmd.server.connections import Limits
     from qmd.server.listener import serve, url
 
@@ -147,7 +147,7 @@ def over_http(
             app(server, os.environ, host, Gate(keys), routes, beside=beside),
             listener,
             limits=limits,
-            ready=lambda: announce(f"qmd serves MCP at {url(listener, PATH)}"),
+            ready=lambda: announce(f"qmd serves MCP at {url(listener, MCP)}"),
         )
 
 

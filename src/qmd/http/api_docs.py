@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -35,15 +36,19 @@ table { border-collapse: collapse } td, th { text-align: left; padding: 0 1rem 0
 
 
 def install(app: FastAPI) -> None:
-    """Add both pages to an application. Its endpoints must already be there."""
-    document = describe(app)
-    page = "".join(_page(document))
+    """Add both pages to an application. Its endpoints must be there when one is asked for."""
 
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(document)
+    # Not made before, because that would take a third of the time that a server needs to start.
+    @cache
+    def document() -> Schema:
+        return describe(app)
 
-    async def docs(request: Request) -> Response:
-        return HTMLResponse(page, headers=_POLICY)
+    # Starlette calls functions that are not coroutines in threads.
+    def openapi(request: Request) -> Response:
+        return JSONResponse(document())
+
+    def docs(request: Request) -> Response:
+        return HTMLResponse("".join(_page(document())), headers=_POLICY)
 
     app.add_route("/openapi.json", openapi, include_in_schema=False)
     app.add_route("/docs", docs, include_in_schema=False)

@@ -15,9 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd._version import __version__
 from qmd.http import api_docs, collections, contexts, documents, fields, indexing, status
-from qmd.mcp.http import Endpoint
-from qmd.mcp.server import build
-from qmd.server.access import Gate
+from qmd.server.access import MCP, Gate
 from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
@@ -27,6 +25,7 @@ from qmd.web import MISSING
 from qmd.web import available as pages_available
 
 if TYPE_CHECKING:
+    from qmd.mcp.http import Endpoint
     from qmd.web.app import Web
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
@@ -67,6 +66,46 @@ def _web(index_host: IndexHost, gate: Gate) -> Web | None:
     return Web(index_host, gate.keys)
 
 
+class _Mcp:
+    """MCP for a server. Its packages are loaded by the first request: that takes longer than all the rest.
+
+    `run` is a context manager that must be entered once around all requests.
+    """
+
+    def __init__(self, index_host: IndexHost, environ: Mapping[str, str]) -> None:
+        self._index_host = index_host
+        self._environ = environ
+        self._asked, self._ready = anyio.Event(), anyio.Event()
+        self._endpoint: Endpoint | None = None
+        self.route = Route(MCP, self, methods=["POST"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._asked.set()
+        await self._ready.wait()
+        assert self._endpoint is not None
+        await self._endpoint(scope, receive, send)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _serve(self) -> None:
+        await self._asked.wait()
+        self._endpoint = await anyio.to_thread.run_sync(self._load)
+        async with self._endpoint.run():
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _load(self) -> Endpoint:
+        from qmd.mcp.http import Endpoint
+        from qmd.mcp.server import build
+
+        return Endpoint(build(self._index_host, self._environ))
+
+
 def _answer_head(app: ASGIApp) -> ASGIApp:
     """Answer HEAD as GET. The server leaves out the body when it sends the answer."""
 
@@ -82,7 +121,7 @@ def api(
     index_host: IndexHost, environ: Mapping[str, str], web: Web | None = None, *, watch: bool = False
 ) -> FastAPI:
     """Return the application without access control, with the pages if they are given."""
-    mcp = Endpoint(build(index_host, environ))
+    mcp = _Mcp(index_host, environ)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

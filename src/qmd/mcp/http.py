@@ -24,14 +24,12 @@ from qmd.errors import UsageError
 from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
 from qmd.mcp.tool import camel_case
 from qmd.mcp.tools import structured
-from qmd.server.access import HEALTH, Gate, index_of
+from qmd.server.access import HEALTH, MCP, Gate, index_of
 from qmd.server.body_limit import NOT_JSON, is_json, replay
 from qmd.server.errors import answer, handlers
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri
-
-PATH = "/mcp"
 
 _QueryArguments = camel_case(QueryArguments)
 
@@ -53,7 +51,7 @@ class Endpoint:
             max_request_body_size=MAX_MESSAGE,
         )
         self.run = self._manager.run
-        self.route = Route(PATH, self, methods=["POST"])
+        self.route = Route(MCP, self, methods=["POST"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -94,7 +92,7 @@ def app(
     application = Starlette(
         routes=[endpoint.route, *routes],
         lifespan=lifespan,
-        exception_handlers=handlers(f"MCP is at {PATH}"),
+        exception_handlers=handlers(f"MCP is at {MCP}"),
     )
     application.router.redirect_slashes = False
     return gate.wrap(application, Allowed.from_environ(environ, host))

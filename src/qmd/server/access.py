@@ -20,6 +20,8 @@ from qmd.server.run_handler import PATH as RUN
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
+#: The path of MCP.
+MCP = "/mcp"
 #: The key of a request with the secret of the advertisement, which only the user can read.
 OWNER = Key("(command line)", "")
 _CHALLENGE = (b"www-authenticate", b"Bearer")
