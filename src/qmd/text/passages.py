@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -26,13 +26,12 @@ _SPACED, _UNSPACED = 220, 90
 _WHOLE, _BLOCK = 16_384, 1_024
 #: The search stops after this many characters, with and without a match. Dense text takes 1 µs per character.
 _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
+#: How far before and after a block the division into windows starts and ends.
+_LEAD = 512
 #: The total cost of estimates: 1 for an ASCII block, `_NON_ASCII_COST` for others.
 _MAX_COST, _NON_ASCII_COST = 4_096, 6
 #: The estimates of this many non-ASCII blocks ignore accents.
 _WITHOUT_ACCENTS = 32
-#: How far to move the edge of a block so that it does not cut a word.
-_WORD = 64
-_SPACE = re.compile(r"\s")
 _SENTENCE_END = re.compile(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
 
 
@@ -62,7 +61,7 @@ def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, width: int) -> int:
-    """Return the best position to end a window."""
+    """Return the best position to end a window, or a block of windows, of about `width` characters."""
     most = start + width * 23 // 20
     for separator, least in (("\n#", 4), ("\n\n", 2), ("\n", 2)):
         at = text.rfind(separator, start + width // least, most)
@@ -91,12 +90,11 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         count = (end - start) // _SPACED
         idf = {term: _idf(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
         blocks.sort(key=lambda block: -sum(idf[term] * sure for term, sure in block[0].items()))
-        found, searched = [], 0
-        for _, low, high in blocks:
-            found += _search(text, highlighter, low, high)[0]
-            searched += high - low
-            if searched >= (_SEARCHED if found else _SEARCHED_IN_VAIN):
-                break
+        best = [(low, high) for _, low, high in blocks]
+        most = _SEARCHED // _BLOCK
+        found = _search_blocks(text, highlighter, best[:most], span)
+        if not found:
+            found = _search_blocks(text, highlighter, best[most : _SEARCHED_IN_VAIN // _BLOCK], span)
     weights = {
         term: weight + _idf(frequencies[term], count)
         for matched in found
@@ -122,17 +120,44 @@ class _Matched(NamedTuple):
 def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Matched], int]:
     """Return the windows of a span that contain terms, in order, and the number of all its windows."""
     matches = highlighter.find(text[start:end])
-    if not matches:
-        return [], 0
-    windows = divide(text, start, end)
+    windows = divide(text, start, end) if matches else []
+    return _matched(windows, start, matches), len(windows)
+
+
+def _search_blocks(
+    text: str, highlighter: Highlighter, blocks: Sequence[tuple[int, int]], span: tuple[int, int]
+) -> list[_Matched]:
+    """Return the windows of blocks of a span that contain terms."""
+    runs: list[tuple[int, int]] = []
+    for low, high in sorted(blocks):
+        if runs and runs[-1][1] == low:
+            runs[-1] = runs[-1][0], high
+        else:
+            runs.append((low, high))
+    found: list[_Matched] = []
+    done = 0
+    for low, high in runs:
+        # Windows depend on where the division starts, but after a few of them hardly any more.
+        divided = divide(text, max(span[0], low - _LEAD), min(span[1], high + _LEAD))
+        windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
+        if windows:
+            start, done = windows[0][0], windows[-1][1]
+            found += _matched(windows, start, highlighter.find(text[start:done]))
+    return found
+
+
+def _matched(
+    windows: Sequence[tuple[int, int]], offset: int, matches: Iterable[tuple[int, int, str, float]]
+) -> list[_Matched]:
+    """Return the windows with matches, in order. The positions of the matches count from `offset`."""
     starts = [low for low, _ in windows]
     found: dict[int, _Matched] = {}
     for low, _, term, weight in matches:
-        at = max(0, bisect_right(starts, start + low) - 1)
+        at = max(0, bisect_right(starts, offset + low) - 1)
         if at not in found:
-            found[at] = _Matched(*windows[at], start + low, {})
+            found[at] = _Matched(*windows[at], offset + low, {})
         found[at].terms[term] = weight
-    return list(found.values()), len(windows)
+    return list(found.values())
 
 
 def _glance(
@@ -142,7 +167,8 @@ def _glance(
     blocks: list[tuple[Mapping[str, float], int, int]] = []
     cost = folded = 0
     while start < end and cost < _MAX_COST:
-        stop = min(end, _after_word(text, start + _BLOCK))
+        # A block ends as a window does, so that its windows are those of the whole text as far as possible.
+        stop = min(end, _cut(text, start, _BLOCK))
         block = text[start:stop]
         non_ascii = highlighter.has_letters and not block.isascii()
         cost += _NON_ASCII_COST if non_ascii else 1
@@ -150,12 +176,6 @@ def _glance(
         blocks.append((highlighter.glance(block, accents=folded > _WITHOUT_ACCENTS), start, stop))
         start = stop
     return blocks
-
-
-def _after_word(text: str, position: int) -> int:
-    """Return the next position that does not cut a word, if one is near."""
-    space = _SPACE.search(text, position, position + _WORD)
-    return space.end() if space else position
 
 
 def _idf(frequency: float, count: int) -> float:
