@@ -222,6 +222,24 @@ def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_
     assert report.added == 1
 
 
+def test_reason_of_a_library_is_one_line(index: qmd.Index, notes: Notes) -> None:
+    pptx = pytest.importorskip("pptx")
+    folder = notes({"a.md": "alpha"})
+    whole, damaged = io.BytesIO(), folder / "damaged.pptx"
+    presentation = pptx.Presentation()
+    presentation.slides.add_slide(presentation.slide_layouts[0])
+    presentation.save(whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(damaged, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            damage = name == "ppt/slides/slide1.xml"
+            target.writestr(name, content.replace(b"</p:sld>", b"\0</p:sld>") if damage else content)
+    ((path, reason),) = index.add_collection(str(folder), formats=["all"]).problems
+    assert path == "damaged.pptx"
+    assert "damaged" in reason
+    assert "\n" not in reason
+
+
 def test_reading_is_ended_after_its_time_and_others_are_read(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

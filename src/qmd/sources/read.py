@@ -71,8 +71,9 @@ def extract(reader: registry.Reader, raw: RawBytes) -> list[tuple[str, Extracted
 
 
 def unreadable(path: str, error: Unreadable) -> SourceError:
-    """Return the error for a file that a format cannot read."""
-    return SourceError(f"cannot read {path}: {error}", "Exclude it with an ignore glob.")
+    """Return the error for a file that a format cannot read. Messages of libraries may have several lines."""
+    reason = " ".join(str(error).split())
+    return SourceError(f"cannot read {path}: {reason}", "Exclude it with an ignore glob.")
 
 
 def to_source(found: Extracted, zeros: int = 0) -> SourceText:

@@ -27,7 +27,7 @@ _WHOLE, _BLOCK = 16_384, 1_024
 #: The search stops after this many characters, with and without a match. Dense text takes 1 µs per character.
 _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
 #: How far before and after a block the division into windows starts and ends.
-_LEAD = 512
+_LEAD = 1_024
 #: The total cost of estimates: 1 for an ASCII block, `_NON_ASCII_COST` for others.
 _MAX_COST, _NON_ASCII_COST = 4_096, 6
 #: The estimates of this many non-ASCII blocks ignore accents.
@@ -130,7 +130,7 @@ def _search_blocks(
     """Return the windows of blocks of a span that contain terms."""
     runs: list[tuple[int, int]] = []
     for low, high in sorted(blocks):
-        if runs and runs[-1][1] == low:
+        if runs and low - runs[-1][1] <= _LEAD:
             runs[-1] = runs[-1][0], high
         else:
             runs.append((low, high))
