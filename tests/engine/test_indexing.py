@@ -322,3 +322,15 @@ def test_a_configuration_that_went_away_empties_no_index(index: qmd.Index, notes
         index.update() if work == "update" else index.add_collection(str(folder), "other")
     Path(index.locations.config).write_text(f"collections: {{notes: {{path: {folder}}}}}")
     assert files(index) == ["notes/a.md"]
+
+
+def test_a_note_stays_if_a_file_is_deleted_whose_name_is_longer_by_a_hash(
+    index: qmd.Index, notes: Notes
+) -> None:
+    root = notes({"a.md": "alpha", "a.md#old.md": "bravo"})
+    index.add_collection(str(root))
+    (root / "a.md#old.md").unlink()
+    (report,) = index.update()
+    assert (report.removed, report.unchanged + report.updated) == (1, 1)
+    assert [hit.path for hit in index.search("alpha").hits] == ["a.md"]
+    assert index.search("bravo").hits == ()

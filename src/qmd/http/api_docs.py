@@ -38,7 +38,7 @@ table { border-collapse: collapse } td, th { text-align: left; padding: 0 1rem 0
 def install(app: FastAPI) -> None:
     """Add both pages to an application. Its endpoints must be there when one is asked for."""
 
-    # Not made before, because that would take a third of the time that a server needs to start.
+    # Not made before, because that would take a sixth of the time that a server needs to start.
     @cache
     def document() -> Schema:
         return describe(app)

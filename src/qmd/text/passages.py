@@ -24,7 +24,8 @@ from qmd.types import Window
 _SPACED, _UNSPACED = 220, 90
 #: Texts longer than `_WHOLE` with many matches are searched in blocks of `_BLOCK` characters, best first.
 _WHOLE, _BLOCK = 16_384, 1_024
-#: The search stops after this many characters, with and without a match. Dense text takes 1 µs per character.
+#: About this many characters of blocks are searched, with and without a match, and short gaps between blocks.
+#: Dense text takes 1 µs per character.
 _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
 #: How far before and after a block the division into windows starts and ends.
 _LEAD = 1_024

@@ -172,7 +172,7 @@ def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) ->
             if sign:
                 is_inside = path not in listed and (base in listed or registry.file_of(path) == base)
                 contained.setdefault(base if is_inside else path, []).append(path)
-        found |= {file: tuple(paths) for file, paths in contained.items()}
+        found |= {file: (*found.get(file, ()), *paths) for file, paths in contained.items()}
     return found
 
 
