@@ -13,6 +13,7 @@ import pytest
 
 import qmd
 from qmd.errors import StoreError
+from qmd.http.app import api
 from qmd.models.base import Cancelled, Embedder
 from qmd.server.index_host import IndexHost
 from tests.conftest import Notes
@@ -172,6 +173,21 @@ def test_releasing_models_frees_idle_models(opened: qmd.Index) -> None:
         await host.call(count, models=True)
         model = weakref.ref(opened.model_provider.embedder)
         async with host.releasing_models():
+            await anyio.to_thread.run_sync(until, lambda: is_freed(model))
+        host.close()
+
+    anyio.run(talk)
+
+
+def test_a_server_frees_idle_models_although_nobody_asks_for_mcp(
+    opened: qmd.Index, environ: dict[str, str]
+) -> None:
+    async def talk() -> None:
+        host = IndexHost(lambda: opened, idle=0)
+        await host.call(count, models=True)
+        model = weakref.ref(opened.model_provider.embedder)
+        application = api(host, environ)
+        async with application.router.lifespan_context(application):
             await anyio.to_thread.run_sync(until, lambda: is_freed(model))
         host.close()
 

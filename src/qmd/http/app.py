@@ -126,7 +126,8 @@ def api(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         pages = web.run() if web is not None else nullcontext()
-        async with mcp.run(), pages, watching(index_host, "qmd server" if watch else None):
+        watcher = watching(index_host, "qmd server" if watch else None)
+        async with mcp.run(), pages, watcher, index_host.releasing_models():
             yield
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)
