@@ -128,6 +128,9 @@ def open_page(browser: Browser, server: Server) -> Iterator[OpenPage]:
         contexts.append((entered, complaints))
         page = context.new_page()
         page.goto(path)
+        if page.locator("[autofocus]").count():
+            # The browser does it at the first paint, which can come after the page is loaded.
+            expect(page.locator("[autofocus]")).to_be_focused()
         return page
 
     yield open_page
