@@ -54,6 +54,13 @@ class Result:
 def main() -> int:
     options = _options()
     results = _seeds(options.folders)
+    found = [result.format for result in results]
+    lacking = sorted({*(options.formats or ())}.difference(found))
+    if lacking or not found:
+        raise SystemExit(
+            f"no real files of {', '.join(lacking) or 'any format'} in the folders"
+            + (f"; there are files of {', '.join(found)}" if found else "")
+        )
     if options.formats:
         results = [result for result in results if result.format in options.formats]
     numbers = count(options.seed)

@@ -25,9 +25,10 @@ from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
 from qmd.types import Anchor, Document
 from qmd.web.files import find_file, original
-from qmd.web.markdown import Context, Find, Heading, Rendered, marked, render
+from qmd.web.markdown import Context, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
+from qmd.web.rendered import Find, Heading, Rendered, marked
 from qmd.web.search import highlighter
 
 #: Larger documents are shown as text, some lines at a time.

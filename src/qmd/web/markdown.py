@@ -2,19 +2,15 @@
 
 There are two locks. The parser creates elements only for Markdown: HTML in a document is text, and links have
 known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The policy of the page is the third.
-
-The words of a query and the line of a hit are marked afterwards, in HTML that can be kept for other queries.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from html import escape, unescape
-from itertools import accumulate
+from html import escape
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,25 +24,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from qmd.web.rendered import LINES, Heading, Rendered
 from qmd.web.syntax import INLINE_IMAGE, SCHEME, parser
-
-#: Spans (start, end) to mark in a text.
-Find = Callable[[str], Sequence[tuple[int, int]]]
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000
-#: The attribute of a block with its first line and the line after its last one. It is not sent.
-_LINES = "data-lines"
-_LINES_OF = re.compile(rf' {_LINES}="(\d+) (\d+)"')
-#: A tag, as nh3 writes it.
-_TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
-#: The hit in a block of more lines is its line, not the whole block.
-_LONG = 6
-#: Elements without content.
-_VOID = ("<br", "<hr", "<img")
-#: The names of languages are no part of a document.
-_NOT_MARKED = '<span class="language"'
-
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
 _ALLOWED = {*_TEXT_TAGS.split(), *"a img span div table thead tbody tr th td details summary".split()}
 _ATTRIBUTES = {
@@ -60,71 +42,6 @@ _ATTRIBUTES = {
     "pre": {"tabindex"},
     "div": {"tabindex", "role"},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading, its level, and the id of its element."""
-
-    text: str
-    level: int
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A document in HTML.
-
-    Attributes:
-        parts: Its texts and tags by turns, beginning with a text, which may be empty.
-        blocks: The first line, the line after the last one, the place in `parts` of each block's tag, and how
-            many elements it is in.
-        headings: Its headings.
-        blocked_images: The number of remote images that were left out.
-    """
-
-    parts: tuple[str, ...] = ()
-    blocks: tuple[tuple[int, int, int, int], ...] = ()
-    headings: tuple[Heading, ...] = ()
-    blocked_images: int = 0
-
-    @property
-    def size(self) -> int:
-        """The number of characters."""
-        return sum(map(len, self.parts))
-
-    def html(
-        self,
-        find: Find | None = None,
-        hit: int | None = None,
-        separators: Sequence[tuple[int, str]] = (),
-    ) -> str:
-        """Return the HTML, and mark the words that `find` finds and the smallest block with the line `hit`.
-
-        The element of the hit, or an empty one at its beginning, has the id `hit`. `separators` is HTML that
-        stands before the outermost blocks that begin at these lines or after them.
-        """
-        parts = [*self.parts]
-        if find is not None:
-            _mark(parts, find)
-        if hit is not None and self.blocks:
-            # A line between blocks, or one that is not shown, counts as the block before it.
-            around = [block for block in self.blocks if block[0] <= hit < block[1]]
-            before = [block for block in self.blocks if block[0] <= hit]
-            first, end, place, _ = (around or before or self.blocks)[-1 if before else 0]
-            if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
-                parts[place] = _as_hit(parts[place])
-        outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
-        at = 0
-        inserted: dict[int, str] = {}
-        for line, html in separators:
-            while at < len(outermost) and outermost[at][0] < line:
-                at += 1
-            place = outermost[at][1] if at < len(outermost) else len(parts) - 1
-            inserted[place] = inserted.get(place, "") + html
-        for place, html in inserted.items():
-            parts[place] = html + parts[place]
-        return "".join(parts)
 
 
 @dataclass(slots=True)
@@ -151,73 +68,8 @@ class Context:
 
 def render(text: str, context: Context) -> Rendered:
     """Return a Markdown text as HTML."""
-    parts = _TAG.split(_clean(_parser().render(text, {"context": context})))
-    blocks = []
-    depth = 0
-    for place in range(1, len(parts), 2):
-        tag = parts[place]
-        if tag.startswith("</"):
-            depth -= 1
-            continue
-        found = _LINES_OF.search(tag)
-        if found:
-            parts[place] = tag.replace(found[0], "")
-            blocks.append((int(found[1]), int(found[2]), place, depth))
-        depth += not tag.startswith(_VOID)
-    return Rendered(tuple(parts), tuple(blocks), tuple(context.headings), context.blocked)
-
-
-def marked(text: str, find: Find | None) -> str:
-    """Return a plain text as HTML, with the words of the query in `<mark>`."""
-    return _with_marks(text, find(text) if find is not None else ())
-
-
-def _with_marks(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    parts: list[str] = []
-    at = 0
-    for start, end in spans:
-        parts += [escape(text[at:start], False), "<mark>", escape(text[start:end], False), "</mark>"]
-        at = end
-    return "".join((*parts, escape(text[at:], False)))
-
-
-def _mark(parts: list[str], find: Find) -> None:
-    """Mark words in the texts of HTML. All texts are searched at once, which is faster than one by one."""
-    texts = [unescape(text) if "&" in text else text for text in parts[::2]]
-    starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
-    found: dict[int, list[tuple[int, int]]] = {}
-    for start, end in find("\n".join(texts)):
-        at = bisect_right(starts, start) - 1
-        found.setdefault(at, []).append((start - starts[at], end - starts[at]))
-    for at, spans in found.items():
-        if not (at and parts[2 * at - 1].startswith(_NOT_MARKED)):
-            parts[2 * at] = _with_marks(texts[at], spans)
-
-
-def _mark_line(parts: list[str], place: int, line: int) -> bool:
-    """Put the element of the hit before a line inside of a block. Return whether there is such a line."""
-    line -= parts[place].startswith('<div class="code"')  # without the line that opens the block
-    for at in range(place + 1, len(parts), 2):
-        lines = parts[at].split("\n")
-        if 0 <= line < len(lines):
-            parts[at] = "\n".join([*lines[:line], f'<span id="hit"></span>{lines[line]}', *lines[line + 1 :]])
-            return True
-        line -= len(lines) - 1
-    return False
-
-
-def _as_hit(tag: str) -> str:
-    """Return the tag of the block with the hit. If it has an id, such as a heading, an element is added."""
-    name = re.match(r"<\w+", tag)
-    assert name is not None
-    rest = tag[name.end() :]
-    if ' class="' in rest:
-        rest = rest.replace(' class="', ' class="hit-line ', 1)
-    else:
-        rest = f' class="hit-line"{rest}'
-    if ' id="' in rest:
-        return f'{name[0]}{rest}<span id="hit"></span>'
-    return f'{name[0]} id="hit"{rest}'
+    html = _clean(_parser().render(text, {"context": context}))
+    return Rendered.of(html, context.headings, context.blocked)
 
 
 def slug(text: str) -> str:
@@ -271,7 +123,7 @@ def _places(state: StateCore) -> None:
             context.headings.append(Heading(text, int(token.tag[1]), anchor))
         if token.map is not None and token.nesting >= 0 and token.block and token.tag and not token.hidden:
             first, end = (line + context.first_line for line in token.map)
-            token.attrSet(_LINES, f"{first} {end}")
+            token.attrSet(LINES, f"{first} {end}")
 
 
 def _plain(inline: Token) -> str:
@@ -303,7 +155,7 @@ def _coloured(code: str, language: str, context: Context) -> str:
 
 
 def _lines(token: Token) -> str:
-    return f' {_LINES}="{token.attrs[_LINES]}"' if _LINES in token.attrs else ""
+    return f' {LINES}="{token.attrs[LINES]}"' if LINES in token.attrs else ""
 
 
 class _Renderer(RendererHTML):
@@ -316,7 +168,7 @@ class _Renderer(RendererHTML):
 
     def table_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         lines = _lines(tokens[at])
-        tokens[at].attrs.pop(_LINES, None)
+        tokens[at].attrs.pop(LINES, None)
         table = self.renderToken(tokens, at, options, env)
         return f'<div class="table" tabindex="0" role="group"{lines}>{table}'
 

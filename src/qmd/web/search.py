@@ -21,8 +21,8 @@ from qmd.text.query import as_typed, parse
 from qmd.text.visible import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.web.filters import FACETS, Facet, facet
-from qmd.web.markdown import Find, marked
 from qmd.web.pages import read_address, safe
+from qmd.web.rendered import Find, marked
 from qmd.web.syntax import BLOCK_ID
 
 Mode = Literal["words", "meaning", "both"]

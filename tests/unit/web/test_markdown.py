@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
-from qmd.web.markdown import Context, Rendered, render
+from qmd.web.markdown import Context, render
+from qmd.web.rendered import Rendered
 
 
 def rendered(text: str, **options: bool) -> Rendered:

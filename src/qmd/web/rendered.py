@@ -1,0 +1,164 @@
+"""The HTML of a document, in which the words of a query and the line of a hit can be marked.
+
+It is taken apart once and kept for other queries.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape, unescape
+from itertools import accumulate
+
+#: Spans (start, end) to mark in a text.
+Find = Callable[[str], Sequence[tuple[int, int]]]
+
+#: The attribute of a block with its first line and the line after its last one. It is not sent.
+LINES = "data-lines"
+_LINES_OF = re.compile(rf' {LINES}="(\d+) (\d+)"')
+#: A tag, as nh3 writes it.
+_TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
+#: The hit in a block of more lines is its line, not the whole block.
+_LONG = 6
+#: Elements without content.
+_VOID = ("<br", "<hr", "<img")
+#: The names of languages are no part of a document.
+_NOT_MARKED = '<span class="language"'
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading, its level, and the id of its element."""
+
+    text: str
+    level: int
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A document in HTML.
+
+    Attributes:
+        parts: Its texts and tags by turns, beginning with a text, which may be empty.
+        blocks: The first line, the line after the last one, the place in `parts` of each block's tag, and how
+            many elements it is in.
+        headings: Its headings.
+        blocked_images: The number of remote images that were left out.
+    """
+
+    parts: tuple[str, ...] = ()
+    blocks: tuple[tuple[int, int, int, int], ...] = ()
+    headings: tuple[Heading, ...] = ()
+    blocked_images: int = 0
+
+    @classmethod
+    def of(cls, html: str, headings: Sequence[Heading] = (), blocked_images: int = 0) -> Rendered:
+        """Take a document apart whose blocks have the attribute `LINES`."""
+        parts = _TAG.split(html)
+        blocks = []
+        depth = 0
+        for place in range(1, len(parts), 2):
+            tag = parts[place]
+            if tag.startswith("</"):
+                depth -= 1
+                continue
+            found = _LINES_OF.search(tag)
+            if found:
+                parts[place] = tag.replace(found[0], "")
+                blocks.append((int(found[1]), int(found[2]), place, depth))
+            depth += not tag.startswith(_VOID)
+        return cls(tuple(parts), tuple(blocks), tuple(headings), blocked_images)
+
+    @property
+    def size(self) -> int:
+        """The number of characters."""
+        return sum(map(len, self.parts))
+
+    def html(
+        self,
+        find: Find | None = None,
+        hit: int | None = None,
+        separators: Sequence[tuple[int, str]] = (),
+    ) -> str:
+        """Return the HTML, and mark the words that `find` finds and the smallest block with the line `hit`.
+
+        The element of the hit, or an empty one at its beginning, has the id `hit`. `separators` is HTML that
+        stands before the outermost blocks that begin at these lines or after them.
+        """
+        parts = [*self.parts]
+        if find is not None:
+            _mark(parts, find)
+        if hit is not None and self.blocks:
+            # A line between blocks, or one that is not shown, counts as the block before it.
+            around = [block for block in self.blocks if block[0] <= hit < block[1]]
+            before = [block for block in self.blocks if block[0] <= hit]
+            first, end, place, _ = (around or before or self.blocks)[-1 if before else 0]
+            if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
+                parts[place] = _as_hit(parts[place])
+        outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
+        at = 0
+        inserted: dict[int, str] = {}
+        for line, html in separators:
+            while at < len(outermost) and outermost[at][0] < line:
+                at += 1
+            place = outermost[at][1] if at < len(outermost) else len(parts) - 1
+            inserted[place] = inserted.get(place, "") + html
+        for place, html in inserted.items():
+            parts[place] = html + parts[place]
+        return "".join(parts)
+
+
+def marked(text: str, find: Find | None) -> str:
+    """Return a plain text as HTML, with the words of the query in `<mark>`."""
+    return _with_marks(text, find(text) if find is not None else ())
+
+
+def _with_marks(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += [escape(text[at:start], False), "<mark>", escape(text[start:end], False), "</mark>"]
+        at = end
+    return "".join((*parts, escape(text[at:], False)))
+
+
+def _mark(parts: list[str], find: Find) -> None:
+    """Mark words in the texts of HTML. All texts are searched at once, which is faster than one by one."""
+    texts = [unescape(text) if "&" in text else text for text in parts[::2]]
+    starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
+    found: dict[int, list[tuple[int, int]]] = {}
+    for start, end in find("\n".join(texts)):
+        at = bisect_right(starts, start) - 1
+        found.setdefault(at, []).append((start - starts[at], end - starts[at]))
+    for at, spans in found.items():
+        if not (at and parts[2 * at - 1].startswith(_NOT_MARKED)):
+            parts[2 * at] = _with_marks(texts[at], spans)
+
+
+def _mark_line(parts: list[str], place: int, line: int) -> bool:
+    """Put the element of the hit before a line inside of a block. Return whether there is such a line."""
+    line -= parts[place].startswith('<div class="code"')  # without the line that opens the block
+    for at in range(place + 1, len(parts), 2):
+        lines = parts[at].split("\n")
+        if 0 <= line < len(lines):
+            parts[at] = "\n".join([*lines[:line], f'<span id="hit"></span>{lines[line]}', *lines[line + 1 :]])
+            return True
+        line -= len(lines) - 1
+    return False
+
+
+def _as_hit(tag: str) -> str:
+    """Return the tag of the block with the hit. If it has an id, such as a heading, an element is added."""
+    name = re.match(r"<\w+", tag)
+    assert name is not None
+    rest = tag[name.end() :]
+    if ' class="' in rest:
+        rest = rest.replace(' class="', ' class="hit-line ', 1)
+    else:
+        rest = f' class="hit-line"{rest}'
+    if ' id="' in rest:
+        return f'{name[0]}{rest}<span id="hit"></span>'
+    return f'{name[0]} id="hit"{rest}'
