@@ -30,3 +30,17 @@ def seer(make_user: MakeUser) -> User:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
     return user
+
+
+@pytest.fixture
+def owner(user: User) -> User:
+    """A user whose notes are indexed."""
+    user.ok("collection", "add", str(user.notes))
+    return user
+
+
+@pytest.fixture
+def embedded(owner: User) -> User:
+    """The same, with vectors."""
+    owner.ok("embed", "-q")
+    return owner

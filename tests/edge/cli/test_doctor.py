@@ -1,80 +1,27 @@
-"""`doctor` and `cleanup`: what is wrong is found and told, what is of no use goes, and nothing else."""
+"""`doctor`: problems are found and reported."""
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
 import qmd
 from qmd.engine.doctor.program import VARIABLES
+from tests.edge.cli.indexes import change, config_of, findings, index_of
 from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def owner(user: User) -> User:
-    """A user whose notes are indexed."""
-    user.ok("collection", "add", str(user.notes))
-    return user
-
-
-@pytest.fixture
-def embedded(owner: User) -> User:
-    """The same, with vectors."""
-    owner.ok("embed", "-q")
-    return owner
-
-
-def index_of(user: User) -> Path:
-    return user.home / "cache" / "qmd" / "index.sqlite"
-
-
-def config_of(user: User) -> Path:
-    return user.home / "config" / "qmd" / "index.yml"
-
-
-def change(user: User, *statements: str) -> None:
-    """Do to the index what no command would."""
-    connection = apsw.Connection(str(index_of(user)))
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
-
-
-def findings(user: User, *, code: int = 0, **environ: str) -> list[dict[str, str]]:
-    result = user.invoke("doctor", "--json", **environ)
-    assert result.exit_code == code, result.output
-    found: list[dict[str, str]] = json.loads(result.stdout)
-    return found
 
 
 def the(found: list[dict[str, str]], level: str) -> dict[str, str]:
     """The one finding of a level."""
     (one,) = [each for each in found if each["level"] == level]
     return one
-
-
-def cleaned(user: User, *args: str) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(user.ok("cleanup", "--json", *args))
-    return report
-
-
-def kinds(report: dict[str, Any]) -> dict[str, int]:
-    return {item["kind"]: item["count"] for item in report["items"]}
-
-
-# -- doctor ------------------------------------------------------------------------------------------------
 
 
 def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) -> None:
@@ -291,190 +238,3 @@ def test_a_harmed_model_is_told_and_left_for_its_owner_to_delete(embedded: User,
 def test_findings_come_in_every_format(embedded: User) -> None:
     assert embedded.ok("doctor", "--csv").startswith("level,check,message,hint\n")
     assert embedded.ok("doctor", "--format", "xml").count("<finding>") == len(findings(embedded))
-
-
-# -- cleanup -----------------------------------------------------------------------------------------------
-
-
-def test_cleanup_says_that_there_is_nothing_to_clean(embedded: User) -> None:
-    before = index_of(embedded).read_bytes()
-    assert embedded.ok("cleanup") == "Nothing to clean.\n"
-    assert index_of(embedded).read_bytes() == before
-
-
-def test_a_dry_run_tells_what_a_cleanup_does_and_changes_nothing(embedded: User) -> None:
-    for name in list(FILES)[:4]:
-        (embedded.notes / name).unlink()
-    embedded.ok("update")
-    before = index_of(embedded).read_bytes()
-    rehearsed = cleaned(embedded, "--dry-run")
-    assert index_of(embedded).read_bytes() == before
-    assert kinds(rehearsed)["slots"] == 4
-    done = cleaned(embedded)
-    assert done["items"] == rehearsed["items"]
-    assert embedded.ok("cleanup") == "Nothing to clean.\n"
-    assert len(json.loads(embedded.ok("vsearch", "any", "--all", "--min-score", "0", "--json"))) == 7
-
-
-def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> None:
-    (embedded.notes / "deploy.md").unlink()
-    embedded.ok("update")
-    rehearsed = embedded.ok("cleanup", "--dry-run")
-    done = embedded.ok("cleanup")
-    assert "1  empty slots among the vectors" in done
-    assert rehearsed.splitlines()[:-1] == done.splitlines()[:-1]
-    assert re.search(r"^Nothing was changed\. 'qmd cleanup' would free about .+\.$", rehearsed, re.MULTILINE)
-    assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)
-
-
-def test_old_answers_of_models_go_and_young_ones_stay(embedded: User) -> None:
-    embedded.ok("query", "rollback")
-    change(
-        embedded,
-        "INSERT INTO llm_cache VALUES ('rerank:old', '0.5', '2020-01-01T00:00:00.000Z')",
-    )
-    assert kinds(cleaned(embedded))["answers"] == 1
-    assert "from the cache" in embedded.ok("query", "rollback", "--explain")
-
-
-def test_texts_that_lost_their_documents_go_with_their_vectors(embedded: User) -> None:
-    (embedded.notes / "deploy.md").unlink()
-    # Of one collection alone a scan cannot know whether another has the text.
-    embedded.ok("update", "-c", "notes")
-    assert kinds(cleaned(embedded))["texts"] == 1
-    change(embedded, "PRAGMA foreign_keys=ON")
-    assert json.loads(embedded.ok("status", "--json"))["vectors"][0]["chunks"] == len(FILES) - 1
-
-
-def test_documents_of_a_collection_taken_out_by_hand_go(embedded: User) -> None:
-    embedded.ok("collection", "add", str(embedded.notes / "2026"), "--name", "few")
-    text = config_of(embedded).read_text(encoding="utf-8")
-    config_of(embedded).write_text(text[: text.index("  few:")], encoding="utf-8")
-    assert kinds(cleaned(embedded))["documents"] == 1
-    assert "few" not in embedded.ok("ls")
-
-
-def test_a_configuration_that_is_gone_costs_no_documents(embedded: User) -> None:
-    config_of(embedded).rename(embedded.home / "index.yml")
-    embedded.ok("cleanup")
-    (embedded.home / "index.yml").rename(config_of(embedded))
-    assert json.loads(embedded.ok("status", "--json"))["total_documents"] == len(FILES)
-
-
-def test_vectors_by_other_models_go_once_the_one_in_use_has_made_some(embedded: User) -> None:
-    change(
-        embedded,
-        "INSERT INTO embedders (fingerprint, name, dimension) VALUES ('f00', 'older', 2)",
-        "INSERT INTO content_vectors SELECT 1000 + id, (SELECT max(id) FROM embedders), content_id, seq, "
-        "start, end, first_line, last_line, x'00000000', NULL FROM content_vectors",
-    )
-    assert "older, made for other settings: not used" in embedded.ok("status")
-    assert kinds(cleaned(embedded)) == {"vectors": len(FILES)}
-    (left,) = json.loads(embedded.ok("status", "--json"))["vectors"]
-    assert (left["model"], left["current"]) == ("multilingual-e5-small", True)
-
-
-def test_vectors_are_kept_while_the_configured_model_has_made_none(embedded: User) -> None:
-    change(embedded, "UPDATE embedders SET fingerprint = 'f00', name = 'older'")
-    report = cleaned(embedded)
-    assert kinds(report) == {}
-    assert report["notes"] == [
-        "vectors by older are kept: searches use them until 'qmd embed' has made all with "
-        "multilingual-e5-small"
-    ]
-
-
-def test_the_full_text_index_is_merged_where_it_is_in_many_parts(owner: User) -> None:
-    for turn in range(7):
-        (owner.notes / "deploy.md").write_text(f"# Deploy\n\nturn{turn}\n", encoding="utf-8")
-        owner.ok("update")
-    assert kinds(cleaned(owner))["segments"] > 4
-    assert "segments" not in kinds(cleaned(owner, "--dry-run"))
-    assert "notes/deploy.md" in owner.ok("search", "turn6")
-    assert owner.ok("search", "turn5") == "No results found.\n"
-
-
-def test_unused_space_goes_back_to_the_disk(owner: User) -> None:
-    big = owner.notes / "big.md"
-    big.write_text("\n".join(f"word{n} and more" for n in range(40_000)), encoding="utf-8")
-    owner.ok("update")
-    big.unlink()
-    owner.ok("update")
-    before = index_of(owner).stat().st_size
-    report = cleaned(owner)
-    after = index_of(owner).stat().st_size
-    assert after < before / 5
-    assert report["freed"] == before - after
-    assert report["size"] == after
-    assert owner.ok("doctor").splitlines()[-1] == "1 warning."
-
-
-def test_models_of_other_recipes_and_killed_conversions_go(embedded: User, model_cache: str) -> None:
-    models = embedded.home / "cache" / "qmd" / "models"
-    models.unlink()
-    shutil.copytree(Path(model_cache) / "qmd" / "models", models)
-    current = {path.name for path in models.iterdir()}
-    older = models / "multilingual-e5-small-0123456789ab"
-    older.mkdir()
-    (older / "model.onnx").write_bytes(b"x" * 5000)
-    (models / "multilingual-e5-small-0123456789ab.lock").touch()
-    killed = models / ".multilingual-e5-small-ffffffffffff.abc"
-    killed.mkdir()
-    (models / "mine.gguf").write_bytes(b"mine")
-    os.utime(killed, (1, 1))
-    running = models / ".multilingual-e5-small-ffffffffffff.def"
-    running.mkdir()
-    rehearsed = cleaned(embedded, "--dry-run")
-    (item,) = rehearsed["items"]
-    assert (item["kind"], item["count"], item["bytes"]) == ("models", 3, 5000)
-    assert cleaned(embedded)["freed"] >= 5000
-    assert {path.name for path in models.iterdir()} == current | {"mine.gguf", running.name}
-
-
-def test_temporary_files_of_killed_edits_go_and_those_of_running_ones_stay(owner: User) -> None:
-    folder = config_of(owner).parent
-    (folder / "index.yml.4711.tmp").write_bytes(b"half")
-    (folder / "index.yml.4712.tmp").write_bytes(b"half")
-    (folder / "index.yml.mine.tmp").write_bytes(b"mine")
-    os.utime(folder / "index.yml.4711.tmp", (1, 1))
-    os.utime(folder / "index.yml.mine.tmp", (1, 1))
-    assert kinds(cleaned(owner)) == {"files": 1}
-    left = {path.name for path in folder.glob("*.tmp")}
-    assert left == {"index.yml.4712.tmp", "index.yml.mine.tmp"}
-
-
-def test_a_reader_in_the_middle_of_a_search_sees_its_own_state_through_a_cleanup(embedded: User) -> None:
-    (embedded.notes / "deploy.md").unlink()
-    embedded.ok("update")
-    reader = apsw.Connection(str(index_of(embedded)))
-    reader.execute("BEGIN")
-    count = "SELECT count(*), sum(length(ids)) FROM vectors_vec"
-    before = reader.execute(count).fetchall()
-    assert kinds(cleaned(embedded))["slots"] == 1
-    assert reader.execute(count).fetchall() == before
-    reader.execute("COMMIT")
-    assert reader.execute(count).fetchall() != before
-    reader.close()
-
-
-def test_a_cleanup_killed_at_any_moment_leaves_a_good_index(embedded: User) -> None:
-    for turn in range(6):
-        for name in list(FILES)[:5]:
-            (embedded.notes / name).write_text(
-                f"# Turn {turn}\n\n" + f"{name} {turn}\n" * 3000, encoding="utf-8"
-            )
-        embedded.ok("update", "-c", "notes")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "qmd", "cleanup", "-q"],
-            env=embedded.environ,
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            process.wait(0.15 + 0.04 * turn)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        found = [each for each in findings(embedded) if each["level"] != "ok"]
-        assert [each["hint"] for each in found] == ["run 'qmd embed'"]
-    embedded.ok("cleanup")
-    assert embedded.ok("cleanup") == "Nothing to clean.\n"

@@ -1,0 +1,206 @@
+"""Authors, dates, fields and links in every store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from qmd.store.base import Store
+from qmd.store.values import Scope
+from qmd.text.filters import from_options
+from qmd.text.predicates import Among, Not
+from qmd.text.query import parse
+from tests.store.material import (
+    EMBEDDER,
+    Opens,
+    assert_alike,
+    changed,
+    config,
+    dense_rows,
+    embed,
+    everything,
+    lexical_rows,
+    vector,
+)
+
+
+def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> None:
+    store.collections.sync(config("a", "b"))
+    store.documents.apply(
+        "a",
+        [
+            changed("1.md", "pelican one", author="Ana Gómez", date="2024-05-01"),
+            changed("2.md", "pelican two", author="JUN", date="2024-06-01T12:00:00"),
+            changed("3.md", "pelican three", date="2025-01-01T00:00:00"),
+        ],
+        [],
+    )
+    embed(store)
+
+    def found(**narrow: str) -> list[str]:
+        scope = replace(everything(), where=from_options(narrow))
+        by_words = sorted(
+            row[1] for row in lexical_rows(store, store.lexical.search(parse("pelican"), scope, 9))
+        )
+        assert by_words == sorted(row[1] for row in dense_rows(store, vector("x"), scope, 9))
+        return by_words
+
+    assert found() == ["a/1.md", "a/2.md", "a/3.md"]
+    assert found(author="ana gómez") == ["a/1.md"]
+    assert found(author="Jun") == ["a/2.md"]
+    assert found(after="2024-05-01") == ["a/1.md", "a/2.md", "a/3.md"]
+    assert found(after="2024-05-02") == ["a/2.md", "a/3.md"]
+    assert found(before="2024-06-01") == ["a/1.md"]
+    assert found(after="2024-06-01", before="2024-06-02") == ["a/2.md"]
+    document = store.documents.find("a", "1.md")
+    assert document is not None
+    assert (document.author, document.date) == ("Ana Gómez", "2024-05-01")
+    # Another author of the same text costs no vectors, and is what counts from then on.
+    store.documents.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [])
+    assert store.pending.count(EMBEDDER, everything()) == 0
+    assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
+
+
+FIELDS = {
+    "plan.md": "---\nstatus: Draft\npriority: 2\ntags: [work/planning, home]\naliases: [Q1 plan, Übersicht]\n"
+    "due: 2026-03-01\nauthor: [Ann, Bob]\n---\n# Plan\n\nSee [[Budget]], [[notes/old|old]] and #finance.\n",
+    "budget.md": "---\nstatus: draft\npriority: 10\nreviewed: true\n---\n\n[plan](plan.md) [site](https://a.org)\n",
+    "notes/old.md": "---\nstatus: done\npriority: high\ntags: work\n---\n\nBack to [[Q1 plan]].\n",
+    "notes/homework.md": "---\ntags: homework\ndue: 2026-04-02 10:00\n---\n\nPelicans and numbers.\n",
+    "readme.txt": "no fields\n",
+    "many.md": "---\nkeys: ["
+    + ", ".join(f"'{number} {'語' * 300}'" for number in range(90))
+    + "]\n---\n\n"
+    + " ".join(f"[[target {number}]]" for number in range(5_000)),
+}
+
+FILTERS = [
+    {"where": "status=draft"},
+    {"where": ["priority>=2", "status!=done"]},
+    {"where": "priority=high"},
+    {"tag": "work"},
+    {"tag": "work/planning"},
+    {"path": "notes/"},
+    {"path": "**/*.md"},
+    {"author": "bob"},
+    {"after": "2024", "where": "reviewed"},
+    {"before": "2024-05-03"},
+    {"where": "due<2026-04", "before": "2025"},
+    {"where": "keys~語"},
+    {"where": "size>1000"},
+    {"where": "collection=b"},
+    {"where": "title~plan"},
+    {"filter": {"operator": "not", "operands": [{"field": "tag", "operator": "exists"}]}},
+    {"where": "status=nothing"},
+    {"where": "nosuch"},
+]
+
+
+def fill_fields(store: Store, *, many: bool = False) -> None:
+    """Index documents with fields and links, two of them in another collection."""
+    texts = {path: text for path, text in FIELDS.items() if many or path != "many.md"}
+    store.collections.sync(config("a", "b"))
+    rows = [
+        changed(path, text, date=f"2024-05-0{number}T00:00:00", author="Eve" if "old" in path else "")
+        for number, (path, text) in enumerate(texts.items(), 1)
+    ]
+    store.documents.apply("a", rows, [])
+    store.documents.apply("b", [replace(rows[0], path="copy of plan.md"), rows[4]], [])
+
+
+def told_of_fields(store: Store) -> dict[str, object]:
+    """What a store says of fields and links, without ids."""
+    files = {document.id: document.file for document in store.documents.listing()}
+    ids = [*files]
+    names = ("budget", "plan", "q1 plan", "target 4999", "https://a.org", "nothing")
+    told: dict[str, object] = {}
+    for options in FILTERS:
+        scope = replace(everything(), where=from_options(options))
+        listed = sorted(files[document] for document in store.fields.newest(scope, 100))
+        assert store.fields.count(scope) == len(listed)
+        told[str(options)] = listed
+    for scope in (everything(), everything("b"), Scope(("a", "b"), from_options({"tag": "work"}))):
+        summaries = store.fields.summaries(scope)
+        told[f"summaries {scope}"] = summaries
+        told[f"values {scope}"] = [store.fields.values(scope, each.name, 4) for each in summaries]
+    for name in ("tag", "year", "collection", "priority", "nothing"):
+        told[f"facet {name}"] = store.fields.facet(ids, name, 3)
+    told["newest"] = [files[document] for document in store.fields.newest(everything("a"), 2)]
+    told["changed last"] = [document.file for document in store.documents.changed_last(["a", "none"], 2)]
+    told["fields"] = {
+        files[document]: {name: Counter(values) for name, values in fields.items()}
+        for document, fields in store.fields.of([*ids, 999]).items()
+    }
+    told["links"] = {files[document]: links for document, links in store.fields.links(ids).items()}
+    told["linking"] = [
+        sorted(files[document] for document in store.fields.linking(collection, [name]))
+        for collection in ("a", "b", "none")
+        for name in names
+    ]
+    told["targets"] = [
+        [(path, sorted(aliases)) for _, path, aliases in store.fields.targets(collection)]
+        for collection in ("a", "b", "none")
+    ]
+    return told
+
+
+@pytest.mark.slow
+def test_fields_and_links_are_told_as_on_sqlite(store: Store, oracle: Store, opens: Opens) -> None:
+    for each in (store, oracle):
+        fill_fields(each, many=True)
+    before = told_of_fields(store)
+    assert before == told_of_fields(oracle)
+    assert before["{'where': 'status=draft'}"] == ["a/budget.md", "a/plan.md", "b/copy of plan.md"]
+
+    for each in (store, oracle):
+        edited = changed("plan.md", "---\nstatus: done\n---\n\n[[readme]]", version=2, date="2026-01-01")
+        again = changed("many.md", FIELDS["many.md"], version=2, date="2024-05-06T00:00:00")
+        each.documents.apply("a", [edited, again], ["budget.md"])
+    after = told_of_fields(store)
+    assert after == told_of_fields(oracle) == told_of_fields(opens())
+    assert after["{'where': 'status=draft'}"] == ["b/copy of plan.md"]
+
+    for each in (store, oracle):
+        each.collections.remove("a")
+        each.documents.prune()
+    assert told_of_fields(store) == told_of_fields(oracle)
+
+
+@pytest.mark.slow
+def test_searches_are_narrowed_by_fields_as_on_sqlite(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill_fields(each)
+        embed(each)
+    for options in FILTERS:
+        scope = replace(everything(), where=from_options(options))
+        for query in ("plan", "see -budget"):
+            got, wanted = (each.lexical.search(parse(query), scope, 9) for each in (store, oracle))
+            assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+        got_, wanted_ = (dense_rows(each, vector("x"), scope, 3) for each in (store, oracle))
+        assert_alike(got_, wanted_)
+        pending = [each.pending.count("another", scope) for each in (store, oracle)]
+        assert pending[0] == pending[1]
+
+
+def test_searches_are_narrowed_to_listed_documents(store: Store) -> None:
+    fill_fields(store)
+    embed(store)
+    ids = {document.file: document.id for document in store.documents.listing()}
+    listed = Among((ids["a/plan.md"], ids["a/readme.txt"]), "link:x")
+    for where, passing in ((listed, {"a/plan.md", "a/readme.txt"}), (Not(listed), set(ids))):
+        scope = Scope(("a", "b"), where)
+        found = {row[1] for row in dense_rows(store, vector("x"), scope, 99)}
+        assert found == (passing if where is listed else passing - {"a/plan.md", "a/readme.txt"})
+        assert store.fields.count(scope) == len(found)
+    assert store.fields.count(Scope(("a",), Among((), "link:y"))) == 0
+
+
+def test_aliases_are_searched_like_titles(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill_fields(each)
+    for query in ("Q1", '"q1 plan"', "übersicht", '"übersicht plan"'):
+        got, wanted = (each.lexical.search(parse(query), everything("a"), 9) for each in (store, oracle))
+        assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+    assert lexical_rows(store, store.lexical.search(parse("übersicht"), everything("a"), 9))

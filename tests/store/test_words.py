@@ -1,0 +1,55 @@
+"""Search by words in every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmd.store.base import Store
+from qmd.text.query import parse
+from tests.store.material import (
+    QUERIES,
+    TEXTS,
+    assert_alike,
+    changed,
+    everything,
+    fill,
+    lexical_rows,
+)
+
+
+def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        each.documents.apply(
+            "b", [changed("other.md", "deploy here too"), changed("copy.md", TEXTS["ops/backup.md"])], []
+        )
+        each.documents.refresh_statistics()
+    for query in QUERIES:
+        for scope in (everything(), everything("a"), everything("b"), everything("none")):
+            for limit in (3, 100):
+                got, wanted = (each.lexical.search(parse(query), scope, limit) for each in (store, oracle))
+                assert got.bound == pytest.approx(wanted.bound), query
+                assert dict(got.idf) == pytest.approx(dict(wanted.idf)), query
+                assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+
+
+def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+    got, wanted = (
+        each.lexical.search(parse("perform dep"), everything(), 9, longer=False) for each in (store, oracle)
+    )
+    assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+
+
+def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)
+        each.documents.apply("a", [edited, changed("new.md", "pelicans deploy")], ["meetings/march.md"])
+    for query in ("deploy", "pelicans", "search page", "的"):
+        # Statistics are those of now, counted or not.
+        for _ in range(2):
+            got, wanted = (each.lexical.search(parse(query), everything(), 9) for each in (store, oracle))
+            assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+            store.documents.refresh_statistics()
