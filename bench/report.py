@@ -297,8 +297,14 @@ def web() -> str:
             *(_p50_p95(each["key_to_list_ms"]) for each in found),
         ],
         ["the server's processor time for it, ms", *(each["processor_ms"]["key"] for each in found)],
-        ["a page without a document, painted, ms", *(small["first_painted"] for small, _ in opened)],
-        ["a document of 100 kB, painted, ms", *(document["first_painted"] for _, document in opened)],
+        *(
+            [f"{name}, painted {when}, ms", *(f"{each[at][kind]['first_painted']:.0f}" for each in opened)]
+            for at, name in enumerate(("a page without a document", "a document of 100 kB"))
+            for kind, when in (
+                ("after_another_page", "after another page"),
+                ("first_visit", "on a first visit"),
+            )
+        ),
         ["bytes sent before results", *(f"{each['sent_before_results']['bytes']:,}" for each in found)],
         ["layout shift", *(each["layout_shift"] for each in found)],
     ]

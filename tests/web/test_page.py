@@ -33,6 +33,18 @@ def test_results_come_while_typing_and_the_address_follows(open_page: OpenPage) 
     expect(page.locator("h2", has_text="Recently changed")).to_be_visible()
 
 
+def test_going_back_from_a_result_that_was_chosen_at_once_finds_its_query(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.keyboard.type("deplo")
+    expect(page.locator("#hits .title").first).to_contain_text("Deploying")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/read/wiki/deploy\.md"))
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("deplo")
+    expect(page.locator("#hits .title").first).to_contain_text("Deploying")
+
+
 def test_chinese_is_found_and_marked(open_page: OpenPage) -> None:
     page = open_page("/", locale="zh-CN")
     expect(page.locator("#q")).to_have_attribute("placeholder", "搜索你的文档")

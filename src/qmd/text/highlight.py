@@ -51,7 +51,11 @@ class Highlighter:
         self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
-        self._short = [_start_of_word(needle) for needle in self._needles if len(needle) <= _SHORT]
+        self._short = [
+            _start_of_word(needle, alone=len(needle) == 1 and needle in self._exact)
+            for needle in self._needles
+            if len(needle) <= _SHORT
+        ]
         self._long = [needle for needle in self._needles if len(needle) > _SHORT]
         self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
@@ -205,10 +209,13 @@ def _forms_of(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return forms, tuple(before + form for form in forms for before in " \n")
 
 
-def _start_of_word(needle: str) -> re.Pattern[str]:
-    """Return a pattern for a needle at the start of a word. It begins with a literal, which is found fast."""
+def _start_of_word(needle: str, *, alone: bool) -> re.Pattern[str]:
+    """Return a pattern for a needle at the start of a word, or alone. It begins with a literal: that is fast.
+
+    A word whose stem is a single letter has at most one of these endings.
+    """
     literal = re.escape(needle)
-    return re.compile(f"{literal}(?<![a-z0-9]{literal})")
+    return re.compile(f"{literal}(?<![a-z0-9]{literal})" + ("(?!(?!ing|ed)[a-z0-9])" if alone else ""))
 
 
 def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:

@@ -71,6 +71,7 @@ class Term:
     part: bool = False  # a part of a joined word, which affects the ranking but is not required
     quoted: bool = False
     alternatives: tuple[tuple[str, ...], ...] = ()  # other lists of tokens that match as well
+    in_names: bool = False  # only in titles and paths
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,12 +259,12 @@ def _is_in_word(text: str, at: int) -> bool:
 def beginnings(term: str) -> tuple[str, ...]:
     """Return lower-case beginnings, one of which every ASCII word with this term starts with.
 
-    The English rules of Snowball change at most the last letter of a stem (happy → happi), except for three
-    words (dying → die).
+    The English rules of Snowball change at most the last letter of a stem (happy → happi), except in dying →
+    die, lying → lie and the like. They change no letter of a stem of two.
     """
-    if len(term) < 2:
+    if len(term) <= 2:
         return (term,)
-    return (term[:-1], "dy", "ly", "ty") if term in ("die", "lie", "tie") else (term[:-1],)
+    return (term[:-1], f"{term[0]}y") if len(term) == 3 and term.endswith("ie") else (term[:-1],)
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:

@@ -45,6 +45,10 @@ _POOL, _POOL_FACTOR = 100, 3
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
 #: sign of length, not of relevance.
 _ALL_FIRST = 6
+#: In an index of at least `COMMON_FROM` documents, beginnings of words of at most this length are searched in
+#: titles and paths first, and in texts only if that finds too few documents. FTS5 merges the posting lists of
+#: all words with a beginning for each search, and those of texts are long.
+_SHORT_BEGINNING = 3
 
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
 #: The idf in `bm25()` of FTS5 for a phrase in more than half of the documents.
@@ -74,7 +78,9 @@ def expression(term: Term) -> str:
 
 def phrases(term: Term) -> list[str]:
     """Return the FTS5 phrases of a term's expression, in order."""
-    return [phrase(term.tokens, term.prefix), *map(phrase, term.alternatives)]
+    columns = "{title path} : " if term.in_names else ""
+    forms = (phrase(term.tokens, term.prefix), *map(phrase, term.alternatives))
+    return [columns + form for form in forms]
 
 
 def _any(entries: Sequence[_Weighted]) -> str:
@@ -139,9 +145,15 @@ class _Engine:
             return LexicalMatches((), 0.0, {})
         weighted = [self._weigh(term, count) for term in query.terms]
         bound = bm25.bound([entry.idf for entry in weighted])
-        present = [entry for entry in weighted if entry.documents]
         idfs = {entry.term.tokens: entry.idf for entry in weighted}
-        matches = self._ranked(query, weighted, present, count, documents, limit) if present else []
+        matches: list[LexicalMatch] = []
+        if count >= COMMON_FROM and (in_names := _in_names(weighted)) is not None:
+            ranked = self._ranked(query, in_names, count, documents, limit)
+            matches = [match for match in ranked if match.tier == "all"]
+        if len(matches) < limit:
+            found = {match.document for match in matches}
+            ranked = self._ranked(query, weighted, count, documents, limit)
+            matches += [match for match in ranked if match.document not in found][: limit - len(matches)]
         if longer and len(matches) < limit:
             matches += self._longer(
                 query, count, documents, limit - len(matches), {match.document for match in matches}
@@ -152,11 +164,13 @@ class _Engine:
         self,
         query: LexicalQuery,
         weighted: Sequence[_Weighted],
-        present: Sequence[_Weighted],
         count: int,
         documents: DocumentFilter,
         limit: int,
     ) -> list[LexicalMatch]:
+        present = [entry for entry in weighted if entry.documents]
+        if not present:
+            return []
         selective, common = _split(present, count)
         # The idf of FTS5 differs most from ours for common terms. With rare terms alone the order is almost
         # the same, so fewer candidates are enough.
@@ -260,13 +274,17 @@ class _Engine:
         idf = bm25.idf(count, max(1, count // 50))
         # Without stems: they are shorter than the word and would match words that do not start with it.
         entries = [_Weighted(replace(term, alternatives=()), 1, idf) for term in terms]
-        pool = limit + len(matched)
-        candidates = [
-            row for row in self._candidates(entries, query.negative, documents, pool) if row not in matched
-        ]
-        scored = self._scores(candidates, entries, ())
-        scored.sort(key=lambda row: (-row[1], row[0]))
-        return [LexicalMatch(document, score, "longer") for document, score in scored[:limit]]
+        in_names = _in_names(entries) if count >= COMMON_FROM else None
+        matches: list[LexicalMatch] = []
+        for each in (entries,) if in_names is None else (in_names, entries):
+            candidates = self._candidates(each, query.negative, documents, limit + len(matched))
+            scored = self._scores([row for row in candidates if row not in matched], each, ())
+            scored.sort(key=lambda row: (-row[1], row[0]))
+            matches += [LexicalMatch(*row, "longer") for row in scored[: limit - len(matches)]]
+            if len(matches) == limit:
+                break
+            matched = matched.union(match.document for match in matches)
+        return matches
 
     def _weigh(self, term: Term, count: int) -> _Weighted:
         frequency = self.frequency(term)
@@ -378,6 +396,17 @@ def _without(match: str, negative: Sequence[Term]) -> str:
     if not negative:
         return match
     return f"({match}) NOT ({' OR '.join(expression(term) for term in negative)})"
+
+
+def _in_names(entries: Sequence[_Weighted]) -> list[_Weighted] | None:
+    """Limit the short beginnings of words to titles and paths; None if there are none."""
+    limited = [
+        replace(entry, term=replace(entry.term, in_names=True))
+        if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
+        else entry
+        for entry in entries
+    ]
+    return limited if limited != [*entries] else None
 
 
 def _split(present: Sequence[_Weighted], documents: int) -> tuple[list[_Weighted], list[_Weighted]]:

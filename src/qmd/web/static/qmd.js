@@ -91,10 +91,6 @@ function type() {
     if (homeView) { $("#view").replaceWith(homeView); recent(); box.setAttribute("aria-expanded", "false"); status.textContent = ""; }
     return;
   }
-  const here = address(query);
-  if (!parameters().get("q")) history.pushState(null, "", here);
-  else history.replaceState(null, "", here);
-  document.title = `${query} – qmd`;
   const mode = parameters().get("mode");
   if (mode !== "meaning") {
     typing = load(address(query, { mode: "words", live: 1, part: 1 }), (answer) => {
@@ -102,7 +98,15 @@ function type() {
       $("#view").dataset.mode = mode ?? "";
     });
   }
-  timer = setTimeout(() => refine(query, mode), REFINE_AFTER);
+  timer = setTimeout(() => { follow(); refine(query, mode); }, REFINE_AFTER);
+}
+
+// Let the address and the title follow the query. A browser takes too long for that to do it at each key.
+function follow() {
+  const query = box.value.trim();
+  if (!query || query === parameters().get("q")) return;
+  history[parameters().get("q") ? "replaceState" : "pushState"](null, "", address(query));
+  document.title = `${query} – qmd`;
 }
 
 // Ask again with the meaning of the query, and with the counts beside the results.
@@ -189,6 +193,7 @@ function remember(query) {
 }
 
 function leave() {
+  if (live) follow();
   remember(box.value.trim());
   store("sessionStorage", "hits", { back: location.href, hits: options().map((option) => option.href) });
 }
