@@ -18,12 +18,18 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import median, percentile, read_collection, say, table, word_counts, write_json
+from common import median, percentile, read_collection, say, table, word_counts, write_json  # isort: skip
+import qmd
+from qmd.config import editing
+from qmd.store.sqlite.store import SqliteStore
+from qmd.store.values import DocumentChange
+from qmd.types import Collection
 
 SEED = 20261122
 #: Bytes of a document, about.
@@ -55,7 +61,6 @@ class Vocabulary:
 
 def main() -> None:
     options = _options()
-    import qmd
 
     english = Vocabulary.of(word_counts(options.english))
     cjk = Vocabulary.of(chinese_counts(options.cjk))
@@ -83,13 +88,9 @@ def main() -> None:
     write_json(options.json, result)
 
 
-def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) -> dict[str, Any]:
-    """Put the documents into an index through its store; returns seconds, bytes of text, bytes on disk."""
-    import qmd
-    from qmd.config import editing
-    from qmd.store.sqlite.store import SqliteStore
-    from qmd.types import Collection
-
+@contextmanager
+def new_store(location: Path) -> Iterator[SqliteStore]:
+    """Yield the store of a new index with one collection, which is at its place once it is complete."""
     part = location.with_suffix(".part")
     for leftover in location.parent.glob(part.name + "*"):
         leftover.unlink()
@@ -98,25 +99,34 @@ def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) 
     config = location.with_suffix(".yml")
     config.unlink(missing_ok=True)
     parsed = editing.add_collection(str(config), Collection("synthetic", str(root)))
-    began, cpu_began = time.perf_counter(), time.process_time()
-    spent_making = cpu_making = size = 0.0
     store = SqliteStore(str(part))
     store.collections.sync(parsed)
-    source = _documents(english, cjk, documents)
-    while True:
-        making, cpu = time.perf_counter(), time.process_time()
-        batch = list(itertools.islice(source, _BATCH))
-        spent_making += time.perf_counter() - making
-        cpu_making += time.process_time() - cpu
-        if not batch:
-            break
-        size += sum(len(item.source.text.encode()) for item in batch)
-        store.documents.apply("synthetic", batch, [])
-    store.documents.refresh_statistics()
+    yield store
     store.close()
     part.rename(location)
-    seconds = time.perf_counter() - began - spent_making
-    cpu_seconds = time.process_time() - cpu_began - cpu_making
+
+
+def batches(english: Vocabulary, cjk: Vocabulary, documents: int) -> Iterator[list[DocumentChange]]:
+    """Yield the documents in batches of the size of a scan's."""
+    source = _documents(english, cjk, documents)
+    while batch := list(itertools.islice(source, _BATCH)):
+        yield batch
+
+
+def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) -> dict[str, Any]:
+    """Put the documents into an index through its store; returns seconds, bytes of text, bytes on disk."""
+    seconds = cpu_seconds = size = 0.0
+    with new_store(location) as store:
+        for batch in batches(english, cjk, documents):
+            size += sum(len(item.source.text.encode()) for item in batch)
+            began, cpu_began = time.perf_counter(), time.process_time()
+            store.documents.apply("synthetic", batch, [])
+            seconds += time.perf_counter() - began
+            cpu_seconds += time.process_time() - cpu_began
+        began, cpu_began = time.perf_counter(), time.process_time()
+        store.documents.refresh_statistics()
+    seconds += time.perf_counter() - began
+    cpu_seconds += time.process_time() - cpu_began
     assert qmd.open_index(location).status().total_documents == documents
     return {
         "seconds": round(seconds, 1),

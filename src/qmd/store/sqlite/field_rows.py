@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import TypeAlias
 
 import apsw
 
@@ -20,16 +22,22 @@ FIELD_SHIFT = 44
 ANCHOR = "anchor"
 
 
+#: The name of a field, the class of a value, and the value: 1, 1.0 and True are equal, but differ in type.
+_Given: TypeAlias = tuple[str, type, Value]
+#: A row of `field_values` without its id.
+_Row: TypeAlias = tuple[int, ValueType, str | float, str | float]
+
+
 class FieldWriter:
     """Writes fields and links inside a transaction. Caches the numbers of fields and values."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._names: dict[str, int] = {}
-        self._values: dict[tuple[str, type, Value], int] = {}
+        self._values: dict[_Given, int] = {}
         #: The next number by the first of each field and type.
         self._next: dict[int, int] = {}
-        self._fields: list[tuple[int, int, bool]] = []
+        self._fields: list[tuple[int, _Given, bool]] = []
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
     def put(
@@ -44,9 +52,7 @@ class FieldWriter:
         for name, values in fields.items():
             first = True
             for value in values:
-                cached = name, value.__class__, value
-                number = self._values.get(cached) or self._add(cached)
-                self._fields.append((document, number, first))
+                self._fields.append((document, (name, value.__class__, value), first))
                 first = False
         at = 0
         for at, link in enumerate(links, 1):
@@ -60,36 +66,46 @@ class FieldWriter:
 
         A migration gives no collection, because a later one counts.
         """
-        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", self._fields)
+        self._add(dict.fromkeys(given for _, given, _ in self._fields if given not in self._values))
+        rows = [(document, self._values[given], first) for document, given, first in self._fields]
+        # In the order of the index, whose pages are far more than those of the new documents.
+        rows.sort(key=itemgetter(1))
+        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
         if collection is not None:
-            self._count(collection)
+            self._count(collection, rows)
         self._fields, self._links = [], []
 
-    def _count(self, collection: int) -> None:
-        documents = Counter(value for _, value, _ in self._fields)
-        firsts = Counter(value for _, value, first in self._fields if first)
+    def _count(self, collection: int, rows: Sequence[tuple[int, int, bool]]) -> None:
+        documents = Counter(value for _, value, _ in rows)
+        firsts = Counter(value for _, value, first in rows if first)
         self._db.executemany(
             "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
             "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
-            [(value, collection, count, firsts[value]) for value, count in sorted(documents.items())],
+            [(value, collection, count, firsts[value]) for value, count in documents.items()],
         )
 
-    def _add(self, cached: tuple[str, type, Value]) -> int:
-        """Return the number of a value, which is stored if it is new."""
-        name, _, value = cached
-        kind, key = key_of(value)
-        written = value if isinstance(value, str) else key
-        number = self._values[cached] = self._number(self._name(name), kind, key, written)
-        return number
+    def _add(self, values: Iterable[_Given]) -> None:
+        """Get the numbers of values. Those that are new are stored."""
+        rows: dict[_Given, _Row] = {}
+        for given in values:
+            name, _, value = given
+            kind, key = key_of(value)
+            rows[given] = self._name(name), kind, key, value if isinstance(value, str) else key
+        distinct = [*dict.fromkeys(rows.values())]
+        found = self._db.executemany(
+            "SELECT (SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?)",
+            distinct,
+        )
+        numbers = {row: number for row, (number,) in zip(distinct, found, strict=True)}
+        new = [row for row, number in numbers.items() if number is None]
+        numbers.update((row, self._new_number(*row[:2])) for row in new)
+        self._db.executemany(
+            "INSERT INTO field_values VALUES (?, ?, ?, ?, ?)", [(numbers[row], *row) for row in new]
+        )
+        self._values.update((given, numbers[row]) for given, row in rows.items())
 
-    def _number(self, field: int, kind: ValueType, key: str | float, value: str | float) -> int:
-        row = self._db.execute(
-            "SELECT id FROM field_values WHERE field_id = ? AND type = ? AND key = ? AND value = ?",
-            (field, kind, key, value),
-        ).fetchone()
-        if row is not None:
-            return int(row[0])
+    def _new_number(self, field: int, kind: ValueType) -> int:
         first = (field << FIELD_SHIFT) + (VALUE_TYPES.index(kind) << TYPE_SHIFT)
         if first not in self._next:
             last = first + (1 << TYPE_SHIFT) - 1
@@ -97,10 +113,8 @@ class FieldWriter:
                 "SELECT max(id) FROM field_values WHERE id BETWEEN ? AND ?", (first, last)
             ).fetchone()
             self._next[first] = first if row is None or row[0] is None else int(row[0]) + 1
-        number = self._next[first]
         self._next[first] += 1
-        self._db.execute("INSERT INTO field_values VALUES (?, ?, ?, ?, ?)", (number, field, kind, key, value))
-        return number
+        return self._next[first] - 1
 
     def _name(self, name: str) -> int:
         if name not in self._names:

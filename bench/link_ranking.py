@@ -1,0 +1,95 @@
+"""Whether ranking gains by links: documents that many others link to, moved up.
+
+    python bench/link_ranking.py FOLDER [--modes search,query] [--work DIR] [--json OUT]
+
+FOLDER is a collection in BEIR layout whose ids are the paths of Markdown files that link to each other, such
+as `tidb_docs_zh`. The score of each of the first 100 results gets a share of the logarithm of the number of
+documents that link to it. The measure is nDCG@10, over the queries and over every second one; a query that
+fails has found nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import read_collection, say, table, write_json  # isort: skip  (puts src/ on the path)
+import qmd
+from qmd.ranking.metrics import ndcg
+
+#: The weights of the share that are tried.
+WEIGHTS = (-0.05, 0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+def main() -> None:
+    options = _options()
+    collection = read_collection(options.folder)
+    files = options.work / "files"
+    for document in collection.documents:
+        file = files / document.id
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(document.text, encoding="utf-8")
+    index = qmd.open_index(options.work / "index.sqlite", progress=say)
+    if not index.config.collections:
+        index.add_collection(str(files), "eval", pattern="**/*.md", formats=("markdown",))
+    index.update()
+    if options.modes != ["search"]:
+        index.embed()
+    linking = {
+        entry.path: len({link.file for link in index.backlinks(entry.file)}) for entry in index.documents()
+    }
+    most = math.log1p(max(linking.values()))
+    shares = {key: math.log1p(count) / most for key, count in linking.items()}
+    result: dict[str, Any] = {"documents": len(linking), "linked": sum(map(bool, linking.values()))}
+    rows = []
+    for mode in options.modes:
+        found = [
+            (_scores(index, mode, query), grades)
+            for key, query in collection.queries.items()
+            if (grades := collection.qrels.get(key))
+        ]
+        by_weight = {weight: _quality(found, shares, weight) for weight in WEIGHTS}
+        result[mode] = {"queries": len(found), "ndcg": {str(key): value for key, value in by_weight.items()}}
+        rows += [[mode, weight, *values] for weight, values in by_weight.items()]
+    say(table(["mode", "weight", "nDCG@10", "every second query"], rows))
+    write_json(options.json, result)
+
+
+def _scores(index: qmd.Index, mode: str, query: str) -> dict[str, float]:
+    try:
+        response = getattr(index, mode)(query, limit=100, min_score=0.0)
+    except qmd.QmdError:
+        return {}
+    return {hit.path: hit.score for hit in response.hits}
+
+
+def _quality(
+    found: Sequence[tuple[Mapping[str, float], Mapping[str, int]]], shares: Mapping[str, float], weight: float
+) -> list[float]:
+    """Return the mean nDCG@10 over all queries and over every second one."""
+    values = []
+    for scores, grades in found:
+        places = {path: place for place, path in enumerate(scores)}
+        ranked = sorted(
+            scores, key=lambda path: (-scores[path] - weight * shares.get(path, 0.0), places[path])
+        )
+        values.append(ndcg(ranked, grades, 10))
+    return [round(sum(part) / len(part), 4) for part in (values, values[::2])]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--modes", type=lambda text: text.split(","), default=["search"])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
