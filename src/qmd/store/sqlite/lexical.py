@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import apsw
@@ -23,6 +23,7 @@ import apsw
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.sqlite.database import Database, state_of
+from qmd.store.sqlite.match import expression, phrases, without
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -62,25 +63,6 @@ class _Weighted:
     term: Term
     documents: int
     idf: float
-
-
-def phrase(tokens: Iterable[str], prefix: bool = False) -> str:
-    """Return a quoted FTS5 string, so that user input is never syntax."""
-    text = " ".join(tokens).replace('"', '""')
-    return f'"{text}" *' if prefix else f'"{text}"'
-
-
-def expression(term: Term) -> str:
-    """Return a term as an FTS5 expression."""
-    first, *others = phrases(term)
-    return f"({' OR '.join((first, *others))})" if others else first
-
-
-def phrases(term: Term) -> list[str]:
-    """Return the FTS5 phrases of a term's expression, in order."""
-    columns = "{title path} : " if term.in_names else ""
-    forms = (phrase(term.tokens, term.prefix), *map(phrase, term.alternatives))
-    return [columns + form for form in forms]
 
 
 def _any(entries: Sequence[_Weighted]) -> str:
@@ -212,7 +194,7 @@ class _Engine:
             return self._candidates(rare, negative, documents, pool, joined=_all)
         # Rank documents that have all terms by the rare ones. Scoring the common ones would read their whole
         # posting lists.
-        among = _without(_all(rare), negative)
+        among = without(_all(rare), negative)
         return self._candidates(lead, (), documents, pool, joined=_all, among=among)
 
     def _candidates(
@@ -235,7 +217,7 @@ class _Engine:
             bound = (*bound, pool)
         rows = self.db.execute(
             f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}",
-            (_without(match, negative), *bound),
+            (without(match, negative), *bound),
         )
         return [row[0] for row in rows]
 
@@ -260,7 +242,7 @@ class _Engine:
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (_without(match, negative), low, high, json.dumps(list(candidates))),
+            (without(match, negative), low, high, json.dumps(list(candidates))),
         )
         return [(row[0], row[1]) for row in rows]
 
@@ -390,12 +372,6 @@ def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
 def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
     """Return the length of the current document in terms. Called by SQLite."""
     return api.column_size(-1)
-
-
-def _without(match: str, negative: Sequence[Term]) -> str:
-    if not negative:
-        return match
-    return f"({match}) NOT ({' OR '.join(expression(term) for term in negative)})"
 
 
 def _in_names(entries: Sequence[_Weighted]) -> list[_Weighted] | None:
