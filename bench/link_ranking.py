@@ -41,7 +41,11 @@ def main() -> None:
     linking = {
         entry.path: len({link.file for link in index.backlinks(entry.file)}) for entry in index.documents()
     }
-    most = math.log1p(max(linking.values()))
+    most = math.log1p(max(linking.values(), default=0))
+    if not most:
+        raise SystemExit(
+            "no document of the collection links to another: are its ids the paths of the files?"
+        )
     shares = {key: math.log1p(count) / most for key, count in linking.items()}
     result: dict[str, Any] = {"documents": len(linking), "linked": sum(map(bool, linking.values()))}
     rows = []

@@ -129,17 +129,17 @@ class _Engine:
         bound = bm25.bound([entry.idf for entry in weighted])
         idfs = {entry.term.tokens: entry.idf for entry in weighted}
         matches: list[LexicalMatch] = []
-        if count >= COMMON_FROM and (in_names := _in_names(weighted)) is not None:
-            ranked = self._ranked(query, in_names, count, documents, limit)
-            matches = [match for match in ranked if match.tier == "all"]
-        if len(matches) < limit:
-            found = {match.document for match in matches}
-            ranked = self._ranked(query, weighted, count, documents, limit)
-            matches += [match for match in ranked if match.document not in found][: limit - len(matches)]
+        found: set[int] = set()
+        for entries in _attempts(weighted, count):
+            ranked = self._ranked(query, entries, count, documents, limit)
+            full = entries is weighted
+            new = [each for each in ranked if each.document not in found and (full or each.tier == "all")]
+            matches += new[: limit - len(matches)]
+            found.update(match.document for match in matches)
+            if len(matches) == limit:
+                break
         if longer and len(matches) < limit:
-            matches += self._longer(
-                query, count, documents, limit - len(matches), {match.document for match in matches}
-            )
+            matches += self._longer(query, count, documents, limit - len(matches), found)
         return LexicalMatches(tuple(matches), bound, idfs)
 
     def _ranked(
@@ -256,9 +256,8 @@ class _Engine:
         idf = bm25.idf(count, max(1, count // 50))
         # Without stems: they are shorter than the word and would match words that do not start with it.
         entries = [_Weighted(replace(term, alternatives=()), 1, idf) for term in terms]
-        in_names = _in_names(entries) if count >= COMMON_FROM else None
         matches: list[LexicalMatch] = []
-        for each in (entries,) if in_names is None else (in_names, entries):
+        for each in _attempts(entries, count):
             candidates = self._candidates(each, query.negative, documents, limit + len(matched))
             scored = self._scores([row for row in candidates if row not in matched], each, ())
             scored.sort(key=lambda row: (-row[1], row[0]))
@@ -374,15 +373,15 @@ def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
     return api.column_size(-1)
 
 
-def _in_names(entries: Sequence[_Weighted]) -> list[_Weighted] | None:
-    """Limit the short beginnings of words to titles and paths; None if there are none."""
-    limited = [
+def _attempts(entries: list[_Weighted], count: int) -> list[list[_Weighted]]:
+    """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
+    in_names = [
         replace(entry, term=replace(entry.term, in_names=True))
         if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
         else entry
         for entry in entries
     ]
-    return limited if limited != [*entries] else None
+    return [in_names, entries] if count >= COMMON_FROM and in_names != entries else [entries]
 
 
 def _split(present: Sequence[_Weighted], documents: int) -> tuple[list[_Weighted], list[_Weighted]]:
