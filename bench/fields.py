@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import qmd
 import synthetic
 from common import median, say, table, word_counts, write_json
 from qmd.store.values import DocumentChange
@@ -62,6 +63,8 @@ def build(options: Any, english: synthetic.Vocabulary, plain: Path, fielded: Pat
             for name, store, documents in turns if number % 2 else reversed(turns):
                 apply = partial(store.documents.apply, "synthetic", documents, [])
                 spent[name] += milliseconds(apply) / 1000
+        for name, store in (("plain", one), ("fields", other)):
+            spent[name] += milliseconds(store.documents.refresh_statistics) / 1000
     return {name: round(seconds, 1) for name, seconds in spent.items()}
 
 
@@ -74,8 +77,6 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 def main() -> None:
     options = synthetic._options()
-    import qmd
-
     english = synthetic.Vocabulary.of(word_counts(options.english))
     options.work.mkdir(parents=True, exist_ok=True)
     plain, fielded = (options.work / f"{name}-{options.documents}.sqlite" for name in ("plain", "fields"))

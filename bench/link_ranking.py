@@ -3,9 +3,9 @@
     python bench/link_ranking.py FOLDER [--modes search,query] [--work DIR] [--json OUT]
 
 FOLDER is a collection in BEIR layout whose ids are the paths of Markdown files that link to each other, such
-as `tidb_docs_zh`. The score of each of the first 100 results gets a share of the logarithm of the number of
-documents that link to it. The measure is nDCG@10, over the queries and over every second one; a query that
-fails has found nothing.
+as `tidb_docs_zh`. Each of the first 100 results is moved up by a share of the logarithm of the number of
+documents that link to it, at most by as many places as are tried. Scores have ties, so they are not used.
+The measure is nDCG@10, over the queries and over every second one; a query that fails has found nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from common import read_collection, say, table, write_json  # isort: skip  (puts
 import qmd
 from qmd.ranking.metrics import ndcg
 
-#: The weights of the share that are tried.
-WEIGHTS = (-0.05, 0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+#: By how many places the document that most others link to is moved up.
+PLACES = (-2, 0, 0.5, 1, 2, 5, 10)
 
 
 def main() -> None:
@@ -50,37 +50,37 @@ def main() -> None:
     result: dict[str, Any] = {"documents": len(linking), "linked": sum(map(bool, linking.values()))}
     rows = []
     for mode in options.modes:
-        found = [
-            (_scores(index, mode, query), grades)
+        results = [
+            (_found(index, mode, query), grades)
             for key, query in collection.queries.items()
             if (grades := collection.qrels.get(key))
         ]
-        by_weight = {weight: _quality(found, shares, weight) for weight in WEIGHTS}
-        result[mode] = {"queries": len(found), "ndcg": {str(key): value for key, value in by_weight.items()}}
-        rows += [[mode, weight, *values] for weight, values in by_weight.items()]
-    say(table(["mode", "weight", "nDCG@10", "every second query"], rows))
+        by_places = {places: _quality(results, shares, places) for places in PLACES}
+        result[mode] = {
+            "queries": len(results),
+            "ndcg": {str(key): value for key, value in by_places.items()},
+        }
+        rows += [[mode, str(places), *values] for places, values in by_places.items()]
+    say(table(["mode", "places", "nDCG@10", "every second query"], rows))
     write_json(options.json, result)
 
 
-def _scores(index: qmd.Index, mode: str, query: str) -> dict[str, float]:
+def _found(index: qmd.Index, mode: str, query: str) -> list[str]:
     try:
         response = getattr(index, mode)(query, limit=100, min_score=0.0)
     except qmd.QmdError:
-        return {}
-    return {hit.path: hit.score for hit in response.hits}
+        return []
+    return [hit.path for hit in response.hits]
 
 
 def _quality(
-    found: Sequence[tuple[Mapping[str, float], Mapping[str, int]]], shares: Mapping[str, float], weight: float
+    results: Sequence[tuple[Sequence[str], Mapping[str, int]]], shares: Mapping[str, float], places: float
 ) -> list[float]:
     """Return the mean nDCG@10 over all queries and over every second one."""
     values = []
-    for scores, grades in found:
-        places = {path: place for place, path in enumerate(scores)}
-        ranked = sorted(
-            scores, key=lambda path: (-scores[path] - weight * shares.get(path, 0.0), places[path])
-        )
-        values.append(ndcg(ranked, grades, 10))
+    for found, grades in results:
+        moved = {path: place - places * shares.get(path, 0.0) for place, path in enumerate(found)}
+        values.append(ndcg(sorted(moved, key=moved.__getitem__), grades, 10))
     return [round(sum(part) / len(part), 4) for part in (values, values[::2])]
 
 

@@ -18,7 +18,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ import qmd
 from qmd.config import editing
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.values import DocumentChange
-from qmd.types import Collection
+from qmd.types import Collection, Fingerprint, SourceText
 
 SEED = 20261122
 #: Bytes of a document, about.
@@ -99,10 +99,9 @@ def new_store(location: Path) -> Iterator[SqliteStore]:
     config = location.with_suffix(".yml")
     config.unlink(missing_ok=True)
     parsed = editing.add_collection(str(config), Collection("synthetic", str(root)))
-    store = SqliteStore(str(part))
-    store.collections.sync(parsed)
-    yield store
-    store.close()
+    with closing(SqliteStore(str(part))) as store:
+        store.collections.sync(parsed)
+        yield store
     part.rename(location)
 
 
@@ -201,10 +200,7 @@ def chinese_counts(folder: Path) -> Counter[str]:
     return counts
 
 
-def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Any]:
-    from qmd.store.values import DocumentChange
-    from qmd.types import Fingerprint, SourceText
-
+def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[DocumentChange]:
     chance = random.Random(SEED)
     words, runs = english.sampler(chance), cjk.sampler(chance)
     length = sum(len(word) * n for word, n in zip(english.words, english.counts, strict=True))

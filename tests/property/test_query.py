@@ -58,6 +58,7 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
 @given(text=TYPED | ANYTHING, query=TYPED)
 @example(text="\u03000", query="0")  # a mark that belongs to no word
 @example(text="eing, oeds, vying, only and an", query="e o a vie")  # stems that are no beginnings, or short
+@example(text="banana b", query="b b*")
 def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, query: str) -> None:
     marker = Highlighter(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]

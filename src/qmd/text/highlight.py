@@ -52,7 +52,7 @@ class Highlighter:
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._short = [
-            _start_of_word(needle, alone=len(needle) == 1 and needle in self._exact)
+            _start_of_word(needle, alone=len(needle) == 1 and needle not in self._prefixes)
             for needle in self._needles
             if len(needle) <= _SHORT
         ]

@@ -132,8 +132,9 @@ class _Engine:
         found: set[int] = set()
         for entries in _attempts(weighted, count):
             ranked = self._ranked(query, entries, count, documents, limit)
-            full = entries is weighted
-            new = [each for each in ranked if each.document not in found and (full or each.tier == "all")]
+            # With only some of the terms, no document comes before those with all terms in their texts.
+            wanted = ("all", "any") if entries is weighted else ("all",)
+            new = [each for each in ranked if each.document not in found and each.tier in wanted]
             matches += new[: limit - len(matches)]
             found.update(match.document for match in matches)
             if len(matches) == limit:

@@ -270,10 +270,12 @@ def _fields(db: apsw.Connection) -> None:
         "SELECT d.id, d.path, d.title, d.author, t.text FROM documents d "
         "JOIN contents t ON t.id = d.content_id"
     )
-    for identity, path, title, author, text in rows:
+    for number, (identity, path, title, author, text) in enumerate(rows, 1):
         extracted = extract(text, path)
         fields = stored_fields(extracted.fields, path, author)
         writer.put(identity, fields, extracted.links)
+        if number % 1_000 == 0:  # the rows that wait take memory
+            writer.flush()
         if "alias" in fields:
             db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
             db.execute(
