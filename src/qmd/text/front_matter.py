@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from qmd.text import dates
@@ -26,6 +27,17 @@ MAX_KEY_LENGTH = 100
 RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+#: What most front matter consists of: `key: text`, `key: [a, b]`, or `key:` and lines with `- a`. Texts start
+#: with a letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
+_WORD = r"\w[\w ./+\-]*+"
+_TEXT = r"\w(?:[\w ./+\-,?=&%~()!'\"*@$;|]++|:(?=[\w/]))*+"
+_ENTRY = re.compile(
+    rf"(?P<key>\w[\w .\-]{{0,98}}):(?:[ ]++(?P<one>{_TEXT})"
+    rf"|[ ]++\[[ ]*+(?P<flow>{_WORD}(?:,[ ]*+{_WORD})*+)\][ ]*+"
+    rf"|(?P<block>\n(?P<indent>[ ]*+)-[ ]++{_WORD}(?:\n(?P=indent)-[ ]++{_WORD})*+)|[ ]*+)(?:\n|\Z)"
+)
+_MAX_SIMPLE = 4_000  # characters
 _SEPARATORS = re.compile(r"[\s,]+")
 #: Nodes that are read at most, aliases counted each time.
 _MAX_NODES = 50_000
@@ -45,10 +57,11 @@ def read(text: str) -> FrontMatter:
     if len(text) > MAX_CHARACTERS:
         result.omitted.append(f"front matter of more than {MAX_CHARACTERS:,} characters")
         return result
-    root = _compose(text, result)
-    if root is None:
-        return result
-    return collect(_entries(root, "", result), result)
+    entries: Iterable[tuple[str, Value]] | None = _simple_entries(text)
+    if entries is None:
+        root = _compose(text, result)
+        entries = [] if root is None else _entries(root, "", result)
+    return collect(entries, result)
 
 
 def collect(entries: Iterable[tuple[str, Value]], result: FrontMatter | None = None) -> FrontMatter:
@@ -67,6 +80,27 @@ def collect(entries: Iterable[tuple[str, Value]], result: FrontMatter | None = N
     for name, values in found.items():
         result.fields[name] = _limited(name, _tags(values) if name == "tag" else values, result)
     return result
+
+
+def _simple_entries(text: str) -> list[tuple[str, Value]] | None:
+    """Return (name, value) of the values in front matter of the form of `_ENTRY`; None if it has another."""
+    found: list[tuple[str, Value]] = []
+    at = 0
+    while at < len(text) <= _MAX_SIMPLE:
+        match = _ENTRY.match(text, at)
+        if match is None:
+            return None
+        at = match.end()
+        key, one, flow, block, _ = match.groups()
+        if one:
+            items = [one]
+        elif flow:
+            items = flow.split(",")
+        else:
+            items = [line.lstrip(" ")[1:] for line in block.split("\n")[1:]] if block else []
+        name = _name(key) or ""
+        found += ((name, value) for item in items if (value := scalar(item)) is not None)
+    return found if at == len(text) else None
 
 
 def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
@@ -93,7 +127,7 @@ def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[tupl
         return
     room = _MAX_NODES
     for key_node, node in root.value[: _MAX_NODES // 10]:
-        key = _name(key_node)
+        key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
         if key is None:
             continue
         name = prefix + key
@@ -117,8 +151,9 @@ def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[tupl
                 yield name, value
 
 
-def _name(node: yaml.Node) -> str | None:
-    name = fold(" ".join(str(node.value).split())) if isinstance(node.value, str) else ""
+@lru_cache(maxsize=1000)
+def _name(key: str) -> str | None:
+    name = fold(" ".join(key.split()))
     return name if 0 < len(name) <= MAX_KEY_LENGTH else None
 
 
@@ -126,10 +161,8 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
     """Return the value of a YAML scalar; None for null. A quoted scalar is a text or a date."""
     text = text.strip()
     if plain:
-        if text.lower() in ("", "~", "null"):
-            return None
-        if text.lower() in ("true", "false"):
-            return text.lower() == "true"
+        if (word := text.lower()) in _CONSTANTS:
+            return _CONSTANTS[word]
         if _NUMBER.fullmatch(text):
             return float(text)
     return (dates.canonical(text) or text) if text else None
@@ -146,11 +179,12 @@ def _tags(values: list[Value]) -> list[Value]:
 
 
 def _limited(name: str, values: list[Value], result: FrontMatter) -> tuple[Value, ...]:
-    unique = list(dict.fromkeys((type(value), value) for value in values))
-    if len(unique) > MAX_VALUES:
-        result.omitted.append(f"field {name}: {len(unique) - MAX_VALUES:,} of {len(unique):,} values")
+    if len(values) > 1:  # 1, 1.0 and True are equal, but not the same value
+        values = [value for _, value in dict.fromkeys((type(value), value) for value in values)]
+    if len(values) > MAX_VALUES:
+        result.omitted.append(f"field {name}: {len(values) - MAX_VALUES:,} of {len(values):,} values")
     kept: list[Value] = []
-    for _, value in unique[:MAX_VALUES]:
+    for value in values[:MAX_VALUES]:
         if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
             result.omitted.append(f"field {name}: the end of a value of {len(value):,} characters")
             value = value[:MAX_VALUE_LENGTH]

@@ -19,7 +19,8 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
+from operator import add
 
 import Stemmer
 
@@ -66,6 +67,8 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_]))?"
 #: Matches the same words in ASCII text as `_WORD`, but is several times faster and compiles fast.
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
+#: Keeps the letters, digits and apostrophes of ASCII text, so that `str.split` finds its words.
+_SPACES = bytes(at if at < 128 and (chr(at).isalnum() or at == ord("'")) else ord(" ") for at in range(256))
 _JOINED = re.compile(r"[-_./@:]+\Z")
 
 
@@ -86,6 +89,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
+_CHARACTERS = 1 << 16
 
 _stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
 
@@ -113,12 +117,22 @@ def han_variants() -> dict[int, int]:
 
 def is_unspaced(word: str) -> bool:
     """Return whether a word from `words` is a run of an unspaced script."""
-    return not word.isascii() and compiled(_UNSPACED_CHAR).match(word) is not None
+    return not word.isascii() and _is_unspaced(word[0])
 
 
 def is_symbols(word: str) -> bool:
     """Return whether a word from `words` is a run of symbols."""
-    return not word.isascii() and compiled(_SYMBOL_CHAR).match(word) is not None
+    return not word.isascii() and _is_symbol(word[0])
+
+
+@lru_cache(maxsize=_CHARACTERS)
+def _is_unspaced(character: str) -> bool:
+    return compiled(_UNSPACED_CHAR).match(character) is not None
+
+
+@lru_cache(maxsize=_CHARACTERS)
+def _is_symbol(character: str) -> bool:
+    return compiled(_SYMBOL_CHAR).match(character) is not None
 
 
 def stands_alone(word: str) -> bool:
@@ -181,13 +195,15 @@ def stem(word: str) -> str:
 
 def bigrams(run: str) -> list[str]:
     """Return the terms of a folded run of an unspaced script: overlapping bigrams and the last character."""
-    return [run[at : at + 2] for at in range(len(run))]
+    return [*map(add, run, run[1:]), run[-1:]]
 
 
 class _Terms(dict[str, str]):
     """The terms of words, joined by spaces. Caches words, but not runs, which rarely occur twice."""
 
     def __missing__(self, word: str) -> str:
+        if "'" in word and word.isascii() and not _ASCII_WORD.fullmatch(word):
+            return " ".join(self[part] for part in _ASCII_WORD.findall(word))
         folded = fold(word)
         if is_unspaced(folded):
             return " ".join(bigrams(folded))
@@ -224,7 +240,17 @@ def terms(text: str) -> list[str]:
 
 def index_form(text: str) -> str:
     """Return the terms of a text joined by spaces, for a full-text engine that splits at spaces."""
-    return " ".join(map(_terms.__getitem__, _pattern(text).findall(text)))
+    if text.isascii():
+        return " ".join(map(_terms.__getitem__, _ascii_words(text)))
+    found: list[str] = []
+    for line in text.split("\n"):  # no word crosses a line
+        found += _ascii_words(line) if line.isascii() else compiled(_WORD).findall(line)
+    return " ".join(map(_terms.__getitem__, found))
+
+
+def _ascii_words(text: str) -> list[str]:
+    """Return the words of ASCII text, with the apostrophes around them; faster than `_ASCII_WORD`."""
+    return text.encode().translate(_SPACES).decode().split()
 
 
 def has_other_terms_than_before(text: str) -> bool:
