@@ -23,7 +23,7 @@ _CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`
 #: Where a token or code can begin. Each alternative starts with a literal character, so that `re` scans fast.
 _START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
 #: What most texts without links and tags lack.
-_ANY_LINK = ("](", "][", "]:", "[[", "://")
+_ANY_LINK = ("://", "](", "[[", "][", "]:")
 _ANY_TAG = re.compile(_TAG)
 #: Quantifiers are possessive or bounded, so that matching takes linear time.
 _AUTO = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000})>")

@@ -202,17 +202,20 @@ class _Terms(dict[str, str]):
     """The terms of words, joined by spaces. Caches words, but not runs, which rarely occur twice."""
 
     def __missing__(self, word: str) -> str:
-        if "'" in word and word.isascii() and not _ASCII_WORD.fullmatch(word):
-            return " ".join(self[part] for part in _ASCII_WORD.findall(word))
-        folded = fold(word)
-        if is_unspaced(folded):
-            return " ".join(bigrams(folded))
-        if is_symbols(word):
-            return " ".join(folded)
-        term = stem(folded)
-        if not term.isalnum():
-            # Folding can insert separators (½ → 1⁄2), at which the index would split.
-            term = " ".join(stem(part) for part in compiled(_PARTS).findall(folded))
+        if word.isascii():
+            if "'" in word and not _ASCII_WORD.fullmatch(word):
+                return " ".join(self[part] for part in _ASCII_WORD.findall(word))
+            term = stem(word[:MAX_TERM].lower())
+        else:
+            folded = fold(word)
+            if is_unspaced(folded):
+                return " ".join(bigrams(folded))
+            if is_symbols(word):
+                return " ".join(folded)
+            term = stem(folded)
+            if not term.isalnum():
+                # Folding can insert separators (½ → 1⁄2), at which the index would split.
+                term = " ".join(stem(part) for part in compiled(_PARTS).findall(folded))
         if len(word) <= _MEMORABLE:
             if len(self) >= _MEMORY:
                 self.clear()

@@ -1,0 +1,19 @@
+"""The terms of a text, which indexing finds faster than the words they are made from."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qmd.text.tokens import terms, terms_of, words
+
+TEXTS = st.text(
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from("aZ9'’streSLD-_./ \n\t é\u0301中國ガﾊﾟ½👍🏽"))
+)
+
+
+@given(TEXTS)
+@example("'tis l'ecole, it's 'quoted' rock'n'roll O'RE")
+@example("one line\nzwei für Größe\n三行 and more's")
+def test_terms_are_those_of_the_words_in_order(text: str) -> None:
+    assert terms(text) == [term for word in words(text) for term in terms_of(word) if term]
