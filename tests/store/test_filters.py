@@ -17,7 +17,8 @@ import qmd
 from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
-from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
+from qmd.store.values import DocumentChange, Scope
+from qmd.store.vector_values import Embedded, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText

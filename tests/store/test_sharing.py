@@ -12,7 +12,7 @@ import pytest
 
 from qmd.errors import StoreError
 from qmd.store.base import Store
-from qmd.store.values import VectorSet
+from qmd.store.vector_values import VectorSet
 from qmd.types import Collection, Config
 from tests import milvus
 from tests.store.material import (

@@ -40,9 +40,11 @@ def has_colours(stream: IO[Any]) -> bool:
 
 def output_width() -> int:
     """Return the width of stdout in columns: of the terminal, or 80."""
+    if not is_terminal(sys.stdout):
+        return 80
     from shutil import get_terminal_size
 
-    return get_terminal_size().columns if is_terminal(sys.stdout) else 80
+    return get_terminal_size().columns
 
 
 def styled(text: str, *codes: str) -> str:

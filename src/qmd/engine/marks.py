@@ -13,7 +13,8 @@ from qmd.config.approvals import Permission
 from qmd.config.index_yml import digest
 from qmd.config.marks_file import Entry, MarkKind
 from qmd.config.validate import require_unicode
-from qmd.engine.retrieval.adjust import Guidance, Mark
+from qmd.engine.retrieval.adjust import Guidance
+from qmd.engine.retrieval.factors import Mark
 from qmd.engine.workspace import Workspace
 from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
 from qmd.text.query import parse

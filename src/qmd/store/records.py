@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from qmd.errors import ModelError
-from qmd.store.values import Embedded
+
+if TYPE_CHECKING:
+    from qmd.store.vector_values import Embedded
 
 #: The maximum number of cached model answers.
 CACHE_ROWS = 20_000

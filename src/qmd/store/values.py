@@ -1,31 +1,17 @@
-"""The values that pass between a store and the engine."""
+"""The values of searching and changing documents that pass between a store and the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qmd.text.predicates import Predicate
 from qmd.types import Chunk, Fingerprint, SourceText
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-
 #: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
 #: no other document has, because empty files are not indexed.
 LEFT_OUT = "the texts of documents were left out of this index file"
-#: Called with a description of each step of a long operation before the step begins.
-OnStep = Callable[[str], None]
-#: Called with (pages copied, total pages).
-OnPages = Callable[[int, int], None]
-
-WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,99 +76,3 @@ class Applied:
     added: int = 0
     updated: int = 0
     removed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A text with chunks that have no vectors yet.
-
-    The chunks of a text are embedded from the last to the first: chunks from number `embedded_from` on have
-    vectors. It is None if no chunk has a vector.
-    """
-
-    content: int
-    title: str
-    text: str
-    hash: str
-    embedded_from: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Consecutive chunks of a text, their vectors (float32, shape (n, dimension)) and their token ids.
-
-    The text is embedded once its first chunk is stored. If `continues` is true, the chunks after these are
-    already stored; otherwise the last chunk of the text is included.
-    """
-
-    content: int
-    chunks: Sequence[Chunk]
-    vectors: Floats
-    tokens: Sequence[Sequence[int]]
-    continues: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class VectorSet:
-    """The vectors of one embedder.
-
-    Attributes:
-        fingerprint: Identifies the model and its prompt format.
-        name: Name of the model for users.
-        model: Fingerprint of the model alone; empty if an earlier version made the set.
-        source: Name of the model in a configuration; empty if an earlier version made the set.
-        complete: Whether the set once covered every text, so that only new texts lack vectors.
-    """
-
-    fingerprint: str
-    name: str
-    model: str = ""
-    source: str = ""
-    complete: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionStats:
-    """The size of a collection in the index, and the time of its last scan (ISO 8601 in UTC)."""
-
-    documents: int
-    bytes: int
-    updated_at: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """The data that a cleanup keeps: collections, vectors of embedders, and cached answers since a moment.
-
-    None for `collections` or `embedders` keeps all of them.
-    """
-
-    collections: tuple[str, ...] | None
-    embedders: tuple[str, ...] | None
-    answers_since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Waste:
-    """Data of one kind that an index does not need: number of items and approximate size in bytes."""
-
-    kind: WasteKind
-    count: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """An inconsistency in an index. `hint` says how to repair it."""
-
-    message: str
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedSample:
-    """The first chunk of a text as it was embedded: document title, chunk text and vector (float32)."""
-
-    title: str
-    text: str
-    vector: Floats

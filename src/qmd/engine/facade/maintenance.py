@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qmd.models.bundle import BundledModel, ImportedModel
     from qmd.models.catalog import ModelCard
     from qmd.models.downloads import Download, OnBytes
-    from qmd.store.values import OnPages, OnStep
+    from qmd.store.upkeep_values import OnPages, OnStep
 
 
 class MaintenanceMethods:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.store.values import VectorSet
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
     from qmd.models.catalog import Role
+    from qmd.store.vector_values import VectorSet
 
 
 class ModelProvider:
@@ -170,6 +170,7 @@ class ModelProvider:
     def vector_set(self) -> VectorSet:
         """The vector set of the configured embedder."""
         from qmd.models.registry import stable_name
+        from qmd.store.vector_values import VectorSet
 
         source = stable_name(self._settings.embed_model, "embed")
         return VectorSet(self.fingerprint, self.embedder.name, self.embedder.fingerprint, source)

@@ -1,17 +1,14 @@
 """Adjust the final scores of a search: weights of collections, recency, marks, pins, copies, and the cut.
 
 Every adjustment is off by default. Without any, the ranked documents are only cut to the request.
-
-Factors multiply the odds of a score, score / (1 - score), so scores stay between 0 and 1, and a factor means
-the same wherever the scores of a search lie: those of vectors are all close to each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import prod
+from typing import TYPE_CHECKING
 
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.store.base import Store
@@ -19,28 +16,15 @@ from qmd.store.values import Scope
 from qmd.text.predicates import matches
 from qmd.types import Collection, Config, Document, Ranked
 
+if TYPE_CHECKING:
+    from qmd.engine.retrieval.factors import Mark
+
 #: The half-life of `recent` in days, if neither the request nor the configuration has one.
 DEFAULT_HALF_LIFE = 90.0
-#: The factor of a very old document.
-OLDEST = 0.5
-#: By how much a mark for the very same query changes the factor.
-MARK = 0.5
-#: Higher scores are lowered to this one, because the odds of 1 are infinite.
-_SURE = 0.995
 #: An adjusted search considers at least this many documents.
 POOL = 100
 #: The most copies of a document that a hit names.
 MAX_COPIES = 20
-_SECONDS_PER_DAY = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A mark for a query: whether the document is good, how similar the queries are (0..1), and a reason."""
-
-    good: bool
-    similarity: float
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,87 +33,6 @@ class Guidance:
 
     pinned: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The properties of a document that its factors depend on.
-
-    `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
-    """
-
-    date: str
-    now: datetime
-    weight: float = 1.0
-    highest: float = 1.0
-    half_life: float | None = None
-    mark: Mark | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """A number that multiplies the odds of a score, and the reason in words."""
-
-    value: float
-    reason: str
-
-
-def of_collection(facts: Facts) -> Factor | None:
-    """Return the weight of the document's collection."""
-    if facts.weight == facts.highest:
-        return None
-    reason = f"its collection has the weight {facts.weight:g}, the highest is {facts.highest:g}"
-    return Factor(facts.weight / facts.highest, reason)
-
-
-def of_date(facts: Facts) -> Factor | None:
-    """Return 1 for a document of today, which falls to `OLDEST` by half in each half-life."""
-    if facts.half_life is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(facts.date).replace(tzinfo=UTC)
-    except ValueError:
-        return Factor(OLDEST, "no date")
-    age = max(0.0, (facts.now - moment).total_seconds() / _SECONDS_PER_DAY)
-    value = OLDEST + (1.0 - OLDEST) * 0.5 ** (age / facts.half_life)
-    return Factor(value, f"{age:,.0f} days old, half-life {facts.half_life:g} days")
-
-
-def of_mark(facts: Facts) -> Factor | None:
-    """Return a factor above 1 for a good mark, below 1 for a bad one."""
-    if facts.mark is None:
-        return None
-    change = MARK * facts.mark.similarity
-    return Factor(1.0 + change if facts.mark.good else 1.0 - change, facts.mark.reason)
-
-
-#: By the name that the explanation has.
-FACTORS: Mapping[str, Callable[[Facts], Factor | None]] = {
-    "collection": of_collection,
-    "recency": of_date,
-    "mark": of_mark,
-}
-
-
-def scale(score: float, factor: float) -> float:
-    """Multiply the odds of a score, 0..1."""
-    if factor == 1.0:
-        return score
-    part = score if factor > 1.0 else min(score, _SURE)
-    return part * factor / (1.0 - part + part * factor)
-
-
-def weigh(item: Ranked, facts: Facts) -> Ranked:
-    """Return a document with its adjusted score and the factors."""
-    found = {name: factor for name, of in FACTORS.items() if (factor := of(facts)) is not None}
-    if not found:
-        return item
-    score = scale(item.score, prod(factor.value for factor in found.values()))
-    factors = {
-        name: {"factor": round(factor.value, 4), "reason": factor.reason} for name, factor in found.items()
-    }
-    explain = {**(item.explain or {}), "adjusted": {"score": round(item.score, 4), "factors": factors}}
-    return replace(item, score=score, explain=explain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +132,8 @@ class Adjuster:
         return configured or None
 
     def _weighed(self, items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
+        from qmd.engine.retrieval.factors import Facts, weigh
+
         collections = {collection.name: collection for collection in self._collections}
         highest = max((collection.weight for collection in collections.values()), default=1.0)
         half_lives = {name: self._half_life(collection) for name, collection in collections.items()}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from qmd.engine.workspace import Workspace
-    from qmd.store.values import VectorSet
+    from qmd.store.vector_values import VectorSet
 
 
 @dataclass(frozen=True, slots=True)

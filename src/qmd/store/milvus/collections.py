@@ -14,7 +14,7 @@ from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
 from qmd.store.milvus.state import State
 from qmd.store.records import CACHE_ROWS, now
-from qmd.store.values import CollectionStats
+from qmd.store.upkeep_values import CollectionStats
 from qmd.types import Config
 
 

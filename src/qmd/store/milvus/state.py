@@ -12,7 +12,7 @@ from qmd.errors import CollectionNotFoundError
 from qmd.store.milvus.client import Client, Reading, literal, quoted
 from qmd.store.milvus.schema import MAX_TEXT, STATE
 from qmd.store.records import now
-from qmd.store.values import VectorSet
+from qmd.store.vector_values import VectorSet
 
 _COLLECTION = "collection:"
 _EMBEDDER = "embedder:"

@@ -14,7 +14,7 @@ from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.state import State
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import timestamp
-from qmd.store.values import Fault, OnStep, Retention, Waste
+from qmd.store.upkeep_values import Fault, OnStep, Retention, Waste
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
 from qmd.text.predicates import key_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from qmd.store.values import OnStep
+from qmd.store.upkeep_values import OnStep
 from qmd.text.tokens import index_form
 
 if TYPE_CHECKING:

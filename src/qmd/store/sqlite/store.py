@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from qmd.store.sqlite.collections import Answers, Collections
 from qmd.store.sqlite.database import Database, Opener
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.fields import Fields
 from qmd.store.sqlite.lexical import Lexical
-from qmd.store.sqlite.pending import PendingTexts
-from qmd.store.sqlite.upkeep import Upkeep
-from qmd.store.sqlite.vector_sets import VectorSets
-from qmd.store.sqlite.vectors import Vectors
-from qmd.store.values import OnPages
+
+if TYPE_CHECKING:
+    from qmd.store.sqlite.pending import PendingTexts
+    from qmd.store.sqlite.upkeep import Upkeep
+    from qmd.store.sqlite.vector_sets import VectorSets
+    from qmd.store.sqlite.vectors import Vectors
+    from qmd.store.upkeep_values import OnPages
 
 
 class SqliteStore:
@@ -30,12 +34,33 @@ class SqliteStore:
         self.collections = Collections(self._database)
         self.documents = Documents(self._database)
         self.lexical = Lexical(self._database)
-        self.vectors = Vectors(self._database)
-        self.pending = PendingTexts(self._database)
-        self.vector_sets = VectorSets(self._database, self.pending)
         self.fields = Fields(self._database)
         self.answers = Answers(self._database)
-        self.upkeep = Upkeep(self._database)
+
+    # A search by words does without these, and starts faster.
+    @cached_property
+    def vectors(self) -> Vectors:
+        from qmd.store.sqlite.vectors import Vectors
+
+        return Vectors(self._database)
+
+    @cached_property
+    def pending(self) -> PendingTexts:
+        from qmd.store.sqlite.pending import PendingTexts
+
+        return PendingTexts(self._database)
+
+    @cached_property
+    def vector_sets(self) -> VectorSets:
+        from qmd.store.sqlite.vector_sets import VectorSets
+
+        return VectorSets(self._database, self.pending)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        from qmd.store.sqlite.upkeep import Upkeep
+
+        return Upkeep(self._database)
 
     @property
     def location(self) -> str:

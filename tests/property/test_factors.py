@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qmd.config.marks_file import Entry
 from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of
-from qmd.engine.retrieval.adjust import OLDEST, Facts, Mark, of_date, scale, weigh
+from qmd.engine.retrieval.factors import OLDEST, Facts, Mark, of_date, scale, weigh
 from qmd.types import Ranked
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

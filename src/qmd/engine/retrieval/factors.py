@@ -1,0 +1,112 @@
+"""The factors of a score: weights of collections, dates and marks.
+
+Factors multiply the odds of a score, score / (1 - score), so scores stay between 0 and 1, and a factor means
+the same wherever the scores of a search lie: those of vectors are all close to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import prod
+
+from qmd.types import Ranked
+
+#: The factor of a very old document.
+OLDEST = 0.5
+#: By how much a mark for the very same query changes the factor.
+MARK = 0.5
+#: Higher scores are lowered to this one, because the odds of 1 are infinite.
+_SURE = 0.995
+_SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark for a query: whether the document is good, how similar the queries are (0..1), and a reason."""
+
+    good: bool
+    similarity: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The properties of a document that its factors depend on.
+
+    `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
+    """
+
+    date: str
+    now: datetime
+    weight: float = 1.0
+    highest: float = 1.0
+    half_life: float | None = None
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A number that multiplies the odds of a score, and the reason in words."""
+
+    value: float
+    reason: str
+
+
+def of_collection(facts: Facts) -> Factor | None:
+    """Return the weight of the document's collection."""
+    if facts.weight == facts.highest:
+        return None
+    reason = f"its collection has the weight {facts.weight:g}, the highest is {facts.highest:g}"
+    return Factor(facts.weight / facts.highest, reason)
+
+
+def of_date(facts: Facts) -> Factor | None:
+    """Return 1 for a document of today, which falls to `OLDEST` by half in each half-life."""
+    if facts.half_life is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(facts.date).replace(tzinfo=UTC)
+    except ValueError:
+        return Factor(OLDEST, "no date")
+    age = max(0.0, (facts.now - moment).total_seconds() / _SECONDS_PER_DAY)
+    value = OLDEST + (1.0 - OLDEST) * 0.5 ** (age / facts.half_life)
+    return Factor(value, f"{age:,.0f} days old, half-life {facts.half_life:g} days")
+
+
+def of_mark(facts: Facts) -> Factor | None:
+    """Return a factor above 1 for a good mark, below 1 for a bad one."""
+    if facts.mark is None:
+        return None
+    change = MARK * facts.mark.similarity
+    return Factor(1.0 + change if facts.mark.good else 1.0 - change, facts.mark.reason)
+
+
+#: By the name that the explanation has.
+FACTORS: Mapping[str, Callable[[Facts], Factor | None]] = {
+    "collection": of_collection,
+    "recency": of_date,
+    "mark": of_mark,
+}
+
+
+def scale(score: float, factor: float) -> float:
+    """Multiply the odds of a score, 0..1."""
+    if factor == 1.0:
+        return score
+    part = score if factor > 1.0 else min(score, _SURE)
+    return part * factor / (1.0 - part + part * factor)
+
+
+def weigh(item: Ranked, facts: Facts) -> Ranked:
+    """Return a document with its adjusted score and the factors."""
+    found = {name: factor for name, of in FACTORS.items() if (factor := of(facts)) is not None}
+    if not found:
+        return item
+    score = scale(item.score, prod(factor.value for factor in found.values()))
+    factors = {
+        name: {"factor": round(factor.value, 4), "reason": factor.reason} for name, factor in found.items()
+    }
+    explain = {**(item.explain or {}), "adjusted": {"score": round(item.score, 4), "factors": factors}}
+    return replace(item, score=score, explain=explain)
