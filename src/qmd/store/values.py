@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from qmd.text.predicates import Predicate
-from qmd.types import Chunk, Fingerprint, SourceText
+if TYPE_CHECKING:
+    from qmd.text.predicates import Predicate
+    from qmd.types import Chunk, Fingerprint, SourceText
 
 #: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
 #: no other document has, because empty files are not indexed.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from qmd.types import Anchor
+if TYPE_CHECKING:
+    from qmd.types import Anchor
 
 #: The kind of anchors after which lines of the text and of the file advance together.
 LINE = "line"
@@ -29,7 +32,9 @@ def anchor_at(anchors: Sequence[Anchor], line: int) -> Anchor | None:
         return None
     anchor = anchors[at - 1]
     # Source code: each line of the text below an anchor is one line of the file.
-    return Anchor(line, LINE, anchor.value + line - anchor.line) if anchor.kind == LINE else anchor
+    return (
+        replace(anchor, line=line, value=anchor.value + line - anchor.line) if anchor.kind == LINE else anchor
+    )
 
 
 def span(anchors: Sequence[Anchor], kind: str, first: int, last: int, total: int) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qmd.engine.deadline import Stopwatch
 from qmd.engine.requests import ALL, SearchRequest
@@ -22,7 +23,10 @@ from qmd.store.values import LexicalMatches, Scope
 from qmd.text.highlight import Highlighter
 from qmd.text.predicates import field_name
 from qmd.text.query import parse
-from qmd.types import Config, Ranked, SearchResponse, Stage, ValueCount
+from qmd.types import Config, Ranked, SearchResponse, Stage
+
+if TYPE_CHECKING:
+    from qmd.types import ValueCount
 
 #: The most values of a facet.
 FACET_VALUES = 20

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
 
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.text.predicates import Fields as FieldValues
-from qmd.types import Anchor, Link
+
+if TYPE_CHECKING:
+    from qmd.types import Anchor, Link
 
 #: An id of a value is the id of its field, shifted by FIELD_SHIFT, plus the number of its type, shifted by
 #: TYPE_SHIFT, plus a number. The values of a field are then a range.

@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from qmd import types  # values are loaded when they are used
 from qmd.store import base
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
@@ -15,7 +16,6 @@ from qmd.store.sqlite.field_rows import ANCHOR, FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import collection_ids, condition, filter_of
 from qmd.store.values import Scope
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType
-from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
@@ -43,7 +43,7 @@ class Fields(base.Fields):
             )
             return [row[0] for row in rows]
 
-    def summaries(self, scope: Scope) -> list[FieldSummary]:
+    def summaries(self, scope: Scope) -> list[types.FieldSummary]:
         """Return the fields of documents, without those of the file itself, most frequent first."""
         with self._database.snapshot() as db:
             names = dict(db.execute("SELECT id, name FROM field_names"))
@@ -53,12 +53,12 @@ class Fields(base.Fields):
                 f"FROM ({source} GROUP BY 1) GROUP BY 1",
                 values,
             )
-            found: dict[str, FieldSummary] = {}
+            found: dict[str, types.FieldSummary] = {}
             for number, documents, distinct in rows:
                 field, kind = divmod(number, 1 << (FIELD_SHIFT - TYPE_SHIFT))
                 name = names[field]
-                before = found.get(name, FieldSummary(name, (), 0, 0))
-                found[name] = FieldSummary(
+                before = found.get(name, types.FieldSummary(name, (), 0, 0))
+                found[name] = types.FieldSummary(
                     name,
                     (*before.types, VALUE_TYPES[kind]),
                     before.documents + documents,
@@ -66,13 +66,13 @@ class Fields(base.Fields):
                 )
         return sorted(found.values(), key=lambda each: (-each.documents, each.name))
 
-    def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
+    def values(self, scope: Scope, field: str, limit: int) -> list[types.ValueCount]:
         """Return the values of a field with the number of documents, most frequent first."""
         with self._database.snapshot() as db:
             source, values = _counted(self._database, db, scope)
             return _value_counts(db, field, source, values, limit)
 
-    def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
+    def facet(self, documents: Sequence[int], field: str, limit: int) -> list[types.ValueCount]:
         """Return the values of a field among some documents, most frequent first."""
         with self._database.snapshot() as db:
             register(db)
@@ -83,7 +83,7 @@ class Fields(base.Fields):
                     f"WHERE d.id IN {LISTED} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
                     (*listed, limit),
                 )
-                return [ValueCount(value, count) for value, count in rows]
+                return [types.ValueCount(value, count) for value, count in rows]
             source = f"{_DIRECTLY} WHERE document_id IN {LISTED}"
             return _value_counts(db, field, source, listed, limit)
 
@@ -110,28 +110,28 @@ class Fields(base.Fields):
                 found[document].setdefault(name, []).append(_typed(kind, value))
         return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
 
-    def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
+    def links(self, documents: Sequence[int]) -> dict[int, list[types.Link]]:
         """Return the links of documents by id, in order. Their texts are not stored."""
         with self._database.snapshot() as db:
-            found: dict[int, list[Link]] = {}
+            found: dict[int, list[types.Link]] = {}
             for document, line, kind, target in db.execute(
                 f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {LISTED} "
                 "AND kind != ? ORDER BY document_id, number",
                 (json.dumps([*documents]), ANCHOR),
             ):
-                found.setdefault(document, []).append(Link(target, "", line, kind))
+                found.setdefault(document, []).append(types.Link(target, "", line, kind))
             return found
 
-    def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
+    def anchors(self, documents: Sequence[int]) -> dict[int, list[types.Anchor]]:
         """Return the anchors of documents by id, in order."""
-        found: dict[int, list[Anchor]] = {}
+        found: dict[int, list[types.Anchor]] = {}
         for document, line, target in self._database.rows(
             f"SELECT document_id, line, target FROM links WHERE document_id IN {LISTED} "
             "AND kind = ? ORDER BY document_id, number",
             (json.dumps([*documents]), ANCHOR),
         ):
             kind, _, value = target.rpartition(" ")
-            found.setdefault(document, []).append(Anchor(line, kind, int(value)))
+            found.setdefault(document, []).append(types.Anchor(line, kind, int(value)))
         return found
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
@@ -185,7 +185,7 @@ def _counted(database: Database, db: apsw.Connection, scope: Scope) -> tuple[str
 
 def _value_counts(
     db: apsw.Connection, field: str, source: str, values: tuple[Any, ...], limit: int
-) -> list[ValueCount]:
+) -> list[types.ValueCount]:
     row = db.execute("SELECT id FROM field_names WHERE name = ?", (field,)).fetchone()
     if row is None:
         return []
@@ -196,7 +196,7 @@ def _value_counts(
         "ON v.id = c.value_id GROUP BY v.type, v.key ORDER BY 3 DESC, v.key LIMIT ?",
         (*values, low, low + (1 << FIELD_SHIFT) - 1, limit),
     )
-    return [ValueCount(_typed(kind, value), documents) for kind, value, documents in rows]
+    return [types.ValueCount(_typed(kind, value), documents) for kind, value, documents in rows]
 
 
 def _typed(kind: ValueType, value: Any) -> Value:

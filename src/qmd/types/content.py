@@ -1,0 +1,74 @@
+"""The content of a file, as formats extract it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+LinkKind = Literal["wikilink", "markdown", "embed", "url"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link in a document: its target as written, its text, and its line, counted from 1."""
+
+    target: str
+    text: str
+    line: int
+    kind: LinkKind
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place in the source file where a line of the text begins, such as page 12 or cell 4.
+
+    `kind` is a word in lower case. The places of a document have one kind, and their values increase.
+    """
+
+    line: int
+    kind: str
+    value: int
+
+    @property
+    def address(self) -> str:
+        """The place as references write it after a path, such as `p12`."""
+        return f"{self.kind[0]}{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The content of a source file.
+
+    Attributes:
+        text: What is indexed, chunked and shown.
+        title: The title, in one line.
+        fields: Values by field name. Dates have the form `2024-03-07` or `2024-03-07T10:00:00`.
+        links: The links in order.
+        anchors: Places in the source file, by line; empty if lines of the text are lines of the file.
+        omitted: What was left out because of limits or errors, a phrase each.
+    """
+
+    text: str
+    title: str
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    omitted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The decoded text of a file, and properties from its content."""
+
+    text: str  #: The text without byte-order mark, with line feeds as line ends
+    hash: str  #: The SHA-256 of the text, in hexadecimal
+    title: str
+    author: str = ""  #: The author in the front matter, or ""
+    date: str = ""  #: The date in the front matter, or ""
+    zeros: int = 0  #: The number of NUL characters that were replaced by spaces
+    #: Values by field name.
+    fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()  #: The links in order
+    anchors: tuple[Anchor, ...] = ()  #: Places in the source file, in order
+    omitted: tuple[str, ...] = ()  #: What was left out, a phrase each

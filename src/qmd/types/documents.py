@@ -1,0 +1,67 @@
+"""Documents, their parts, and the files that they are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Fingerprint(NamedTuple):
+    """The metadata of a file. If it is unchanged, the file counts as unchanged."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class SourceFile(NamedTuple):
+    """A file of a collection. `path` is relative to the collection, with forward slashes, in NFC."""
+
+    path: str
+    absolute: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a document: characters [start, end), lines first_line to last_line, counted from 1."""
+
+    seq: int
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document in the index, without its text."""
+
+    id: int
+    collection: str
+    path: str
+    title: str
+    hash: str  #: The SHA-256 of the text
+    size: int  #: The size of the file, in bytes
+    modified_ns: int  #: The modification time of the file, in nanoseconds since the epoch
+    author: str = ""  #: The author, or "" if unknown
+    date: str = ""  #: The date as `2024-03-07T10:00:00`, without time zone
+
+    @property
+    def docid(self) -> str:
+        return "#" + self.hash[:6]
+
+    @property
+    def file(self) -> str:
+        """The display path: `collection/relative/path.md`."""
+        return f"{self.collection}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, its level from 1, and the lines of its section with all subsections, both included."""
+
+    heading: str
+    level: int
+    first_line: int
+    last_line: int

@@ -1,0 +1,129 @@
+"""A search, its steps and its results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from qmd.types.content import Anchor
+    from qmd.types.documents import Chunk
+    from qmd.types.lists import ValueCount
+
+StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
+SearchType = Literal["lex", "vec", "hyde"]
+SortOrder = Literal["relevance", "date"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The outcome of one step of a search, so that the caller can see skipped and failed steps."""
+
+    stage: str
+    status: StageStatus
+    reason: str | None = None  #: Why it was skipped or failed
+    milliseconds: float | None = None  #: How long it took
+    expected: bool = False  #: Whether it was skipped on request, or because there was nothing to do
+
+    @property
+    def notable(self) -> bool:
+        """Whether the user should know: a step could not run, or nothing seems to answer the query."""
+        return self.stage == "answer" or (self.status != "ran" and not self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text, a [start, end) span of characters, as a candidate for the passage to show."""
+
+    start: int
+    end: int
+    share: float = 0.0  #: The part of the weight of the query's terms that it contains, 0..1
+    first: int = -1  #: The position of the first match; -1 if nothing matches
+    score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
+
+    @property
+    def place(self) -> int:
+        """The position that a reader should look at: the first match, otherwise the start."""
+        return self.start if self.first < 0 else self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document of the final list. Scores do not increase with rank."""
+
+    document: int
+    score: float  #: 0..1
+    explain: Mapping[str, Any] | None = None
+    chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
+    windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
+    pinned: bool = False  #: Whether the user pinned it for this query
+    also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A passage of a document for a query."""
+
+    text: str  #: The passage as in the file
+    first_line: int  #: The line number of the passage's first line in the file
+    line: int  #: The line number of the first line with a match
+    section: str = ""  #: The headings above the line, as `Operations > Backups`
+    score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One document of a search result.
+
+    `score` is between 0 and 1 and decreases with rank, unless the result is sorted by date.
+    """
+
+    docid: str
+    file: str
+    collection: str
+    path: str
+    title: str
+    score: float
+    context: str | None
+    line: int
+    snippet: Snippet
+    hash: str
+    section: str = ""  #: The headings above the snippet, as `Operations > Backups`
+    passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
+    anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
+    date: str = ""  #: The date of the document, as in `Document`
+    body: str | None = None
+    explain: Mapping[str, Any] | None = None
+    pinned: bool = False  #: Whether the user pinned it for this query
+    also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
+
+    @property
+    def percent(self) -> int:
+        """The score in percent, rounded half up: 0.285 is 29, although its float is slightly less."""
+        return math.floor(self.score * 100 + 0.5 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSearch:
+    """One line of a query document."""
+
+    type: SearchType
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """The result of a search: the hits, best first, and the steps that ran."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    stages: tuple[Stage, ...]
+    ranking: str | None = None
+    #: The most frequent values of the fields that the request asks for.
+    facets: Mapping[str, tuple[ValueCount, ...]] = field(default_factory=dict)
+
+    def stage(self, name: str) -> Stage | None:
+        """Return the step of this name; None if it was not part of the search."""
+        return next((stage for stage in self.stages if stage.stage == name), None)
