@@ -40,6 +40,14 @@ def test_what_answers_scores_more_than_half_and_nonsense_less(library: qmd.Index
         assert (stage := bad.stage("answer")) is not None and stage.reason == NOTHING
 
 
+@pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
+def test_a_pinned_document_answers(library: qmd.Index, kind: str) -> None:
+    query = "the water of thermodynamics"
+    assert library.run(kind, qmd.SearchRequest(query)).stage("answer") is not None
+    library.pin(query, "garden.md")
+    assert library.run(kind, qmd.SearchRequest(query)).stage("answer") is None
+
+
 @pytest.mark.parametrize("options", [{"rerank": False}, {"ranking": "contract"}, {"candidate_limit": 2}])
 def test_the_scale_is_the_same_for_every_kind_of_hybrid_search(
     library: qmd.Index, options: dict[str, object]

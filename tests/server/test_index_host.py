@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 import weakref
@@ -174,6 +175,19 @@ def test_releasing_models_frees_idle_models(opened: qmd.Index) -> None:
         model = weakref.ref(opened.model_provider.embedder)
         async with host.releasing_models():
             await anyio.to_thread.run_sync(until, lambda: is_freed(model))
+        host.close()
+
+    anyio.run(talk)
+
+
+def test_idle_models_are_checked_by_one_task(opened: qmd.Index) -> None:
+    async def talk() -> None:
+        host = IndexHost(lambda: opened)
+        tasks = len(asyncio.all_tasks())
+        for _ in range(2):
+            async with host.releasing_models(), host.releasing_models():
+                await anyio.lowlevel.checkpoint()
+                assert len(asyncio.all_tasks()) == tasks + 1
         host.close()
 
     anyio.run(talk)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from qmd.types import Ranked, Stage
+from qmd.types import Hit, Ranked, Stage
 
 #: A document that scores less probably does not answer the query.
 THRESHOLD = 0.5
@@ -134,9 +134,16 @@ def _regression_for(signals: Signals) -> Regression | None:
     return next((item for item in REGRESSIONS if item.signals <= signals.keys()), None)
 
 
-def doubts(ranked: Sequence[Ranked], min_score: float) -> list[Stage]:
-    """Return a stage if even the best document probably does not answer the query; else an empty list."""
-    if not ranked or (best := ranked[0].score) >= max(THRESHOLD, min_score):
+def doubts(ranked: Sequence[Ranked], hits: Sequence[Hit], min_score: float) -> list[Stage]:
+    """Return a stage if even the best document probably does not answer the query; else an empty list.
+
+    A hit that the user pinned answers it.
+    """
+    if (
+        not ranked
+        or (best := ranked[0].score) >= max(THRESHOLD, min_score)
+        or any(hit.pinned for hit in hits)
+    ):
         return []
     hidden = f": the best result scores {best:.2f}, less than the least score of {min_score:g}"
     return [Stage("answer", "ran", "nothing here seems to answer this" + hidden * (best < min_score))]

@@ -48,6 +48,7 @@ class IndexHost:
         self._calls = 0
         self._model_calls = 0
         self._models_used_at: float | None = None
+        self._releasing = False
         #: The watcher of this process, while it runs.
         self.watcher: Watcher | None = None
         # The lock is fair: it goes to the task that has waited longest.
@@ -106,14 +107,23 @@ class IndexHost:
 
     @asynccontextmanager
     async def releasing_models(self) -> AsyncIterator[None]:
+        """Free idle models inside the context. Inside another of the same index it does nothing."""
+        if self._releasing:
+            yield
+            return
+
         async def release() -> None:
             while True:
                 await anyio.sleep(self.release_idle_models())
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(release)
-            yield
-            tasks.cancel_scope.cancel()
+        self._releasing = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(release)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            self._releasing = False
 
     def release_idle_models(self) -> float:
         """Free the models if they were unused for `idle` seconds. Return the seconds until the next check."""

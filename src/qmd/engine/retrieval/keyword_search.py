@@ -45,12 +45,11 @@ def search(
     matches = store.lexical.search(query, scope, ALL if adjuster.by_date else adjuster.depth)
     highlighter = Highlighter(query.terms, matches.idf)
     found = _rank(_of_best_tier(matches) if adjuster.by_date else matches)
-    doubt: list[Stage] = []
     if request.scores == "calibrated":
         found = calibrate(found, Measured.of({"words": shares(matches)}))
-        doubt = doubts(found, request.min_score)
     ranked = adjuster.apply(found, complete=True)
     hits = make_hits(store, config, highlighter, ranked, request)
+    doubt = doubts(found, hits, request.min_score) if request.scores == "calibrated" else []
     reason = None if query.terms else NO_TERMS
     stage = Stage("lexical", "ran" if query.terms else "skipped", reason, stopwatch.milliseconds())
     stages = (stage, *doubt) if found else (stage, *explain_no_hits(store, scope))

@@ -136,7 +136,7 @@ class Searcher:
         if not ranked:
             stages += explain_no_hits(self._store, search.scope)
         elif request.scores == "calibrated":
-            stages += doubts(ranked, request.min_score)
+            stages += doubts(ranked, hits, request.min_score)
         documents = [item.document for item in ranked]
         facets = count_facets(self._store, request, documents) if request.facets else {}
         if facets:
