@@ -39,17 +39,20 @@ class Children:
         self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="reader")
         self._local = threading.local()
         self._children: list[_Child] = []
-        self._closed = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._closed = True
-        # Also ends what is being read, if the scan was interrupted.
+        # If the scan was interrupted, nothing more begins, and what is being read ends.
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._end_children()
+        self._threads.shutdown()
+        self._end_children()  # also one that had just been started
+
+    def _end_children(self) -> None:
         for child in self._children:
             child.end()
-        self._threads.shutdown(cancel_futures=True)
 
     def submit(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Future[Outcome]:
         """Read a file as soon as a child process is free."""
