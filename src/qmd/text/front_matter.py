@@ -98,8 +98,8 @@ def _simple_entries(text: str) -> list[tuple[str, Value]] | None:
             items = flow.split(",")
         else:
             items = [line.lstrip(" ")[1:] for line in block.split("\n")[1:]] if block else []
-        name = _name(key) or ""
-        found += ((name, value) for item in items if (value := scalar(item)) is not None)
+        if name := _name(key):
+            found += ((name, value) for item in items if (value := scalar(item)) is not None)
     return found if at == len(text) else None
 
 
