@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from qmd.errors import StoreError
 from qmd.store.base import Store
+from qmd.store.upkeep_values import Retention
 from qmd.store.values import Scope
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Not
@@ -166,6 +169,28 @@ def test_fields_and_links_are_told_as_on_sqlite(store: Store, oracle: Store, ope
         each.collections.remove("a")
         each.documents.prune()
     assert told_of_fields(store) == told_of_fields(oracle)
+
+
+def test_values_that_another_opened_store_dropped_are_added_again(store: Store, opens: Opens) -> None:
+    store.collections.sync(config("a"))
+    drafts, other = from_options({"where": "status=draft"}), opens()
+    for number in (1, 2):
+        store.documents.apply("a", [changed(f"{number}.md", "---\nstatus: draft\n---\n\nA pelican.")], [])
+        assert store.fields.count(Scope(("a",), drafts)) == 1
+
+        other.documents.apply("a", [changed("b.md", f"Version {number}.", version=number)], [f"{number}.md"])
+        other.upkeep.clear(Retention(("a",), None, datetime.now(UTC) + timedelta(days=1)), lambda _: None)
+        assert store.fields.values(Scope(("a",)), "status", 9) == []
+
+
+def test_values_of_a_batch_that_failed_are_added_with_the_next(store: Store) -> None:
+    store.collections.sync(config("a"))
+    draft = changed("1.md", "---\nstatus: draft\n---\n\nA pelican.")
+    unwritable = replace(changed("2.md", "Two."), date="\ud800")
+    with pytest.raises((UnicodeError, StoreError)):
+        store.documents.apply("a", [draft, unwritable], [])
+    store.documents.apply("a", [draft], [])
+    assert store.fields.count(Scope(("a",), from_options({"where": "status=draft"}))) == 1
 
 
 @pytest.mark.slow

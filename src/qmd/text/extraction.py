@@ -59,8 +59,8 @@ def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
     Numbers become floats.
     """
-    if len(values) == 1 and isinstance(values[0], str):
-        return values
+    if len(values) == 1:
+        return values if isinstance(values[0], str | bool) else (float(values[0]),)
     first: dict[object, Value] = {}
     for value in values:
         first.setdefault(key_of(value), value if isinstance(value, str | bool) else float(value))

@@ -99,7 +99,7 @@ def _simple_entries(text: str) -> list[tuple[str, Value]] | None:
         else:
             items = [line.lstrip(" ")[1:] for line in block.split("\n")[1:]] if block else []
         if name := _name(key):
-            found += ((name, value) for item in items if (value := scalar(item)) is not None)
+            found += [(name, value) for item in items if (value := scalar(item)) is not None]
     return found if at == len(text) else None
 
 
@@ -157,6 +157,7 @@ def _name(key: str) -> str | None:
     return name if 0 < len(name) <= MAX_KEY_LENGTH else None
 
 
+@lru_cache(maxsize=2000)
 def scalar(text: str, *, plain: bool = True) -> Value | None:
     """Return the value of a YAML scalar; None for null. A quoted scalar is a text or a date."""
     text = text.strip()
@@ -179,8 +180,10 @@ def _tags(values: list[Value]) -> list[Value]:
 
 
 def _limited(name: str, values: list[Value], result: FrontMatter) -> tuple[Value, ...]:
-    if len(values) > 1:  # 1, 1.0 and True are equal, but not the same value
-        values = [value for _, value in dict.fromkeys((type(value), value) for value in values)]
+    if len(values) == 1 and not (isinstance(values[0], str) and len(values[0]) > MAX_VALUE_LENGTH):
+        return (values[0],)
+    # 1, 1.0 and True are equal, but not the same value.
+    values = [value for _, value in dict.fromkeys((type(value), value) for value in values)]
     if len(values) > MAX_VALUES:
         result.omitted.append(f"field {name}: {len(values) - MAX_VALUES:,} of {len(values):,} values")
     kept: list[Value] = []

@@ -172,13 +172,18 @@ def fold(word: str) -> str:
         return word[:MAX_TERM].lower()
     if is_symbols(word):
         return compiled(_LOOK_CHAR).sub("", word)
-    if len(word) > _MOST_MARKS:
-        word = compiled(_MANY_MARKS).sub(r"\1", word)
-    folded = unicodedata.normalize("NFKC", word)
+    folded = _compatible(word)
     if is_unspaced(folded):
         return folded.translate(han_variants())
     folded = _ACCENTS.sub("", unicodedata.normalize("NFD", folded.casefold()))
     return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")[:MAX_TERM]
+
+
+def _compatible(word: str) -> str:
+    """Return a word in the form NFKC, without the marks above `_MOST_MARKS`."""
+    if len(word) > _MOST_MARKS:
+        word = compiled(_MANY_MARKS).sub(r"\1", word)
+    return unicodedata.normalize("NFKC", word)
 
 
 def without_accents(text: str) -> str:
@@ -198,6 +203,21 @@ def bigrams(run: str) -> list[str]:
     return [*map(add, run, run[1:]), run[-1:]]
 
 
+class _Pairs(dict[int, str]):
+    """For `str.translate`: a character of a run as the end of a bigram and the start of the next, folded.
+
+    Without its first two characters, the result is the terms of a run: "一二三" becomes "一 一二 二三 三".
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(han_variants().get(code, code))
+        self[code] = f"{character} {character}"
+        return self[code]
+
+
+_pairs = _Pairs()
+
+
 class _Terms(dict[str, str]):
     """The terms of words, joined by spaces. Caches words, but not runs, which rarely occur twice."""
 
@@ -206,6 +226,8 @@ class _Terms(dict[str, str]):
             if "'" in word and not _ASCII_WORD.fullmatch(word):
                 return " ".join(self[part] for part in _ASCII_WORD.findall(word))
             term = stem(word[:MAX_TERM].lower())
+        elif _is_unspaced(word[0]) and _compatible(word) == word:  # most runs
+            return word.translate(_pairs)[2:]
         else:
             folded = fold(word)
             if is_unspaced(folded):

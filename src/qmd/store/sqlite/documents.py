@@ -9,7 +9,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import link_content, unlink_content
-from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.database import LISTED, Database, state_of
 from qmd.store.sqlite.field_rows import FieldWriter, forget, forget_all
 from qmd.store.sqlite.lexical import COMMON_FROM, COMMON_SHARE
 from qmd.store.sqlite.scope_filter import collection_id, ranges
@@ -30,6 +30,8 @@ class Documents(base.Documents):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        #: What the last batch has left: the state of the index, and a writer that holds for it.
+        self._left: tuple[object, FieldWriter] | None = None
 
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
         # A range of ids reads the table in order. An index on paths would look up each row.
@@ -47,16 +49,21 @@ class Documents(base.Documents):
             (index_form(searched_title(item.source.title, item.source.fields)), index_form(item.source.text))
             for item in changed
         ]
+        left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             identity = collection_id(self._database, collection)
-            writer = _Writer(db, identity)
+            fields = left[1] if left and left[0] == state_of(db) else FieldWriter(db)
+            writer = _Writer(db, identity, fields)
             for item, (title, body) in zip(changed, forms, strict=True):
                 writer.put(item, title, body)
             writer.flush()
             for path in removed:
                 writer.remove(path)
             writer.relink()
-            return Applied(writer.added, writer.updated, writer.removed)
+            _, version, _ = state_of(db)
+        # FTS5 writes its postings when it commits. Other connections may have written since.
+        self._left = (db, version, db.total_changes()), fields
+        return Applied(writer.added, writer.updated, writer.removed)
 
     def prune(self) -> int:
         if not self._database.row(f"{_UNUSED} LIMIT 1"):
@@ -147,12 +154,12 @@ def drop_unused_texts(db: apsw.Connection) -> int:
 class _Writer:
     """Writes a batch of one collection inside a transaction."""
 
-    def __init__(self, db: apsw.Connection, collection: int) -> None:
+    def __init__(self, db: apsw.Connection, collection: int, fields: FieldWriter) -> None:
         self._db = db
         self._collection = collection
         self._linked: set[int] = set()
         self._unlinked: set[int] = set()
-        self._fields = FieldWriter(db)
+        self._fields = fields
         self.added = self.updated = self.removed = 0
         ((first, last),) = ranges([collection])
         row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()

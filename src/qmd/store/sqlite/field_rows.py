@@ -22,6 +22,8 @@ TYPE_SHIFT = 40
 FIELD_SHIFT = 44
 #: The kind of rows of `links` that are anchors.
 ANCHOR = "anchor"
+#: A writer that knows more values than this forgets them.
+_CACHED_VALUES = 20_000
 
 
 #: The name of a field, the class of a value, and the value: 1, 1.0 and True are equal, but differ in type.
@@ -31,7 +33,10 @@ _Row: TypeAlias = tuple[int, ValueType, str | float, str | float]
 
 
 class FieldWriter:
-    """Writes fields and links inside a transaction. Caches the numbers of fields and values."""
+    """Writes fields and links inside a transaction. Caches the numbers of fields and values.
+
+    The next transaction may use it again if nothing else was written in between.
+    """
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -77,6 +82,8 @@ class FieldWriter:
         if collection is not None:
             self._count(collection, rows)
         self._fields, self._links = [], []
+        if len(self._values) > _CACHED_VALUES:
+            self._values = {}
 
     def _count(self, collection: int, rows: Sequence[tuple[int, int, bool]]) -> None:
         documents = Counter(value for _, value, _ in rows)
