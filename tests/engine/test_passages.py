@@ -87,6 +87,26 @@ def test_the_reranker_chooses_a_passage_without_a_word_of_the_question(
 
 
 @pytest.mark.slow
+def test_a_word_that_is_everywhere_does_not_keep_the_reranker_from_the_nearest_chunk(
+    index: qmd.Index, notes: Notes
+) -> None:
+    answer = (
+        "My key to the cellar hangs behind the clock in the kitchen, on the left side, where nobody looks "
+        "for it, and a second one is in the drawer below the stairs, together with the old lamp."
+    )
+    bread = (
+        "In the garden it rained, and the bread was baked in the afternoon as always, with flour from the "
+        "mill at the river, salt, and seeds that were dried in the sun for the whole of the week."
+    )
+    index.add_collection(
+        str(notes({"diary.md": "\n\n".join([*[bread] * 30, answer, *[bread] * 30])})), "notes"
+    )
+    index.embed()
+    [hit] = index.query("garden: how can I open the basement door").hits
+    assert "key to the cellar" in hit.snippet.text
+
+
+@pytest.mark.slow
 def test_scores_that_an_earlier_version_cached_are_not_read(index: qmd.Index, notes: Notes) -> None:
     text = "# Herons\n\nThey nest in the oak.\n"
     index.add_collection(str(notes({"herons.md": text})), "notes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain, product
 
 from qmd.text import tokens
@@ -44,6 +45,7 @@ class Highlighter:
                 if len(token) > 1 or tokens.stands_alone(token):
                     self._exact[token] = max(self._exact.get(token, 0.0), weight)
 
+        self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
         self._word_matches: dict[str, bool] = {}
         self._pair_terms: dict[str, tuple[int, str, float]] = {}
@@ -115,6 +117,15 @@ class Highlighter:
             weights = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
             weight = max(weight, *weights)
         return weight
+
+    def missing(self, found: AbstractSet[str]) -> list[float]:
+        """Return the weights of the query's terms of which no index term was found."""
+        return [
+            sum(map(self.weight, term.tokens))
+            for term in self._terms
+            if found.isdisjoint(chain(term.tokens, *term.alternatives))
+            and not (term.prefix and any(each.startswith(term.tokens[-1]) for each in found))
+        ]
 
     def highlights(self, text: str) -> list[tuple[int, int]]:
         """Return the [start, end) spans to highlight, in order, with overlapping and adjacent ones merged."""

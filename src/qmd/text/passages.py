@@ -3,7 +3,8 @@
 A text is divided into windows of about 55 tokens that end with a paragraph, a line, a sentence or a word. The
 weight of a window is the sum of the weights of the query's terms in it. A term's weight is its idf in the
 collection plus its idf among the windows of the document: in a long document, the words that all documents
-have may still tell its passages apart, and the words that it has everywhere do not.
+have may still tell its passages apart, and the words that it has everywhere do not. The share of a window is
+of the whole query, so that it is low where only a stray word matches, as across languages.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         for matched in found
         for term, weight in matched.terms.items()
     }
-    total = sum(weights.values())
+    absent = [weight + _idf(0, count) for weight in highlighter.missing(frequencies.keys())]
+    total = sum(weights.values()) + sum(absent)
     windows = [
         Window(each.start, each.end, sum(map(weights.__getitem__, each.terms)) / total, each.first)
         for each in found

@@ -12,7 +12,7 @@ from qmd.text.snippet import opening, snippet
 from qmd.types import Chunk, Ranked, Snippet, Window
 
 #: The weight of a window's words, relative to the reranker's score of it (measured, see bench/README.md).
-WORDS = 0.2
+WORDS = 0.14
 #: The weight of lying in the best chunk by vector, relative to the words, for windows without that score.
 NEAREST = 0.3
 

@@ -30,6 +30,8 @@ BUDGET = 60
 MATCHING, WHOLE = 2, 8
 #: The most windows of one candidate if there are few candidates.
 MOST = 10
+#: Windows of the best chunk take the place of some by words if the best of these has less of the query.
+ENOUGH = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,8 @@ def _windows(
         text = texts.get(document)
         if not text or document not in rows or left <= 0:
             continue
-        found = windows_by_words(text, highlighter)[:most]
+        found = windows_by_words(text, highlighter)
+        found = found[: round(most * min(1.0, found[0].share / ENOUGH)) if found else 0]
         if len(found) < most:
             spans = {(window.start, window.end) for window in found}
             rest = [
@@ -251,6 +254,6 @@ def _cache_key(
     reranker: Reranker, query: str, passages: Sequence[str], population: tuple[str, ...] | None
 ) -> str:
     # Scores depend on the population, and a cached score reveals that the same query was asked.
-    parts: list[object] = ["windows", reranker.name, query, *passages]
+    parts: list[object] = ["windows and cosines", reranker.name, query, *passages]
     text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

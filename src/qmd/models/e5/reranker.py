@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Windows that are encoded together, about two batches. A cancelled call returns the scores of whole groups.
 _GROUP = 24
 _CACHED_WINDOWS = 1_024
+#: The weight of the cosine of a window with the query, relative to the matches of tokens (measured, see
+#: bench/README.md), and the cosine that the model gives texts that have nothing in common.
+_COSINE, _UNRELATED = 0.45, 0.7
 
 
 class LateInteractionReranker:
@@ -72,7 +75,8 @@ class LateInteractionReranker:
     ) -> list[WindowScores]:
         """Return the relevance of each document, given as the texts of its windows, and of each window.
 
-        Windows are encoded one by one. A token of the query counts with its best match in all windows.
+        Windows are encoded one by one. A token of the query counts with its best match in all windows. The
+        score of a window alone also counts its cosine with the query.
         """
         import numpy as np
 
@@ -83,7 +87,7 @@ class LateInteractionReranker:
         if not ids:
             return [WindowScores(0.0, [0.0] * len(windows)) for windows in documents]
         query_mean, _ = _centroids()
-        tokens = _directions(states, query_mean)
+        tokens, whole = _directions(states, query_mean), _mean_direction(states)
         weights = _weights(ids, frequencies)
         scores: list[WindowScores] = []
         for group in _groups(documents):
@@ -92,17 +96,22 @@ class LateInteractionReranker:
             except CancelledError:
                 break
             for windows in group:
+                read = [next(vectors).astype(np.float32) for _ in windows]
                 # One row for each window: the best match of each token of the query.
-                best = np.array(
-                    [(next(vectors).astype(np.float32) @ tokens.T).max(axis=0, initial=-1) for _ in windows]
-                ).reshape(len(windows), len(ids))
-                alone = np.clip(best @ weights, 0, 1)
+                best = np.array([(rows[1:] @ tokens.T).max(axis=0, initial=-1) for rows in read])
+                best = best.reshape(len(windows), len(ids))
+                cosines = np.array([rows[0] @ whole for rows in read])
+                near = _COSINE * (cosines - _UNRELATED) / (1 - _UNRELATED)
+                alone = np.clip((best @ weights + near) / (1 + _COSINE), 0, 1)
                 together = np.clip(best.max(axis=0, initial=-1) @ weights, 0, 1)
                 scores.append(WindowScores(float(together), [float(score) for score in alone]))
         return scores
 
     def _encoded(self, passages: Sequence[str], cancelled: Cancelled | None) -> list[NDArray[np.float16]]:
-        """Return the centred token vectors of each passage, of length 1. They are cached."""
+        """Return vectors of length 1 of each passage: that of the whole, then its centred token vectors.
+
+        They are cached.
+        """
         import numpy as np
 
         if cancelled and cancelled():
@@ -116,7 +125,8 @@ class LateInteractionReranker:
             _, document_mean = _centroids()
             states, _ = self.embedder.encode_tokens([*missing.values()], "document", cancelled=cancelled)
             for key, rows in zip(missing, states, strict=True):
-                vectors_of[key] = _directions(rows, document_mean).astype(np.float16)
+                both = np.vstack([_mean_direction(rows), _directions(rows, document_mean)])
+                vectors_of[key] = both.astype(np.float16)
         with self._lock:
             # The least recently used come first.
             for key, vectors in vectors_of.items():
@@ -163,6 +173,14 @@ def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.
         weights = np.ones(len(ids))
     shares: NDArray[np.float32] = (weights / weights.sum()).astype(np.float32)
     return shares
+
+
+def _mean_direction(states: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of the rows, scaled to length 1: the vector of the whole text."""
+    import numpy as np
+
+    mean: NDArray[np.float32] = states.sum(axis=0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
 def _directions(states: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
