@@ -99,7 +99,7 @@ def _simple_entries(text: str) -> list[tuple[str, Value]] | None:
         else:
             items = [line.lstrip(" ")[1:] for line in block.split("\n")[1:]] if block else []
         if name := _name(key):
-            found += [(name, value) for item in items if (value := scalar(item)) is not None]
+            found += [(name, value) for item in items if (value := _short_scalar(item)) is not None]
     return found if at == len(text) else None
 
 
@@ -157,7 +157,6 @@ def _name(key: str) -> str | None:
     return name if 0 < len(name) <= MAX_KEY_LENGTH else None
 
 
-@lru_cache(maxsize=2000)
 def scalar(text: str, *, plain: bool = True) -> Value | None:
     """Return the value of a YAML scalar; None for null. A quoted scalar is a text or a date."""
     text = text.strip()
@@ -167,6 +166,10 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
         if _NUMBER.fullmatch(text):
             return float(text)
     return (dates.canonical(text) or text) if text else None
+
+
+#: Only for `_simple_entries`, whose texts are short: a cache of long ones would take much memory.
+_short_scalar = lru_cache(maxsize=2000)(scalar)
 
 
 def _tags(values: list[Value]) -> list[Value]:

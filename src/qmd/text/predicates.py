@@ -16,7 +16,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from qmd.text import dates
@@ -118,7 +117,6 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-@lru_cache(maxsize=1000)
 def field_name(name: str) -> str:
     """Return the name by which a field is stored. Names are compared without regard to case."""
     folded = fold(name.strip())
