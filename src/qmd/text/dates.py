@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 _WRITTEN = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:(?:[Tt]|[ \t]+)"
@@ -31,6 +31,8 @@ def read(text: str) -> str | None:
     text = text.strip()
     if len(text) > _MAX_LENGTH:
         return None
+    if len(text) == 10 and _DAY.match(text):  # most are of this form
+        return f"{text}T00:00:00" if _is_day(text) else None
     match = _WRITTEN.fullmatch(text)
     try:
         if match is None:
@@ -43,6 +45,14 @@ def read(text: str) -> str | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def prefix(text: str) -> str | None:
@@ -60,6 +70,8 @@ def prefix(text: str) -> str | None:
 
 def canonical(text: str) -> str | None:
     """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
+    if len(text) == 10 and _DAY.match(text):
+        return text if _is_day(text) else None
     start = prefix(text) if text[4:5] == "-" else None
     if start is None or len(start) < len("2024-03-07"):
         return None

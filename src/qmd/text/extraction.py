@@ -11,6 +11,8 @@ from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
 MARKDOWN = "markdown"
+#: The classes of values in a store.
+_STORED: frozenset[type] = frozenset({str, float, bool})
 #: Fields that a store has of every document, whatever its content, with their types.
 OF_FILE: Mapping[str, ValueType] = {
     "collection": "text",
@@ -59,8 +61,8 @@ def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
     Numbers become floats.
     """
-    if len(values) == 1:
-        return values if isinstance(values[0], str | bool) else (float(values[0]),)
+    if len(values) == 1 and values[0].__class__ in _STORED:
+        return values
     first: dict[object, Value] = {}
     for value in values:
         first.setdefault(key_of(value), value if isinstance(value, str | bool) else float(value))

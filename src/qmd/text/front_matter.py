@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from qmd.text import dates
 from qmd.text.predicates import Value, field_name, fold
@@ -28,19 +28,24 @@ RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-#: What most front matter consists of: `key: text`, `key: [a, b]`, or `key:` and lines with `- a`. Texts start
-#: with a letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
+#: What most lines of front matter are: `key: text`, `key: [a, b]`, `key:`, or `- a`. Texts start with a
+#: letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
 _WORD = r"\w[\w ./+\-]*+"
 _TEXT = r"\w(?:[\w ./+\-,?=&%~()!'\"*@$;|]++|:(?=[\w/]))*+"
-_ENTRY = re.compile(
+_LINE = re.compile(
     rf"(?P<key>\w[\w .\-]{{0,98}}):(?:[ ]++(?P<one>{_TEXT})"
-    rf"|[ ]++\[[ ]*+(?P<flow>{_WORD}(?:,[ ]*+{_WORD})*+)\][ ]*+"
-    rf"|(?P<block>\n(?P<indent>[ ]*+)-[ ]++{_WORD}(?:\n(?P=indent)-[ ]++{_WORD})*+)|[ ]*+)(?:\n|\Z)"
+    rf"|[ ]++\[[ ]*+(?P<flow>{_WORD}(?:,[ ]*+{_WORD})*+)\][ ]*+|(?P<open>)|[ ]++)"
+    rf"|(?P<indent>[ ]*+)-[ ]++(?P<item>{_WORD})"
 )
-_MAX_SIMPLE = 4_000  # characters
+_MAX_LINE = 500  # characters of such a line
+_MAX_LINES = 200  # lines of such front matter
 _SEPARATORS = re.compile(r"[\s,]+")
 #: Nodes that are read at most, aliases counted each time.
 _MAX_NODES = 50_000
+#: Kinds of lines that are no items: `key: value`, and `key:`, which items may follow.
+_COMPLETE, _OPEN = -1, -2
+#: The name of a field, and values.
+_Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
 
 @dataclass(slots=True)
@@ -57,50 +62,74 @@ def read(text: str) -> FrontMatter:
     if len(text) > MAX_CHARACTERS:
         result.omitted.append(f"front matter of more than {MAX_CHARACTERS:,} characters")
         return result
-    entries: Iterable[tuple[str, Value]] | None = _simple_entries(text)
+    entries: Iterable[_Entry] | None = _simple_entries(text)
     if entries is None:
         root = _compose(text, result)
         entries = [] if root is None else _entries(root, "", result)
     return collect(entries, result)
 
 
-def collect(entries: Iterable[tuple[str, Value]], result: FrontMatter | None = None) -> FrontMatter:
-    """Return the fields of (name, value) pairs, within the limits. `result` is added to if it is given."""
+def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> FrontMatter:
+    """Return the fields of entries, named as by `field_name`, within the limits.
+
+    `result` is added to if it is given.
+    """
     result = result or FrontMatter()
-    found: dict[str, list[Value]] = {}
-    for key, value in entries:
-        name = field_name(key)
-        if name in RESERVED:
-            result.omitted.append(f"field {key}, which describes the file")
-            continue
-        if name not in found and len(found) >= MAX_KEYS:
-            result.omitted.append(f"field {key}: more than {MAX_KEYS} fields")
-            continue
-        found.setdefault(name, []).append(value)
+    found: dict[str, tuple[Value, ...]] = {}
+    for name, values in entries:
+        if name in found:
+            found[name] += values
+        elif name in RESERVED:
+            result.omitted.append(f"field {name}, which describes the file")
+        elif len(found) >= MAX_KEYS:
+            result.omitted.append(f"field {name}: more than {MAX_KEYS} fields")
+        else:
+            found[name] = values
     for name, values in found.items():
-        result.fields[name] = _limited(name, _tags(values) if name == "tag" else values, result)
+        if name == "tag":
+            values = _tags(values)
+        result.fields[name] = values if _is_short(values) else _limited(name, values, result)
     return result
 
 
-def _simple_entries(text: str) -> list[tuple[str, Value]] | None:
-    """Return (name, value) of the values in front matter of the form of `_ENTRY`; None if it has another."""
-    found: list[tuple[str, Value]] = []
-    at = 0
-    while at < len(text) <= _MAX_SIMPLE:
-        match = _ENTRY.match(text, at)
-        if match is None:
+def _simple_entries(text: str) -> list[_Entry] | None:
+    """Return the entries of front matter all of whose lines `_line` reads, else None."""
+    lines = text.removesuffix("\n").split("\n", _MAX_LINES) if text else []
+    if len(lines) > _MAX_LINES or len(max(lines, key=len, default="")) > _MAX_LINE:
+        return None
+    found: list[_Entry] = []
+    name, before = "", _COMPLETE
+    for line in lines:
+        read = _line(line)
+        if read is None:
             return None
-        at = match.end()
-        key, one, flow, block, _ = match.groups()
-        if one:
-            items = [one]
-        elif flow:
-            items = flow.split(",")
-        else:
-            items = [line.lstrip(" ")[1:] for line in block.split("\n")[1:]] if block else []
-        if name := _name(key):
-            found += [(name, value) for item in items if (value := _short_scalar(item)) is not None]
-    return found if at == len(text) else None
+        kind, key, values = read
+        if kind < 0:
+            name = key
+        elif before not in (_OPEN, kind):
+            return None
+        before = kind
+        if name and values:
+            found.append((name, values))
+    return found
+
+
+#: Lines such as `draft: false` are in many documents.
+@lru_cache(maxsize=4000)
+def _line(line: str) -> tuple[int, str, tuple[Value, ...]] | None:
+    """Return the kind, name and values of a line of the form of `_LINE`; None if it has another.
+
+    The kind of an item of a list is its indent; it has no name.
+    """
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    key, one, flow, opened, indent, item = match.groups()
+    found = [scalar(each) for each in flow.split(",")] if flow else [scalar(one or item or "")]
+    values = tuple([value for value in found if value is not None])
+    if item:
+        return len(indent), "", values
+    return _COMPLETE if opened is None else _OPEN, field_name(_name(key)), values
 
 
 def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
@@ -119,16 +148,16 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     return root
 
 
-def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[tuple[str, Value]]:
-    """Yield (name, value) of a mapping, of lists each value, of a mapping inside it `name.key`."""
+def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[_Entry]:
+    """Yield the entries of a mapping, and those of a mapping inside it as `name.key`."""
     import yaml
 
     if not isinstance(root, yaml.MappingNode):
         return
     room = _MAX_NODES
     for key_node, node in root.value[: _MAX_NODES // 10]:
-        key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
-        if key is None:
+        key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+        if not key:
             continue
         name = prefix + key
         if isinstance(node, yaml.MappingNode):
@@ -138,23 +167,28 @@ def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[tupl
                 # The block of tobi/qmd: its names count as fields themselves.
                 yield from _entries(node, "" if name == "qmd.metadata" else f"{name}.", result)
             continue
+        values: list[Value] = []
         for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             room -= 1
             if room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
-                return
+                break
             if not isinstance(item, yaml.ScalarNode):
                 result.omitted.append(f"field {name}: nested too deeply")
                 break
             value = scalar(item.value, plain=not item.style)
             if value is not None:
-                yield name, value
+                values.append(value)
+        if values:
+            yield field_name(name), tuple(values)
+        if room < 0:
+            return
 
 
-@lru_cache(maxsize=1000)
-def _name(key: str) -> str | None:
+def _name(key: str) -> str:
+    """Return a key as names of fields are compared; "" if it is empty or too long."""
     name = fold(" ".join(key.split()))
-    return name if 0 < len(name) <= MAX_KEY_LENGTH else None
+    return name if len(name) <= MAX_KEY_LENGTH else ""
 
 
 def scalar(text: str, *, plain: bool = True) -> Value | None:
@@ -168,25 +202,24 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
     return (dates.canonical(text) or text) if text else None
 
 
-#: Only for `_simple_entries`, whose texts are short: a cache of long ones would take much memory.
-_short_scalar = lru_cache(maxsize=2000)(scalar)
-
-
-def _tags(values: list[Value]) -> list[Value]:
+def _tags(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return tags without `#`. A text may hold several, with commas or spaces between them."""
-    return [
+    return tuple(
         tag.strip("#/")
         for value in values
         for tag in _SEPARATORS.split(value if isinstance(value, str) else f"{value:g}")
         if tag.strip("#/")
-    ]
+    )
 
 
-def _limited(name: str, values: list[Value], result: FrontMatter) -> tuple[Value, ...]:
-    if len(values) == 1 and not (isinstance(values[0], str) and len(values[0]) > MAX_VALUE_LENGTH):
-        return (values[0],)
+def _is_short(values: tuple[Value, ...]) -> bool:
+    """Return whether there is one value, within the limits."""
+    return len(values) == 1 and not (isinstance(values[0], str) and len(values[0]) > MAX_VALUE_LENGTH)
+
+
+def _limited(name: str, values: tuple[Value, ...], result: FrontMatter) -> tuple[Value, ...]:
     # 1, 1.0 and True are equal, but not the same value.
-    values = [value for _, value in dict.fromkeys((type(value), value) for value in values)]
+    values = tuple(value for _, value in dict.fromkeys((type(value), value) for value in values))
     if len(values) > MAX_VALUES:
         result.omitted.append(f"field {name}: {len(values) - MAX_VALUES:,} of {len(values):,} values")
     kept: list[Value] = []

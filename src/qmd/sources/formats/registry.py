@@ -16,6 +16,7 @@ from qmd.sources.formats.code import GRAMMARS
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
+from qmd.text.predicates import Value, field_name
 from qmd.types import Collection, Extracted, Link
 
 #: The name that stands for all formats.
@@ -285,11 +286,10 @@ def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
     return Extracted(text, title, fields, links, anchors, (*found.omitted, *collected.omitted))
 
 
-def _values(found: Extracted) -> Iterator[tuple[str, str | float | bool]]:
+def _values(found: Extracted) -> Iterator[tuple[str, tuple[Value, ...]]]:
     fields: Mapping[str, Any] = found.fields  # one value in place of a tuple is a common mistake
     for name, values in fields.items():
         listed: tuple[Any, ...] = (values,) if isinstance(values, str | float | int) else tuple(values)
-        for value in listed:
-            read = front_matter.scalar(str(value), plain=not isinstance(value, str))
-            if read is not None:
-                yield name, read
+        read = (front_matter.scalar(str(value), plain=not isinstance(value, str)) for value in listed)
+        if kept := tuple(value for value in read if value is not None):
+            yield field_name(name), kept

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
@@ -44,7 +43,8 @@ class FieldWriter:
         self._values: dict[_Given, int] = {}
         #: The next number by the first of each field and type.
         self._next: dict[int, int] = {}
-        self._fields: list[tuple[int, _Given, bool]] = []
+        #: The documents of each value: twice their ids, plus 1 if it is their first value of the field.
+        self._documents: defaultdict[_Given, list[int]] = defaultdict(list)
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
     def put(
@@ -57,10 +57,10 @@ class FieldWriter:
         They are written by `flush`.
         """
         for name, values in fields.items():
-            first = True
+            numbered = 2 * document + 1
             for value in values:
-                self._fields.append((document, (name, value.__class__, value), first))
-                first = False
+                self._documents[name, value.__class__, value].append(numbered)
+                numbered = 2 * document
         at = 0
         for at, link in enumerate(links, 1):
             self._links.append((document, at - 1, link.line, link.kind, link.target, _name_of(link)))
@@ -73,26 +73,26 @@ class FieldWriter:
 
         A migration gives no collection, because a later one counts.
         """
-        self._add(dict.fromkeys(given for _, given, _ in self._fields if given not in self._values))
-        rows = [(document, self._values[given], first) for document, given, first in self._fields]
+        self._add(given for given in self._documents if given not in self._values)
         # In the order of the index, whose pages are far more than those of the new documents.
-        rows.sort(key=itemgetter(1))
-        self._db.executemany("INSERT INTO document_fields VALUES (?, ?, ?)", rows)
+        values = sorted((self._values[given], places) for given, places in self._documents.items())
+        self._db.executemany(
+            "INSERT INTO document_fields VALUES (?, ?, ?)",
+            ((place >> 1, value, place & 1) for value, places in values for place in places),
+        )
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
         if collection is not None:
-            self._count(collection, rows)
-        self._fields, self._links = [], []
+            self._db.executemany(
+                "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
+                (
+                    (value, collection, len(places), sum(place & 1 for place in places))
+                    for value, places in values
+                ),
+            )
+        self._documents, self._links = defaultdict(list), []
         if len(self._values) > _CACHED_VALUES:
             self._values = {}
-
-    def _count(self, collection: int, rows: Sequence[tuple[int, int, bool]]) -> None:
-        documents = Counter(value for _, value, _ in rows)
-        firsts = Counter(value for _, value, first in rows if first)
-        self._db.executemany(
-            "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-            "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
-            [(value, collection, count, firsts[value]) for value, count in documents.items()],
-        )
 
     def _add(self, values: Iterable[_Given]) -> None:
         """Get the numbers of values. Those that are new are stored."""
