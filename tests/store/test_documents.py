@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from qmd.errors import CollectionNotFoundError
+from qmd.errors import CollectionNotFoundError, StoreError
 from qmd.store.base import Store
-from qmd.store.values import Applied, DocumentChange
+from qmd.store.opening import open_store
+from qmd.store.values import Applied, DocumentChange, Scope
+from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Fingerprint, SourceText
 from tests.store.material import (
@@ -39,6 +43,47 @@ def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
     assert store.documents.apply("a", [saved], ["z.md"]) == Applied(removed=1)
     assert store.documents.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
     assert sorted(store.documents.manifest("a")) == ["x.md", "y.md"]
+
+
+def test_a_batch_that_is_not_waited_for_is_seen_by_the_next_call(store: Store) -> None:
+    store.collections.sync(config("a"))
+    for number in range(5):
+        batch = [changed(f"{number}.md", f"---\nstatus: s{number % 2}\n---\n\npelican number {number}")]
+        assert store.documents.apply("a", batch, [], wait=False) == Applied(added=1)
+        assert len(store.lexical.search(parse("pelican"), everything(), 9).matches) == number + 1
+    for number in range(5):
+        again = changed(f"{number}.md", "heron", version=2)
+        store.documents.apply("a", [again], [f"{number + 1}.md"], wait=False)
+    assert sorted(store.documents.manifest("a")) == [f"{number}.md" for number in range(5)]
+    assert len(store.lexical.search(parse("heron"), everything(), 9).matches) == 5
+    assert not store.lexical.search(parse("pelican"), everything(), 9).matches
+
+
+def test_an_error_after_a_batch_has_returned_is_raised_by_the_next_call(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    store = open_store(str(path), None, {})
+    store.collections.sync(config("a"))
+    front_matter = "---\nstatus: draft\n---\n\n"
+    large = [changed("large.md", front_matter + " ".join(f"word{number}" for number in range(50_000)))]
+    log = tmp_path / "index.sqlite-wal"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # As on a full disk. The commit writes the log.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 4_096, limits[1]))
+    try:
+        store.documents.apply("a", large, [], wait=False)
+        with pytest.raises(StoreError, match="sqlite") as raised:
+            store.documents.manifest("a")
+        assert "space" in str(raised.value.hint)
+        assert store.documents.manifest("a") == {}
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    # The value was not stored, so the next batch stores it.
+    store.documents.apply("a", large, [], wait=False)
+    assert store.fields.count(Scope(("a",), from_options({"where": "status=draft"}))) == 1
+    assert len(store.lexical.search(parse("word7"), everything(), 9).matches) == 1
+    assert not store.upkeep.faults(lambda _: None)
+    store.close()
 
 
 def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:

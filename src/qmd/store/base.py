@@ -66,8 +66,19 @@ class Documents(Protocol):
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
         """Return the fingerprint of each file of a collection by path."""
 
-    def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
-        """Store and remove files of a collection, all of them or none."""
+    def apply(
+        self,
+        collection: str,
+        changed: Sequence[DocumentChange],
+        removed: Sequence[str],
+        *,
+        wait: bool = True,
+    ) -> Applied:
+        """Store and remove files of a collection, all of them or none.
+
+        Without `wait`, a store may return before it has committed. The next call on this thread then waits
+        for that, and raises its error.
+        """
 
     def prune(self) -> int:
         """Drop texts without documents, with their vectors, and return the number of texts."""

@@ -60,9 +60,11 @@ def cramped(request: pytest.FixtureRequest, user: User) -> Iterator[Run]:
     yield run
 
 
-def test_full_disk_keeps_the_documents_indexed_before(user: User, cramped: Run) -> None:
+#: All in one batch, and in two, the first of which ends while files are read.
+@pytest.mark.parametrize("files", [30, 70])
+def test_full_disk_keeps_the_documents_indexed_before(user: User, cramped: Run, files: int) -> None:
     assert cramped("collection", "add", str(user.notes)).returncode == 0
-    for number in range(30):
+    for number in range(files):
         text = " ".join(f"word{number}x{at}" for at in range(20_000))
         (user.notes / f"big {number}.md").write_text(text, encoding="utf-8")
 

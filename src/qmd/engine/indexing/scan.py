@@ -143,7 +143,7 @@ def scan(
         batch.add([*_changes(outcome, authors)], documents_of.get(file.path, ()))
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         if batch.full:
-            batch.apply()
+            batch.apply(wait=on_change is not None)
             if on_progress is not None:
                 on_progress(collection.name, comparison.seen, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
@@ -314,8 +314,8 @@ class _Batch:
         """True if the changes have to be stored."""
         return len(self._changed) >= BATCH_FILES or self._characters >= BATCH_CHARACTERS
 
-    def apply(self, removed: Sequence[str] = ()) -> None:
-        """Store the changes and remove documents, in one transaction."""
+    def apply(self, removed: Sequence[str] = (), *, wait: bool = True) -> None:
+        """Store the changes and remove documents, in one transaction. The next call waits for its end."""
         changed, self._changed, self._characters = self._changed, [], 0
         if not changed and not removed:
             return
@@ -323,7 +323,7 @@ class _Batch:
         kinds: list[tuple[str, ChangeKind]] = []
         if self._on_change is not None:
             kinds = [*_kinds(store, name, changed, self._indexed), *((path, "removed") for path in removed)]
-        applied = store.documents.apply(name, changed, removed)
+        applied = store.documents.apply(name, changed, removed, wait=wait)
         report.added += applied.added
         report.updated += applied.updated
         report.removed += applied.removed

@@ -69,7 +69,14 @@ class Documents(base.Documents):
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
-    def apply(self, collection: str, changed: Sequence[DocumentChange], removed: Sequence[str]) -> Applied:
+    def apply(
+        self,
+        collection: str,
+        changed: Sequence[DocumentChange],
+        removed: Sequence[str],
+        *,
+        wait: bool = True,
+    ) -> Applied:
         identity = self._state.collection_id(collection)
         weighted = [
             weigh(searched_title(item.source.title, item.source.fields), item.source.text, item.path)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 
 from qmd.errors import BusyError, ForbiddenError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 #: The hint for a damaged file. Only `restore` or a new index repairs it.
 REMAKE = (
@@ -32,6 +35,18 @@ def state_of(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
     return db, db.pragma("data_version"), db.total_changes()
 
 
+class _OfThread(threading.local):
+    """What each thread has of its own."""
+
+    opened: Opened | None = None
+    #: Counts transactions; those that fail count twice.
+    number = 0
+    #: The rest of the transaction, if it is left to another thread.
+    rest: Callable[[], None] | None = None
+    #: The last transaction, if another thread ends it.
+    ending: Future[None] | None = None
+
+
 class Database:
     """Connections to one index file, one for each thread. Safe to share between threads.
 
@@ -47,18 +62,23 @@ class Database:
         self.path = path
         self._opener = opener
         self._busy_timeout_ms = busy_timeout_ms
-        self._local = threading.local()
+        self._local = _OfThread()
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
+        self._executor: Executor | None = None
         with self.errors():
             self.connection()
 
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread, for reading. Use `transaction` to write."""
-        opened: Opened | None = getattr(self._local, "opened", None)
+        return self._opened().connection
+
+    def _opened(self) -> Opened:
+        self._wait()
+        opened = self._local.opened
         if opened is None or opened.is_stale(self.path):
             opened = self._keep((self._opener or open_to_read)(self.path, self._busy_timeout_ms))
-        return opened.connection
+        return opened
 
     def rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
         """Run a query and return its rows while they are read."""
@@ -75,32 +95,33 @@ class Database:
 
     def identity(self) -> object:
         """Return a value that changes if the file is replaced, or restored from a backup."""
-        connection = self.connection()
+        opened = self._opened()
         # Restoring a backup changes the schema version, as does a migration.
-        return self._local.opened.file, connection.pragma("schema_version")
+        return opened.file, opened.connection.pragma("schema_version")
 
-    def _writing_connection(self) -> apsw.Connection:
+    def _opened_to_write(self) -> Opened:
         if self._opener is not None:
             raise ForbiddenError(f"{self.path} is only read")
-        opened: Opened | None = getattr(self._local, "opened", None)
+        self._wait()
+        opened = self._local.opened
         if opened is None or opened.stamp is not None or opened.is_stale(self.path):
             opened = self._keep(open_to_write(self.path, self._busy_timeout_ms))
-        return opened.connection
+        return opened
 
     def _begin(self) -> apsw.Connection:
         """Return a connection with a write transaction on the current file at the path."""
         while True:
-            connection = self._writing_connection()
-            connection.execute("BEGIN IMMEDIATE")
+            opened = self._opened_to_write()
+            opened.connection.execute("BEGIN IMMEDIATE")
             # The file may have been replaced while this waited.
-            if self._local.opened.is_current(self.path):
-                return connection
-            connection.execute("ROLLBACK")
+            if opened.is_current(self.path):
+                self._local.number += 1
+                return opened.connection
+            opened.connection.execute("ROLLBACK")
 
     def _keep(self, opened: Opened) -> Opened:
         """Make this the thread's connection. The former one closes with its last cursor."""
-        before: Opened | None = getattr(self._local, "opened", None)
-        self._local.opened = opened
+        before, self._local.opened = self._local.opened, opened
         with self._lock:
             if before is not None:
                 self._connections.remove(before.connection)
@@ -114,11 +135,63 @@ class Database:
             connection = self._begin()
             try:
                 yield connection
+                rest, self._local.rest = self._local.rest, None
+                if rest is None:
+                    connection.execute("COMMIT")
+                else:
+                    self._local.ending = self._ender().submit(self._end, connection, rest)
+            except BaseException:
+                self._local.number += 1
+                self._local.rest = None
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def point(self) -> tuple[apsw.Connection, object, int]:
+        """Return the place of this thread's transaction among all.
+
+        That of the next one differs by 1 in the number, and in nothing else if nobody has written in between.
+        """
+        connection = self.connection()
+        return connection, connection.pragma("data_version"), self._local.number
+
+    def end_later(self, work: Callable[[], None]) -> None:
+        """Let another thread end the transaction of this one: do some work, and commit.
+
+        It begins after the block of the transaction. This thread's next use of the connection waits for it,
+        and raises its error. SQLite does not need the interpreter while it computes, so both threads run at
+        the same time if the work is few statements that take long.
+        """
+        self._local.rest = work
+
+    def _ender(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                from concurrent.futures import ThreadPoolExecutor  # only an index of many files needs it
+
+                self._executor = ThreadPoolExecutor(1, "qmd-commit")
+            return self._executor
+
+    def _end(self, connection: apsw.Connection, work: Callable[[], None]) -> None:
+        with self.errors():
+            try:
+                work()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def _wait(self) -> None:
+        """Wait until this thread's last transaction has ended."""
+        ending = self._local.ending
+        if ending is None:
+            return
+        error = ending.exception()  # if this is interrupted, the next call waits again
+        self._local.ending = None
+        if error is not None:
+            self._local.number += 1
+            raise error
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
@@ -180,8 +253,10 @@ class Database:
 
     def close(self) -> None:
         """Close all connections. The store cannot be used afterwards."""
+        if self._executor is not None:
+            self._executor.shutdown()
         with self._lock:
             connections, self._connections = self._connections, []
         for connection in connections:
             connection.close(True)
-        self._local = threading.local()
+        self._local = _OfThread()
