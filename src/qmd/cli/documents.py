@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def get(
         ) from error
     format_name = chosen_format()
     view = view_for(session, options)
-    view = replace(view, exact=format_name != "cli" or not view.terminal)
+    view = view._replace(exact=format_name != "cli" or not view.terminal)
     match format_name:
         case "cli":
             _print(page, view)

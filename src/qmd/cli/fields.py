@@ -13,7 +13,8 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
-from qmd.cli.render.rows import Column, Listing, plain, program_text
+from qmd.cli.render.cells import plain, program_text
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View, address
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing, view_for

@@ -15,9 +15,9 @@ BOLD, DIM = "1", "2"
 
 # Characters that move the cursor, change the terminal, or change the order of the text:
 # C0 and C1 controls, line separators, bidirectional embeddings, overrides and isolates.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 _IN_NAMES = re.compile("[\t\n]")
-_LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_LINE_ENDS = "[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
@@ -65,7 +65,7 @@ def clean(text: str, *, terminal: bool = True) -> str:
 
     Tabs and line feeds stay. The escapes are those of JSON, so JSON stays valid.
     """
-    return _CONTROLS.sub(_escape, text) if terminal else text
+    return re.sub(_CONTROLS, _escape, text) if terminal else text
 
 
 def clean_name(name: str, *, terminal: bool = True) -> str:
@@ -73,7 +73,9 @@ def clean_name(name: str, *, terminal: bool = True) -> str:
 
     A pipe gets the name unchanged, except line breaks, which could pass for lines of the answer.
     """
-    return clean(_IN_NAMES.sub(_escape, name)) if terminal else _LINE_ENDS.sub(_escape, name)
+    if name.isprintable():  # most are, so that the patterns need not be compiled
+        return name
+    return clean(_IN_NAMES.sub(_escape, name)) if terminal else re.sub(_LINE_ENDS, _escape, name)
 
 
 def one_line(text: str, *, terminal: bool = True) -> str:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from qmd.types import Hit, Ranked, Stage
 
@@ -29,8 +29,7 @@ Signal = Literal["words", "meaning", "rerank", "title"]
 Signals = Mapping[Signal, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Regression:
+class Regression(NamedTuple):
     """The weights of the signals, and of their leads over the mean of the background."""
 
     intercept: float
@@ -49,8 +48,7 @@ class Regression:
         return 1.0 / (1.0 + math.exp(-total))
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(NamedTuple):
     """The mean and the standard deviation of the cosines of random chunks, which depend on the embedder."""
 
     mean: float
@@ -79,8 +77,7 @@ UNRELATED: Signals = {"meaning": 0.80, "rerank": 0.30, "words": 0.0, "title": 0.
 FEW_WORDS = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """What a search has measured: the signals of each document, and the mean of the background of each."""
 
     signals: Mapping[int, Signals]

@@ -15,15 +15,14 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from qmd.errors import BusyError, StoreError
 
 _FOLDER = "servers"
 
 
-@dataclass(frozen=True, slots=True)
-class Advertisement:
+class Advertisement(NamedTuple):
     """A running server, and the secret of its user."""
 
     pid: int
@@ -97,7 +96,7 @@ def _publish(path: str, advertisement: Advertisement) -> int:
     file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, json.dumps(asdict(advertisement)).encode())
+        os.write(file, json.dumps(advertisement._asdict()).encode())
         os.replace(temporary, path)
     except BaseException:
         os.close(file)

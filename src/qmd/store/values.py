@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from qmd.text.predicates import Predicate
@@ -32,8 +32,7 @@ class Scope:
     population: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalMatch:
+class LexicalMatch(NamedTuple):
     """A document that matched, its BM25 score, and whether it has all terms, some, or only longer words."""
 
     document: int
@@ -41,8 +40,7 @@ class LexicalMatch:
     tier: Literal["all", "any", "longer"]
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalMatches:
+class LexicalMatches(NamedTuple):
     """Matches, best first. `bound` is the highest possible score, `idf` the weight of each term."""
 
     matches: tuple[LexicalMatch, ...]
@@ -50,8 +48,7 @@ class LexicalMatches:
     idf: Mapping[tuple[str, ...], float]
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkMatch:
+class ChunkMatch(NamedTuple):
     """A document found by vector, its best chunk, and the cosine of that chunk with the query."""
 
     document: int
@@ -70,8 +67,7 @@ class DocumentChange:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(NamedTuple):
     """The number of documents that a batch changed. `updated` counts only changes of text or title."""
 
     added: int = 0

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 _MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `===` or `---`, in characters
 # All quantifiers are possessive, so that matching takes linear time.
@@ -38,8 +37,7 @@ _FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"
 _BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A heading, code fence or rule: characters [start, end), from the start of a line.
 
     `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.

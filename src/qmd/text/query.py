@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
@@ -39,9 +39,9 @@ _QUESTION_LIST = """
     どうやって どのように どうすれば ですか ますか でしょうか について とは なぜ
 """.split()
 #: Longest first, so that 为什么 is removed before 什么.
-_QUESTION_WORDS = re.compile("|".join(sorted(_QUESTION_LIST, key=len, reverse=True)))
+_QUESTION_WORDS = "|".join(sorted(_QUESTION_LIST, key=len, reverse=True))
 #: Chinese characters without a subject of their own, and the common words that contain one.
-_FUNCTION_CHARACTERS = re.compile(
+_FUNCTION_CHARACTERS = (
     "(?P<word>"
     + "|".join(
         """
@@ -61,8 +61,7 @@ _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _MAX_PARTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A term of a query: index terms that must be adjacent."""
 
     tokens: tuple[str, ...]
@@ -74,8 +73,7 @@ class Term:
     in_names: bool = False  # only in titles and paths
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalQuery:
+class LexicalQuery(NamedTuple):
     """A parsed query. If it has no positive terms, the result is empty."""
 
     terms: tuple[Term, ...]
@@ -108,7 +106,7 @@ def parse(text: str) -> LexicalQuery:
     return LexicalQuery(_unique(positive or stops)[:MAX_TERMS], _unique(negative)[:MAX_TERMS])
 
 
-_UNFINISHED = re.compile(r"(?:^|\s)([^\W_][\w'’.-]*)\Z")
+_UNFINISHED = r"(?:^|\s)([^\W_][\w'’.-]*)\Z"
 
 
 def as_typed(text: str) -> str:
@@ -117,7 +115,7 @@ def as_typed(text: str) -> str:
     A filter, a quoted or excluded word, a word without a subject, a single character and a word of an
     unspaced script stay as they are.
     """
-    match = _UNFINISHED.search(text)
+    match = tokens.compiled(_UNFINISHED).search(text)
     if match is None or text.translate(filters.QUOTES).count('"') % 2:
         return text
     word = match[1]
@@ -131,9 +129,9 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
     prefix = piece.endswith("*")
     if stops is not None and not prefix:
         # Remove question words from an unspaced run, unless nothing would be left.
-        rest = _QUESTION_WORDS.sub(" ", piece)
+        rest = tokens.compiled(_QUESTION_WORDS).sub(" ", piece)
         if not _KANA.search(rest):
-            rest = _FUNCTION_CHARACTERS.sub(lambda match: match["word"] or " ", rest)
+            rest = tokens.compiled(_FUNCTION_CHARACTERS).sub(lambda match: match["word"] or " ", rest)
         if rest != piece:
             if not tokens.words(rest):
                 stops.extend(_plain(piece))
@@ -151,7 +149,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             continue
         parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
         term = _word(words, prefix and last and not tokens.is_symbols(group[0]))
-        yield term if term.prefix else replace(term, alternatives=_spellings(words, parts))
+        yield term if term.prefix else term._replace(alternatives=_spellings(words, parts))
         if max(len(words), len(parts)) > 1:
             # A part of one character says too little by itself, unless it was typed as a word.
             singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
@@ -246,8 +244,7 @@ def _unique(terms: list[Term]) -> tuple[Term, ...]:
     return tuple(seen.values())
 
 
-@dataclass(frozen=True, slots=True)
-class QueryDocument:
+class QueryDocument(NamedTuple):
     """A query document: typed searches and an intent, or a plain question to expand."""
 
     expand: str | None = None

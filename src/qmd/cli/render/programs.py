@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from qmd.cli.render.rows import plain, program_text
+from qmd.cli.render.cells import plain, program_text
 from qmd.cli.render.view import View, address, skipped_because
 from qmd.cli.terminal import one_line
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# XML 1.0 does not allow these characters.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: XML 1.0 does not allow these characters. Compiled when it is used, which takes milliseconds.
+_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 # A parser replaces line feeds and tabs in attributes by spaces, unless they are escaped.
 _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
@@ -322,11 +322,11 @@ def _values(name: str, value: Any, key: str | None = None) -> str:
 
 def _element(name: str, attributes: Mapping[str, str | None], text: str) -> str:
     given = "".join(
-        f' {key}="{_FORBIDDEN.sub("", value).translate(_IN_ATTRIBUTE)}"'
+        f' {key}="{re.sub(_FORBIDDEN, "", value).translate(_IN_ATTRIBUTE)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{_FORBIDDEN.sub('', text).translate(_IN_TEXT)}</{name}>"
+    return f"<{name}{given}>{re.sub(_FORBIDDEN, '', text).translate(_IN_TEXT)}</{name}>"
 
 
 class Writer(NamedTuple):

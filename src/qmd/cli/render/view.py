@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.cli.terminal import styled
 from qmd.text.uris import encode_path
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 #: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
 #: Between two passages of a document.
 PASSAGE_GAP = "\n[...]\n"
-_TO_ENCODE = re.compile("%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
+_TO_ENCODE = "%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]"
 
 #: Spans (start, end) to highlight in a text.
 Highlights = Callable[[str], list[tuple[int, int]]]
@@ -56,8 +55,7 @@ class Disk:
         return self._paths[item.file]
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How to show results."""
 
     #: Show whole documents instead of snippets.
@@ -132,7 +130,9 @@ class View:
 
 def address(file: str) -> str:
     """Return the `qmd://` address of a display path. Only characters in `_TO_ENCODE` are encoded."""
-    return "qmd://" + _TO_ENCODE.sub(lambda match: encode_path(match[0]), file)
+    if "%" not in file and file.isprintable():  # most are, so that the pattern need not be compiled
+        return f"qmd://{file}"
+    return "qmd://" + re.sub(_TO_ENCODE, lambda match: encode_path(match[0]), file)
 
 
 def skipped_because(item: Skipped) -> str:

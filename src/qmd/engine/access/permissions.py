@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
 
 
-@dataclass(frozen=True, slots=True)
-class Permissions:
+class Permissions(NamedTuple):
     """The access of a caller to an index: the visible collections, None for all, and whether it may write."""
 
     collections: frozenset[str] | None = None

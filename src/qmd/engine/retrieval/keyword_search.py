@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qmd.engine.deadline import Stopwatch
@@ -91,7 +90,7 @@ def shares(matches: LexicalMatches) -> dict[int, float]:
 def _of_best_tier(matches: LexicalMatches) -> LexicalMatches:
     """Return the documents with all terms, or if there are none, with some of them."""
     best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
-    return replace(matches, matches=best)
+    return matches._replace(matches=best)
 
 
 def _rank(matches: LexicalMatches) -> list[Ranked]:

@@ -13,7 +13,7 @@ of other collections.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from qmd.ranking import bm25
 from qmd.store import base
@@ -183,7 +183,7 @@ class _Search:
         """Return documents, other than `matched`, with longer words that start with words of the query."""
         longer = [term for short in query.terms if (term := longer_words(short)) is not None]
         # Without stems: they are shorter than the word and would match words that do not start with it.
-        terms = [self._resolve(replace(term, alternatives=())) for term in longer]
+        terms = [self._resolve(term._replace(alternatives=())) for term in longer]
         terms = [entry for entry in terms if entry.is_possible]
         if not terms:
             return []

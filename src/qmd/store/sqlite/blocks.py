@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -27,37 +26,11 @@ if TYPE_CHECKING:
 
 SLOTS = 1024
 
-_OF_COLLECTION = (
+#: The chunks that a collection has of an embedder: (embedder, collection).
+OF_COLLECTION = (
     "FROM content_vectors v WHERE v.embedder_id = ? AND v.content_id IN "
     "(SELECT content_id FROM documents WHERE collection_id = ?)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The differences between the blocks of a collection and its vectors.
-
-    `empty` counts slots without a chunk, which slow a search down a little. `unknown` counts slots with a
-    chunk of another collection, or with a chunk that has another slot. `missing` counts chunks without a
-    slot, which searches do not find.
-    """
-
-    embedder: int
-    collection: int
-    dimension: int
-    empty: int
-    unknown: int
-    missing: int
-
-    @property
-    def is_consistent(self) -> bool:
-        """Whether a search sees every chunk exactly once."""
-        return not self.unknown and not self.missing
-
-    @property
-    def wasted_bytes(self) -> int:
-        """The bytes of unused slots. A slot has an id, a scale and one byte for each dimension."""
-        return (self.empty + self.unknown) * (8 + 4 + self.dimension)
 
 
 def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int]]:
@@ -132,7 +105,7 @@ def link_content(db: apsw.Connection, collection: int, contents: Collection[int]
     """Append the vectors of texts that were added to a collection and are already embedded."""
     for content in contents:
         for embedder, ids, vectors in _vectors_of(db, content):
-            present = set().union(*(slots for _, slots in _ids(db, embedder, collection)))
+            present = set().union(*(slots for _, slots in chunk_ids(db, embedder, collection)))
             if present.isdisjoint(ids):
                 append(db, embedder, collection, ids, vectors)
 
@@ -155,7 +128,7 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
     if not gone:
         return
     for (embedder,) in list(db.execute("SELECT id FROM embedders")):
-        for block, slots in _ids(db, embedder, collection):
+        for block, slots in chunk_ids(db, embedder, collection):
             if gone.isdisjoint(slots):
                 continue
             remaining = array("q", (0 if chunk in gone else chunk for chunk in slots))
@@ -173,7 +146,7 @@ def rebuild(db: apsw.Connection, collection: int) -> None:
     db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
     for (embedder,) in list(db.execute("SELECT id FROM embedders")):
         rows = db.execute(
-            f"SELECT v.id, v.vector {_OF_COLLECTION} ORDER BY v.id",
+            f"SELECT v.id, v.vector {OF_COLLECTION} ORDER BY v.id",
             (embedder, collection),
         )
         while batch := list(islice(rows, SLOTS)):
@@ -181,28 +154,7 @@ def rebuild(db: apsw.Connection, collection: int) -> None:
             append(db, embedder, collection, [identity for identity, _ in batch], vectors)
 
 
-def audit(db: apsw.Connection) -> Iterator[Audit]:
-    """Compare the blocks of every embedder and collection with the stored vectors."""
-    import numpy as np
-
-    pairs = "SELECT e.id, e.dimension, c.id FROM embedders e CROSS JOIN collections c ORDER BY e.id, c.id"
-    for embedder, dimension, collection in list(db.execute(pairs)):
-        rows: list[Any] = db.execute(f"SELECT v.id {_OF_COLLECTION}", (embedder, collection)).fetchall()
-        expected = np.array([row[0] for row in rows], dtype=np.int64)
-        slots = [np.frombuffer(blob, dtype=np.int64) for _, blob in _ids(db, embedder, collection)]
-        filled = np.concatenate([np.zeros(0, np.int64), *slots])
-        chunks = filled[filled > 0]
-        yield Audit(
-            embedder,
-            collection,
-            dimension,
-            empty=len(filled) - len(chunks),
-            unknown=int(np.isin(chunks, expected, invert=True).sum()) + len(chunks) - len(np.unique(chunks)),
-            missing=int(np.isin(expected, chunks, invert=True).sum()),
-        )
-
-
-def _ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:
+def chunk_ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:
     """Return the blocks of a collection, each with the chunk ids of its slots."""
     rows: list[Any] = db.execute(
         "SELECT id, ids FROM vectors_vec WHERE embedder_id = ? AND collection_id = ?", (embedder, collection)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakSet
 
 import apsw
@@ -48,8 +47,7 @@ Bound: TypeAlias = str | int | float
 _INLINE = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A predicate as SQL on a row of `documents`, whose name replaces `{d}`.
 
     Attributes:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from qmd.store.sqlite import postings
-from qmd.store.sqlite.blocks import audit, decode
+from qmd.store.sqlite.block_audit import audit
+from qmd.store.sqlite.blocks import decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.upkeep_values import Fault, OnStep

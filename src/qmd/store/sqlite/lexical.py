@@ -256,7 +256,7 @@ class _Engine:
             return []
         idf = bm25.idf(count, max(1, count // 50))
         # Without stems: they are shorter than the word and would match words that do not start with it.
-        entries = [_Weighted(replace(term, alternatives=()), 1, idf) for term in terms]
+        entries = [_Weighted(term._replace(alternatives=()), 1, idf) for term in terms]
         matches: list[LexicalMatch] = []
         for each in _attempts(entries, count):
             candidates = self._candidates(each, query.negative, documents, limit + len(matched))
@@ -377,7 +377,7 @@ def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
 def _attempts(entries: list[_Weighted], count: int) -> list[list[_Weighted]]:
     """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
     in_names = [
-        replace(entry, term=replace(entry.term, in_names=True))
+        replace(entry, term=entry.term._replace(in_names=True))
         if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
         else entry
         for entry in entries

@@ -7,8 +7,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import apsw
 
@@ -22,8 +21,7 @@ _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store
 Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A connection to the file with this device and inode, or to an empty index if there was no file.
 
     `stamp` is the state of the file if the connection cannot see changes itself.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import apsw
 
@@ -18,8 +18,7 @@ from qmd.store.values import Scope
 MAX_LISTED = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFilter:
+class DocumentFilter(NamedTuple):
     """The documents of a scope.
 
     Attributes:
@@ -123,11 +122,11 @@ def with_ids(db: apsw.Connection, documents: DocumentFilter) -> DocumentFilter:
         if row is None or row[0] > MAX_LISTED:
             return documents
         if where.exact:
-            return replace(documents, ids=tuple(sorted({row[0] for row in db.execute(entries, values)})))
+            return documents._replace(ids=tuple(sorted({row[0] for row in db.execute(entries, values)})))
     rows = {row[0] for row in db.execute(*select(documents, "d.id", limit=MAX_LISTED + 1))}
     if len(rows) > MAX_LISTED:
         return documents
-    return replace(documents, ids=tuple(sorted(rows)))
+    return documents._replace(ids=tuple(sorted(rows)))
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -9,7 +9,8 @@ import apsw
 
 from qmd.store import base
 from qmd.store.records import timestamp
-from qmd.store.sqlite.blocks import Audit, audit, rebuild
+from qmd.store.sqlite.block_audit import Audit, audit
+from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
