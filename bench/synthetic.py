@@ -60,7 +60,7 @@ class Vocabulary:
 
 
 def main() -> None:
-    options = _options()
+    options = parser().parse_args()
 
     english = Vocabulary.of(word_counts(options.english))
     cjk = Vocabulary.of(chinese_counts(options.cjk))
@@ -107,7 +107,7 @@ def new_store(location: Path) -> Iterator[SqliteStore]:
 
 def batches(english: Vocabulary, cjk: Vocabulary, documents: int) -> Iterator[list[DocumentChange]]:
     """Yield the documents in batches of the size of a scan's."""
-    source = _documents(english, cjk, documents)
+    source = generated(english, cjk, documents)
     while batch := list(itertools.islice(source, _BATCH)):
         yield batch
 
@@ -200,7 +200,8 @@ def chinese_counts(folder: Path) -> Counter[str]:
     return counts
 
 
-def _documents(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[DocumentChange]:
+def generated(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[DocumentChange]:
+    """Yield documents, the same ones each time."""
     chance = random.Random(SEED)
     words, runs = english.sampler(chance), cjk.sampler(chance)
     length = sum(len(word) * n for word, n in zip(english.words, english.counts, strict=True))
@@ -228,19 +229,20 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
     return 1000 * (time.perf_counter() - wall), 1000 * (time.thread_time() - cpu)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Lexical search in a large synthetic index.")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Return the options that benches of these documents share."""
+    found = argparse.ArgumentParser(description="Lexical search in a large synthetic index.")
+    found.add_argument(
         "--english", type=Path, nargs="+", required=True, help="collections whose words are used"
     )
-    parser.add_argument("--cjk", type=Path, required=True, help="a Chinese collection")
-    parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=205, help="of each kind; the first five only warm up")
-    parser.add_argument("--limits", type=int, nargs="+", default=[10], help="how many hits are asked for")
-    parser.add_argument("--fresh", action="store_true", help="build the index anew")
-    parser.add_argument("--work", type=Path, default=Path("bench-work"))
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    found.add_argument("--cjk", type=Path, required=True, help="a Chinese collection")
+    found.add_argument("--documents", type=int, default=100_000)
+    found.add_argument("--queries", type=int, default=205, help="of each kind; the first five only warm up")
+    found.add_argument("--limits", type=int, nargs="+", default=[10], help="how many hits are asked for")
+    found.add_argument("--fresh", action="store_true", help="build the index anew")
+    found.add_argument("--work", type=Path, default=Path("bench-work"))
+    found.add_argument("--json", type=Path)
+    return found
 
 
 if __name__ == "__main__":
