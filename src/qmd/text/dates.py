@@ -70,8 +70,6 @@ def prefix(text: str) -> str | None:
 
 def canonical(text: str) -> str | None:
     """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
-    if len(text) == 10 and _DAY.match(text):
-        return text if _is_day(text) else None
     start = prefix(text) if text[4:5] == "-" else None
     if start is None or len(start) < len("2024-03-07"):
         return None

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Anchor, Document, Hit
 
-#: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
 #: Between two passages of a document.
 PASSAGE_GAP = "\n[...]\n"
+#: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
 _TO_ENCODE = "%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]"
 
 #: Spans (start, end) to highlight in a text.

@@ -43,7 +43,8 @@ class FieldWriter:
         self._values: dict[_Given, int] = {}
         #: The next number by the first of each field and type.
         self._next: dict[int, int] = {}
-        #: The documents of each value: twice their ids, plus 1 if it is their first value of the field.
+        #: The documents of each value: twice their ids, plus 1 if it is their first value of the field. Pairs
+        #: would be objects that the garbage collector looks at.
         self._documents: defaultdict[_Given, list[int]] = defaultdict(list)
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
@@ -57,10 +58,10 @@ class FieldWriter:
         They are written by `flush`.
         """
         for name, values in fields.items():
-            numbered = 2 * document + 1
+            first = 1
             for value in values:
-                self._documents[name, value.__class__, value].append(numbered)
-                numbered = 2 * document
+                self._documents[name, value.__class__, value].append(2 * document + first)
+                first = 0
         at = 0
         for at, link in enumerate(links, 1):
             self._links.append((document, at - 1, link.line, link.kind, link.target, _name_of(link)))
@@ -75,10 +76,10 @@ class FieldWriter:
         """
         self._add(given for given in self._documents if given not in self._values)
         # In the order of the index, whose pages are far more than those of the new documents.
-        values = sorted((self._values[given], places) for given, places in self._documents.items())
+        values = sorted((self._values[given], listed) for given, listed in self._documents.items())
         self._db.executemany(
             "INSERT INTO document_fields VALUES (?, ?, ?)",
-            ((place >> 1, value, place & 1) for value, places in values for place in places),
+            ((each >> 1, value, each & 1) for value, listed in values for each in listed),
         )
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
         if collection is not None:
@@ -86,8 +87,8 @@ class FieldWriter:
                 "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
                 "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
                 (
-                    (value, collection, len(places), sum(place & 1 for place in places))
-                    for value, places in values
+                    (value, collection, len(listed), sum(each & 1 for each in listed))
+                    for value, listed in values
                 ),
             )
         self._documents, self._links = defaultdict(list), []

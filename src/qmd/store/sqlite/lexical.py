@@ -16,7 +16,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import apsw
 
@@ -56,8 +56,7 @@ _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
 _LEAST_IDF = 1e-6
 
 
-@dataclass(slots=True)
-class _Weighted:
+class _Weighted(NamedTuple):
     """A query term with its statistics."""
 
     term: Term
@@ -377,7 +376,7 @@ def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
 def _attempts(entries: list[_Weighted], count: int) -> list[list[_Weighted]]:
     """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
     in_names = [
-        replace(entry, term=entry.term._replace(in_names=True))
+        entry._replace(term=entry.term._replace(in_names=True))
         if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
         else entry
         for entry in entries
