@@ -99,7 +99,10 @@ def resolved(vault: Path, found: Found) -> Edges:
     aliases: dict[str, str] = {}
     for path, text in notes(vault).items():
         front = re.match(r"---\n(.*?)\n---\n", text, re.S)
-        listed = (yaml.safe_load(front[1]) or {}).get("aliases") or [] if front else []
+        try:
+            listed = (yaml.safe_load(front[1]) or {}).get("aliases") or [] if front else []
+        except yaml.YAMLError:
+            continue  # such front matter is text
         for alias in listed if isinstance(listed, list) else [listed]:
             aliases.setdefault(str(alias).casefold(), path)
 
