@@ -124,6 +124,9 @@ def test_similar_names_are_suggested_and_absurd_ones_are_not(library: qmd.Index)
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
         library.get("notes/SYNTX.md")
     assert "notes/SYNTAX.md" in caught.value.suggestions
+    with pytest.raises(qmd.DocumentNotFoundError) as caught:
+        library.get("notes/SYNTX#A heading of some length")
+    assert "notes/SYNTAX.md" in caught.value.suggestions
     # A folder and an ending in common make no other name similar.
     for reference in ("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "notes/nosuch.md", "notes/deep/zzz.md"):
         with pytest.raises(qmd.DocumentNotFoundError) as caught:

@@ -75,7 +75,8 @@ class References:
 
     def not_found(self, reference: str) -> DocumentNotFoundError:
         """Return the error for a reference without a document, with similar names."""
-        similar = self._similar(reference)
+        document, _, heading = reference.partition("#")
+        similar = self._similar(reference) or (self._similar(document) if heading else ())
         hint = None if similar else "see 'qmd ls' for what is indexed"
         return DocumentNotFoundError(_missing(reference), similar, hint)
 
