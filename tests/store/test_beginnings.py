@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from qmd.store.base import Store
-from qmd.store.sqlite.lexical import COMMON_FROM
+from qmd.store.sqlite.selectivity import COMMON_FROM
 from qmd.store.sqlite.store import SqliteStore
 from qmd.text.query import parse
 from tests.store.material import everything, fill

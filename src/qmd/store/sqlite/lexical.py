@@ -16,7 +16,6 @@ import json
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import apsw
 
@@ -32,43 +31,26 @@ from qmd.store.sqlite.scope_filter import (
     row_condition,
     with_ids,
 )
+from qmd.store.sqlite.selectivity import COMMON_FROM, COMMON_SHARE, Weighted, attempts, split
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.query import LexicalQuery, Term, longer_words
 
-#: A term in more than this share of the documents is common, in an index of at least this many documents.
-COMMON_SHARE = 0.02
-COMMON_FROM = 4_000
-#: Selective terms are enough to find candidates if they have this share of the query's idf. More find better
-#: ones, so common terms are added up to the larger share as long as few documents have them.
-_SELECTIVE_SHARE, _LARGER_SHARE, _FEW_MATCHES = 0.25, 0.75, 8_000
 #: The minimum number of candidates that are scored exactly, and the number for each requested document.
 _POOL, _POOL_FACTOR = 100, 3
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
 #: sign of length, not of relevance.
 _ALL_FIRST = 6
-#: In an index of at least `COMMON_FROM` documents, beginnings of words of at most this length are searched in
-#: titles and paths first, and in texts only if that finds too few documents. FTS5 merges the posting lists of
-#: all words with a beginning for each search, and those of texts are long.
-_SHORT_BEGINNING = 3
 
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
 #: The idf in `bm25()` of FTS5 for a phrase in more than half of the documents.
 _LEAST_IDF = 1e-6
 
 
-class _Weighted(NamedTuple):
-    """A query term with its statistics."""
-
-    term: Term
-    documents: int
-    idf: float
-
-
-def _any(entries: Sequence[_Weighted]) -> str:
+def _any(entries: Sequence[Weighted]) -> str:
     return " OR ".join(expression(entry.term) for entry in entries)
 
 
-def _all(entries: Sequence[_Weighted]) -> str:
+def _all(entries: Sequence[Weighted]) -> str:
     return " AND ".join(expression(entry.term) for entry in entries)
 
 
@@ -129,7 +111,7 @@ class _Engine:
         idfs = {entry.term.tokens: entry.idf for entry in weighted}
         matches: list[LexicalMatch] = []
         found: set[int] = set()
-        for entries in _attempts(weighted, count):
+        for entries in attempts(weighted, count):
             ranked = self._ranked(query, entries, count, documents, limit)
             # With only some of the terms, no document comes before those with all terms in their texts.
             wanted = ("all", "any") if entries is weighted else ("all",)
@@ -145,7 +127,7 @@ class _Engine:
     def _ranked(
         self,
         query: LexicalQuery,
-        weighted: Sequence[_Weighted],
+        weighted: Sequence[Weighted],
         count: int,
         documents: DocumentFilter,
         limit: int,
@@ -153,7 +135,7 @@ class _Engine:
         present = [entry for entry in weighted if entry.documents]
         if not present:
             return []
-        selective, common = _split(present, count)
+        selective, common = split(present, count)
         # The idf of FTS5 differs most from ours for common terms. With rare terms alone the order is almost
         # the same, so fewer candidates are enough.
         commonest = max(entry.documents for entry in present)
@@ -185,7 +167,7 @@ class _Engine:
         ]
 
     def _with_all(
-        self, required: Sequence[_Weighted], negative: Sequence[Term], documents: DocumentFilter, pool: int
+        self, required: Sequence[Weighted], negative: Sequence[Term], documents: DocumentFilter, pool: int
     ) -> list[int]:
         """Return documents with every required term. If there are many, the best by the rarer terms."""
         rare = sorted(required, key=lambda entry: entry.documents)
@@ -199,11 +181,11 @@ class _Engine:
 
     def _candidates(
         self,
-        entries: Sequence[_Weighted],
+        entries: Sequence[Weighted],
         negative: Sequence[Term],
         documents: DocumentFilter,
         pool: int,
-        joined: Callable[[Sequence[_Weighted]], str] = _any,
+        joined: Callable[[Sequence[Weighted]], str] = _any,
         among: str | None = None,
     ) -> list[int]:
         """Return the best `pool` matching documents, or all of them if a filter leaves few documents."""
@@ -224,8 +206,8 @@ class _Engine:
     def _scores(
         self,
         candidates: Sequence[int],
-        selective: Sequence[_Weighted],
-        common: Sequence[_Weighted],
+        selective: Sequence[Weighted],
+        common: Sequence[Weighted],
         negative: Sequence[Term] = (),
     ) -> list[tuple[int, float]]:
         """Return the exact scores over all terms of the candidates that match."""
@@ -255,9 +237,9 @@ class _Engine:
             return []
         idf = bm25.idf(count, max(1, count // 50))
         # Without stems: they are shorter than the word and would match words that do not start with it.
-        entries = [_Weighted(term._replace(alternatives=()), 1, idf) for term in terms]
+        entries = [Weighted(term._replace(alternatives=()), 1, idf) for term in terms]
         matches: list[LexicalMatch] = []
-        for each in _attempts(entries, count):
+        for each in attempts(entries, count):
             candidates = self._candidates(each, query.negative, documents, limit + len(matched))
             scored = self._scores([row for row in candidates if row not in matched], each, ())
             scored.sort(key=lambda row: (-row[1], row[0]))
@@ -267,9 +249,9 @@ class _Engine:
             matched = matched.union(match.document for match in matches)
         return matches
 
-    def _weigh(self, term: Term, count: int) -> _Weighted:
+    def _weigh(self, term: Term, count: int) -> Weighted:
         frequency = self.frequency(term)
-        return _Weighted(term, frequency, bm25.idf(count, frequency))
+        return Weighted(term, frequency, bm25.idf(count, frequency))
 
     def frequency(self, term: Term) -> int:
         """Return the number of documents with a term; for common terms of the whole index, the last count."""
@@ -299,7 +281,7 @@ class _Engine:
             )
         )
 
-    def _order(self, entries: Sequence[_Weighted]) -> str:
+    def _order(self, entries: Sequence[Weighted]) -> str:
         """Return the SQL expression that orders the matches of some terms."""
         if self._population is None:
             return f"bm25(documents_fts, {_WEIGHTS})"
@@ -371,32 +353,3 @@ def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
 def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
     """Return the length of the current document in terms. Called by SQLite."""
     return api.column_size(-1)
-
-
-def _attempts(entries: list[_Weighted], count: int) -> list[list[_Weighted]]:
-    """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
-    in_names = [
-        entry._replace(term=entry.term._replace(in_names=True))
-        if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
-        else entry
-        for entry in entries
-    ]
-    return [in_names, entries] if count >= COMMON_FROM and in_names != entries else [entries]
-
-
-def _split(present: Sequence[_Weighted], documents: int) -> tuple[list[_Weighted], list[_Weighted]]:
-    """Return (selective terms, common terms). Common terms with most of the query's idf are selective."""
-    if documents < COMMON_FROM:
-        return list(present), []
-    by_rarity = sorted(present, key=lambda entry: entry.documents)
-    total = sum(entry.idf for entry in present)
-    selective: list[_Weighted] = []
-    gathered, matching = 0.0, 0
-    for entry in by_rarity:
-        matching += entry.documents
-        enough = (_LARGER_SHARE if matching <= _FEW_MATCHES else _SELECTIVE_SHARE) * total
-        if entry.documents > COMMON_SHARE * documents and gathered >= enough:
-            break
-        selective.append(entry)
-        gathered += entry.idf
-    return selective, by_rarity[len(selective) :]

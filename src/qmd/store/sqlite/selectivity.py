@@ -1,0 +1,59 @@
+"""Which terms of a query find its candidates: those that few documents have.
+
+Common terms would read long posting lists, and say little about which documents are the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from qmd.text.query import Term
+
+#: A term in more than this share of the documents is common, in an index of at least this many documents.
+COMMON_SHARE = 0.02
+COMMON_FROM = 4_000
+#: Selective terms are enough to find candidates if they have this share of the query's idf. More find better
+#: ones, so common terms are added up to the larger share as long as few documents have them.
+_SELECTIVE_SHARE, _LARGER_SHARE, _FEW_MATCHES = 0.25, 0.75, 8_000
+#: In an index of at least `COMMON_FROM` documents, beginnings of words of at most this length are searched in
+#: titles and paths first, and in texts only if that finds too few documents. FTS5 merges the posting lists of
+#: all words with a beginning for each search, and those of texts are long.
+_SHORT_BEGINNING = 3
+
+
+class Weighted(NamedTuple):
+    """A query term with its statistics."""
+
+    term: Term
+    documents: int
+    idf: float
+
+
+def attempts(entries: list[Weighted], count: int) -> list[list[Weighted]]:
+    """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
+    in_names = [
+        entry._replace(term=entry.term._replace(in_names=True))
+        if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
+        else entry
+        for entry in entries
+    ]
+    return [in_names, entries] if count >= COMMON_FROM and in_names != entries else [entries]
+
+
+def split(present: Sequence[Weighted], documents: int) -> tuple[list[Weighted], list[Weighted]]:
+    """Return (selective terms, common terms). Common terms with most of the query's idf are selective."""
+    if documents < COMMON_FROM:
+        return list(present), []
+    by_rarity = sorted(present, key=lambda entry: entry.documents)
+    total = sum(entry.idf for entry in present)
+    selective: list[Weighted] = []
+    gathered, matching = 0.0, 0
+    for entry in by_rarity:
+        matching += entry.documents
+        enough = (_LARGER_SHARE if matching <= _FEW_MATCHES else _SELECTIVE_SHARE) * total
+        if entry.documents > COMMON_SHARE * documents and gathered >= enough:
+            break
+        selective.append(entry)
+        gathered += entry.idf
+    return selective, by_rarity[len(selective) :]
