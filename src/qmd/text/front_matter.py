@@ -100,10 +100,10 @@ def _simple_entries(text: str) -> list[_Entry] | None:
     found: list[_Entry] = []
     name, before = "", _COMPLETE
     for line in lines:
-        read = _line(line)
-        if read is None:
+        entry = _line(line)
+        if entry is None:
             return None
-        kind, key, values = read
+        kind, key, values = entry
         if kind < 0:
             name = key
         elif before not in (_OPEN, kind):

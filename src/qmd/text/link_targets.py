@@ -7,14 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from qmd.text.predicates import fold
+from qmd.text.uris import split_fragment
 
 _SUFFIXES = (".md", ".markdown")
-
-
-def split_fragment(target: str) -> tuple[str, str]:
-    """Split `path#heading` into path and heading; either may be empty."""
-    path, _, fragment = target.partition("#")
-    return path.strip(), fragment.strip()
 
 
 def target_name(target: str) -> str:

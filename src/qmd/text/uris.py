@@ -1,4 +1,4 @@
-"""The syntax of `qmd://` addresses and `path:from:count` references."""
+"""The syntax of `qmd://` addresses, and of `path:from:count` and `path#heading` references."""
 
 from __future__ import annotations
 
@@ -55,6 +55,12 @@ def split_location(reference: str) -> tuple[str, int | None, int | None]:
     if first is None:
         return path, last, None
     return shorter, first, last
+
+
+def split_fragment(reference: str) -> tuple[str, str]:
+    """Split `path#heading` into path and heading; either may be empty."""
+    path, _, fragment = reference.partition("#")
+    return path.strip(), fragment.strip()
 
 
 def _split_number(reference: str) -> tuple[str, int | None]:

@@ -19,7 +19,7 @@ from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.outline import find_section, sections
-from qmd.text.uris import is_uri, parse_uri, split_location
+from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Author, Document, Section
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class Library(References):
 
     def _with_section(self, reference: str) -> tuple[Document | None, str]:
         """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
-        path, _, fragment = reference.partition("#")
-        if not path.strip() or not fragment.strip():
+        path, fragment = split_fragment(reference)
+        if not path or not fragment:
             return None, ""
         return self.find(path), unquote(fragment) if is_uri(reference) else fragment
 

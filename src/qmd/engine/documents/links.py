@@ -10,6 +10,7 @@ from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.text.link_targets import LinkTargets, names_of, target_name
 from qmd.text.predicates import Among, Comparison, describe
+from qmd.text.uris import split_fragment
 from qmd.types import Document, Link, ResolvedLink
 
 #: Documents whose links are read at a time.
@@ -129,7 +130,7 @@ class Links:
 
 def leads_to_document(link: ResolvedLink) -> bool:
     """Tell whether a link can lead to a document: it is no URL, and names no file of another kind."""
-    name = link.target.partition("#")[0].rpartition("/")[2]
+    name = split_fragment(link.target)[0].rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     is_document = not dot or suffix.lower() in ("md", "markdown") or " " in suffix
     return link.kind != "url" and bool(name) and is_document

@@ -13,7 +13,7 @@ from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, UsageErro
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
-from qmd.text.uris import is_uri, parse_uri, split_location
+from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
 
 #: A document, its first line, and the number of lines, as far as a reference names them.
@@ -75,8 +75,8 @@ class References:
 
     def not_found(self, reference: str) -> DocumentNotFoundError:
         """Return the error for a reference without a document, with similar names."""
-        document, _, heading = reference.partition("#")
-        similar = self._similar(reference) or (self._similar(document) if heading else ())
+        path, heading = split_fragment(reference)
+        similar = self._similar(reference) or (self._similar(path) if heading else ())
         hint = None if similar else "see 'qmd ls' for what is indexed"
         return DocumentNotFoundError(_missing(reference), similar, hint)
 
