@@ -159,6 +159,58 @@ def test_a_root_that_vanishes_and_returns_empty_loses_no_document(
         assert seen.found("alpha") == ["a.md"]
 
 
+def _copied(root: Path, spare: Path) -> None:
+    shutil.rmtree(root)
+    shutil.copytree(spare, root)
+
+
+def _swapped(root: Path, spare: Path) -> None:
+    root.rename(root.parent / "old")
+    shutil.copytree(spare, root.parent / "new")
+    (root.parent / "new").rename(root)
+    shutil.rmtree(root.parent / "old")
+
+
+def _away_and_back(root: Path, spare: Path) -> None:
+    root.rename(root.parent / "away")
+    root.mkdir()
+    shutil.copytree(spare, root.parent / "away", dirs_exist_ok=True)
+    root.rmdir()
+    (root.parent / "away").rename(root)
+
+
+def _below_another_parent(root: Path, spare: Path) -> None:
+    parent, other = root.parent, root.parent.parent / "other"
+    parent.rename(other)
+    root.mkdir(parents=True)
+    shutil.copytree(spare, root, dirs_exist_ok=True)
+    shutil.rmtree(other)
+
+
+@pytest.mark.parametrize(
+    "replace_root", [_copied, _swapped, _away_and_back, _below_another_parent], ids=lambda how: how.__name__
+)
+def test_root_replaced_at_once_is_still_watched(
+    index: qmd.Index, notes: Notes, tmp_path: Path, replace_root: Callable[[Path, Path], None]
+) -> None:
+    spare = tmp_path / "spare"
+    root = notes({"parent/root/a.md": "alpha\n"}) / "parent" / "root"
+    index.add_collection(str(root), name="root")
+    with watched(index) as seen:
+        for turn in range(5):
+            shutil.copytree(root, spare)
+            (spare / "sub").mkdir(exist_ok=True)
+            (spare / "sub" / "a.md").write_text(f"turn{turn}\n", encoding="utf-8")
+            replace_root(root, spare)
+            seen.until_found(f"turn{turn}", "sub/a.md")
+            until(lambda: seen.current)
+            (root / "sub" / "b.md").write_text(f"later{turn}\n", encoding="utf-8")
+            seen.until_found(f"later{turn}", "sub/b.md")
+            shutil.rmtree(spare)
+            if turn > 0:
+                assert not seen.found(f"turn{turn - 1}")
+
+
 def test_a_folder_that_appears_later_and_collections_that_come_and_go(index: qmd.Index, notes: Notes) -> None:
     first, second = notes({"a.md": "alpha\n"}, "first"), notes({"b.md": "alpha\n"}, "second")
     index.add_collection(str(first))
@@ -247,11 +299,11 @@ def test_ten_thousand_files_at_once(index: qmd.Index, notes: Notes) -> None:
 class Limited(Inotify):
     """A system with few watches."""
 
-    def add(self, folders: Iterable[str]) -> None:
+    def add(self, folders: Iterable[str], *, place: bool = False) -> None:
         wanted = [*folders]
         if len(wanted) > 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().add(wanted)
+        super().add(wanted, place=place)
 
 
 def no_instances() -> Inotify:

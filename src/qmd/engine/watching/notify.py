@@ -25,7 +25,7 @@ class Event:
     """A change of the entry `name` in a folder. It is a hint: only a scan tells what has changed.
 
     `folder_changed` is whether the entry is, or was, a folder that now has another place. `appeared` is
-    whether it is new in this folder.
+    whether it is new in this folder. `name` is empty if the watched folder itself was moved or deleted.
     """
 
     folder: str
@@ -43,9 +43,10 @@ class Notifier(Protocol):
 
     recursive: bool
 
-    def add(self, folders: Iterable[str]) -> None:
+    def add(self, folders: Iterable[str], *, place: bool = False) -> None:
         """Watch folders; a folder may be added several times. Those that do not exist are left out.
 
+        With `place`, only tell if a folder itself is moved or deleted; a recursive notifier cannot do that.
         Raises `OSError` if the system watches no more folders.
         """
 
@@ -78,29 +79,33 @@ class Inotify:
         from inotify_simple import INotify, flags
 
         self._flags = flags
-        self._mask = (
-            *(flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO | flags.DELETE,),
-            *(flags.ONLYDIR | flags.EXCL_UNLINK | flags.DONT_FOLLOW,),
-        )
+        # MASK_ADD: the root of one collection may lie above that of another.
+        self._place = flags.MOVE_SELF | flags.ONLYDIR | flags.EXCL_UNLINK | flags.DONT_FOLLOW | flags.MASK_ADD
+        entries = flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO | flags.DELETE
+        self._content = entries | self._place
         self._inotify = INotify(nonblocking=True)
         self._folders: dict[int, str] = {}
         self._watches: dict[str, int] = {}
         self._uses: Counter[str] = Counter()
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
-    def add(self, folders: Iterable[str]) -> None:
+    def add(self, folders: Iterable[str], *, place: bool = False) -> None:
         for folder in folders:
+            # Counted even if it is gone by now, because it is removed as often as it was added.
+            self._uses[folder] += 1
             try:
-                watch = self._inotify.add_watch(folder, self._mask[0] | self._mask[1])
+                watch = self._inotify.add_watch(folder, self._place if place else self._content)
             except (FileNotFoundError, NotADirectoryError, PermissionError):
                 continue
             # A folder that was moved keeps its watch, under the new name.
             before = self._folders.get(watch)
             if before is not None and before != folder and self._watches.get(before) == watch:
-                del self._watches[before], self._uses[before]
+                del self._watches[before]
+            stale = self._watches.get(folder, watch)
             self._folders[watch] = folder
             self._watches[folder] = watch
-            self._uses[folder] += 1
+            if stale != watch:  # another folder had this path before
+                self._forget(stale, folder)
 
     def remove(self, folders: Iterable[str]) -> None:
         for folder in [*folders]:
@@ -109,10 +114,14 @@ class Inotify:
                 continue
             del self._uses[folder]
             watch = self._watches.pop(folder, None)
-            if watch is not None and self._folders.get(watch) == folder:
-                del self._folders[watch]
-                with suppress(OSError):  # the folder is gone, and its watch with it
-                    self._inotify.rm_watch(watch)
+            if watch is not None:
+                self._forget(watch, folder)
+
+    def _forget(self, watch: int, folder: str) -> None:
+        if self._folders.get(watch) == folder:
+            del self._folders[watch]
+            with suppress(OSError):  # the folder is gone, and its watch with it
+                self._inotify.rm_watch(watch)
 
     def wait(self, seconds: float) -> list[Event] | None:
         select.select([self._inotify, self._wakeup], [], [], max(0.0, seconds))
@@ -121,15 +130,17 @@ class Inotify:
         for event in self._inotify.read(timeout=0):
             if event.mask & flags.Q_OVERFLOW:
                 return None
-            if event.mask & flags.IGNORED:
-                folder = self._folders.pop(event.wd, None)
-                if folder is not None and self._watches.get(folder) == event.wd:
-                    del self._watches[folder], self._uses[folder]
-                continue
             folder = self._folders.get(event.wd)
-            if folder is not None and event.name:
-                appeared = bool(event.mask & (flags.CREATE | flags.MOVED_TO))
-                events[Event(folder, event.name, bool(event.mask & flags.ISDIR), appeared)] = None
+            if folder is None:
+                continue
+            gone = bool(event.mask & flags.IGNORED)
+            if gone:
+                del self._folders[event.wd]
+                if self._watches.get(folder) == event.wd:
+                    del self._watches[folder]
+            appeared = bool(event.mask & (flags.CREATE | flags.MOVED_TO))
+            folder_changed = gone or bool(event.mask & (flags.ISDIR | flags.MOVE_SELF))
+            events[Event(folder, event.name, folder_changed, appeared)] = None
         return list(events)
 
     def wake(self) -> None:
@@ -151,9 +162,10 @@ class Recursive:
         self._changes: Generator[set[tuple[Change, str]]] | None = None
         self._stop = threading.Event()
 
-    def add(self, folders: Iterable[str]) -> None:
-        self._uses.update(folder for folder in folders if os.path.isdir(folder))
-        self._watch()
+    def add(self, folders: Iterable[str], *, place: bool = False) -> None:
+        if not place:
+            self._uses.update(folders)
+            self._watch()
 
     def remove(self, folders: Iterable[str]) -> None:
         self._uses.subtract([*folders])
@@ -163,7 +175,7 @@ class Recursive:
         from watchfiles import watch
 
         self._uses = +self._uses
-        roots = frozenset(self._uses)
+        roots = frozenset(filter(os.path.isdir, self._uses))
         if roots == self._roots:
             return
         before, self._changes, self._roots = self._changes, None, roots

@@ -6,13 +6,14 @@ import errno
 import os
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
 from qmd.engine.watch_state import WatchedCollection
 from qmd.engine.watching.debounce import Debounce
 from qmd.engine.watching.filesystems import network_type
 from qmd.engine.watching.notify import Event, Notifier
 from qmd.errors import QmdError
-from qmd.sources.rules import Rules
+from qmd.sources.rules import Rules, is_inside
 from qmd.sources.walk import folders
 from qmd.types import Collection
 
@@ -53,6 +54,8 @@ class Tree:
         self._root = ""
         self._identity: _Identity | None = None
         self._prefixes: dict[str, str] = {}
+        #: The folders above the root. If one is moved, another folder may have the collection's path.
+        self._above: list[str] = []
         self._links: frozenset[str] = frozenset()
         self._paths: set[str] = set()
         self._polled = True
@@ -84,7 +87,7 @@ class Tree:
         self.outdated = False
         self._identity = _identity_of(self.collection.path)
         self._polled, self._links = True, frozenset()
-        before, self._prefixes = self._prefixes, {}
+        before, self._prefixes, self._above = [*self._prefixes, *self._above], {}, []
         if not self.missing and self._notifier is not None:
             self._root = os.path.realpath(self.collection.path)
             network = network_type(self._root)
@@ -97,16 +100,23 @@ class Tree:
     def forget(self) -> None:
         """Remove all watches."""
         if self._notifier is not None:
-            self._notifier.remove(self._prefixes)
-        self._prefixes = {}
+            self._notifier.remove([*self._prefixes, *self._above])
+        self._prefixes, self._above = {}, []
 
     def note(self, event: Event, now: float) -> None:
         """Note an event. Events of other collections, and of files that do not belong to it, are ignored."""
+        if self._polled:
+            return
+        absolute = os.path.join(event.folder, event.name) if event.name else event.folder
+        if event.folder_changed and is_inside(self._root, absolute):
+            self.outdated = True
+            self.mark(EVERYTHING, now)
+            return
         prefix = self._prefix(event.folder)
-        if prefix is None or self._polled:
+        if prefix is None or not event.name:  # the parent of a folder inside tells that it was moved
             return
         name = unicodedata.normalize("NFC", event.name)
-        path, absolute = prefix + name, os.path.join(event.folder, event.name)
+        path = prefix + name
         link = path in self._links or (event.appeared and name[0] != "." and os.path.islink(absolute))
         if link or (self._links and event.folder_changed):
             self.outdated = True
@@ -181,6 +191,9 @@ class Tree:
                 self._prefixes = {self._root: ""}
                 self._links = folders(self.collection).links
             else:
+                if not under:
+                    self._above = [*map(str, Path(self._root).parents)]
+                    notifier.add(self._above, place=True)
                 self._add_folders(notifier, under)
             self._polled = False
         except QmdError:  # the collection's folder has just been removed
@@ -188,8 +201,7 @@ class Tree:
         except OSError as error:
             self._reason = _LIMITS.get(error.errno or 0, f"{error.strerror}")
             self._polled = True
-            notifier.remove(self._prefixes)
-            self._prefixes = {}
+            self.forget()
 
     def _add_folders(self, notifier: Notifier, under: str) -> None:
         """Watch all folders. They are listed again, because one may appear before its parent is watched."""

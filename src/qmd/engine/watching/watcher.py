@@ -286,6 +286,8 @@ class Watcher:
             if tree.outdated:
                 # Set the watches first, so that no change between the scan and the watches is missed.
                 tree.watch()
+            # Changes during the scan of another tree are noted before the state is published.
+            self._note_events(self._notifier, 0.0)
             burst = tree.burst
             paths = tree.take()
             if tree.missing:
@@ -364,7 +366,7 @@ class Watcher:
             embedding = "waiting"
         state = replace(
             self._state,
-            current=not any(tree.unsettled for tree in self._trees.values()),
+            current=not any(tree.unsettled or tree.moved() for tree in self._trees.values()),
             embedding=embedding,
             collections={name: tree.state() for name, tree in self._trees.items()},
         )
