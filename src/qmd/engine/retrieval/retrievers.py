@@ -124,9 +124,9 @@ class Retrieval:
     failures: list[QmdError] = field(default_factory=list)
 
     def start(self, work: Callable[[], Result]) -> Task[Result]:
-        """Start work in a thread. Raises `CancelledError` if the search is cancelled."""
+        """Start work in a thread, unless the time is up. Raises `CancelledError` if cancelled."""
         self.deadline.check()
-        return self.threads.submit(work), Stopwatch()
+        return Future() if self.deadline.passed() else self.threads.submit(work), Stopwatch()
 
     def gather(
         self, name: str, task: Task[Result], *, share: float = 1.0, failed: StageStatus = "failed"

@@ -19,8 +19,8 @@ from qmd.types import Collection
 
 #: Everything in a collection.
 EVERYTHING = ""
-#: More changed paths than this are a burst.
-_BURST_PATHS = 64
+#: More changed paths than this are a burst. To scan fewer takes less time than to start a process.
+_BURST_PATHS = 500
 #: With more changed paths than this, the whole collection is scanned.
 _MAX_PATHS = 1_000
 _LIMITS = {
