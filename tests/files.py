@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 
 NOTEBOOK = {
     "cells": [
@@ -77,19 +78,44 @@ CODEX = [
 ]
 
 
-def pdf(*pages: str) -> bytes:
-    """A PDF with a line of text on each page; without text if it is empty."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
-    kids = []
-    for text in pages:
-        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET" if text else ""
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+def pdf(
+    *pages: str | dict[int, str],
+    bookmarks: Sequence[tuple[str, int]] = (),
+    fields: Sequence[tuple[str, str, int]] = (),
+) -> bytes:
+    """A PDF with a line of text on each page, or lines by their distance from the bottom of its 792 points.
+
+    Bookmarks have a title and the number of their page from 1, fields of its form a name and value before it.
+    """
+    objects = ["", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>", "", ""]
+    widgets: dict[int, list[int]] = {}
+    for name, value, page in fields:
+        widgets.setdefault(page, []).append(len(objects) + 1)
         objects.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 "
-            f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> /Contents {len(objects)} 0 R >>"
+            f"<< /Type /Annot /Subtype /Widget /FT /Tx /T ({name}) /V ({value}) /Rect [72 100 300 120] >>"
+        )
+    kids = []
+    for number, lines in enumerate(pages, 1):
+        at = {700: lines} if isinstance(lines, str) else lines
+        shown = (f"BT /F1 12 Tf 72 {y} Td ({text}) Tj ET" for y, text in at.items() if text)
+        stream = "\n".join(shown)
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        annotations = " ".join(f"{each} 0 R" for each in widgets.get(number, ()))
+        objects.append(
+            f"<< /Type /Page /Parent 3 0 R /MediaBox [0 0 612 792] /Annots [{annotations}] "
+            f"/Resources << /Font << /F1 2 0 R >> >> /Contents {len(objects)} 0 R >>"
         )
         kids.append(f"{len(objects)} 0 R")
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    items = [len(objects) + 1 + at for at in range(len(bookmarks))]
+    for at, (title, page) in enumerate(bookmarks):
+        following = f"/Next {items[at + 1]} 0 R" if items[at + 1 :] else ""
+        objects.append(f"<< /Title ({title}) /Parent 4 0 R {following} /Dest [{kids[page - 1]} /Fit] >>")
+    form = " ".join(f"{each} 0 R" for numbers in widgets.values() for each in numbers)
+    objects[0] = "<< /Type /Catalog /Pages 3 0 R /Outlines 4 0 R " + (
+        f"/AcroForm << /Fields [{form}] >> >>" if fields else ">>"
+    )
+    objects[2] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    objects[3] = f"<< /First {items[0]} 0 R /Last {items[-1]} 0 R >>" if items else "<< >>"
     data, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         offsets.append(len(data))

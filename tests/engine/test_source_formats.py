@@ -152,6 +152,69 @@ def test_a_pdf_has_its_pages_as_places(index: qmd.Index, notes: Notes) -> None:
     assert "left out: page 3 without a text layer" in why.notes
 
 
+def test_page_of_a_pdf_is_that_of_its_text_beside_blank_pages(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = notes({})
+    (folder / "a.pdf").write_bytes(pdf("", "The heron.", "", "", "The ibis.", "", ""))
+    index.add_collection(str(folder), formats=["pdf"])
+    assert found(index, "heron") == ("a.pdf", Anchor(1, "page", 2))
+    assert found(index, "ibis") == ("a.pdf", Anchor(3, "page", 5))
+    assert index.get("a.pdf:p5").text == "The ibis."
+    assert index.get("a.pdf:p1-4").text.strip() == "The heron."
+    for blank in (1, 3, 4, 6, 7):
+        with pytest.raises(UsageError, match=f"page {blank} of notes/a.pdf has no text"):
+            index.get(f"a.pdf:p{blank}")
+    assert index.multi_get("a.pdf:p2,a.pdf:p3").errors == ("page 3 of notes/a.pdf has no text",)
+
+
+def test_headers_and_footers_of_a_pdf_are_short_lines_at_the_edge(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("pypdfium2")
+    birds = ("heron", "ibis", "crane", "stork")
+    folder = notes({})
+    (folder / "alone.pdf").write_bytes(pdf(*(f"Page {number} talks about birds" for number in range(1, 5))))
+    body = [
+        {
+            760: "Annual report",
+            740: f"Page {number} talks about birds",
+            400: f"Table {number}",
+            380: f"The {bird}.",
+            40: f"Page {number} of 4",
+        }
+        for number, bird in enumerate(birds, 1)
+    ]
+    (folder / "body.pdf").write_bytes(pdf(*body))
+    index.add_collection(str(folder), formats=["pdf"])
+    assert [line for line in index.get("alone.pdf").text.split("\n") if line] == [
+        f"Page {number} talks about birds" for number in range(1, 5)
+    ]
+    text = index.get("body.pdf").text
+    assert (text.count("Annual report"), text.count(" of 4")) == (1, 1)
+    assert [text.count(f"Page {number} talks") for number in range(1, 5)] == [1, 1, 1, 1]
+    assert [text.count(f"Table {number}") for number in range(1, 5)] == [1, 1, 1, 1]
+
+
+def test_bookmarks_of_a_pdf_are_headings_and_values_of_its_form_are_text(
+    index: qmd.Index, notes: Notes
+) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = notes({})
+    pages: list[str | dict[int, str]] = [
+        {700: "1 About the", 680: "birds", 660: "The heron."},
+        "The ibis.",
+        "",
+    ]
+    bookmarks = [("About the birds", 1), ("Appendix", 2)]
+    fields = [("form[0].Name[0]", "Kestrel", 2), ("City", "Gannetville", 3)]
+    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=bookmarks, fields=fields))
+    index.add_collection(str(folder), formats=["pdf"])
+    headings = [(each.heading, each.level) for each in index.outline("a.pdf")[1]]
+    assert headings == [("1 About the birds", 2), ("Appendix", 2)]
+    assert index.search("ibis").hits[0].section == "Appendix"
+    assert "Name: Kestrel" in index.get("a.pdf:p2").text
+    path, anchor = found(index, "Gannetville")
+    assert (path, anchor and anchor.address) == ("a.pdf", "p3")
+
+
 def test_a_book_has_its_chapters_as_places(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("html_to_markdown")
     folder = notes({"page.html": "<title>Page</title><h1>Top</h1><p>A stork.</p><script>alert(1)</script>"})

@@ -40,6 +40,8 @@ def anchor_at(anchors: Sequence[Anchor], line: int) -> Anchor | None:
 def span(anchors: Sequence[Anchor], kind: str, first: int, last: int, total: int) -> tuple[int, int] | None:
     """Return the first and last line of the places `first` to `last`; None if there are none.
 
+    Of places without text, such as blank pages, the last line is before the first.
+
     Args:
         anchors: The anchors of the document.
         kind: The kind of the places, or its beginning, such as `p` for `page`.
@@ -63,4 +65,4 @@ def span(anchors: Sequence[Anchor], kind: str, first: int, last: int, total: int
     if not chosen:
         return None
     following = next((anchor.line for anchor in same if anchor.value > last), total + 1)
-    return chosen[0].line, max(chosen[0].line, following - 1)
+    return chosen[0].line, following - 1

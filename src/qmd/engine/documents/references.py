@@ -172,7 +172,7 @@ class References:
     def _with_anchor(self, reference: str) -> Location | tuple[None, None, None]:
         """Return the document of `path:p12` or `path:p12-14`, its first line and the number of lines.
 
-        Raises `UsageError` if the document has no such place.
+        Raises `UsageError` if the document has no such place, or no text there.
         """
         address = split_anchor(reference)
         document = self.find(address[0]) if address else None
@@ -184,6 +184,9 @@ class References:
         lines = span(anchors, kind, first, last, text.count("\n") + (not text.endswith("\n")))
         if lines is None:
             raise _no_place(document, anchors, reference)
+        if lines[1] < lines[0]:
+            where = f"{first:,}" if first == last else f"{first:,} to {last:,}"
+            raise UsageError(f"{anchors[0].kind} {where} of {document.file} has no text")
         return document, lines[0], lines[1] - lines[0] + 1
 
     def _matching(self, glob: str, errors: list[str]) -> Iterator[Location]:

@@ -15,7 +15,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "docx"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

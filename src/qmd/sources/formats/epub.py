@@ -15,7 +15,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "epub"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _MAX_CHAPTERS = 10_000

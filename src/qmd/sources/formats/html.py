@@ -12,7 +12,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted, Link
 
 name = "html"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: Characters of the head of a page that are read.

@@ -11,7 +11,7 @@ from qmd.text import extraction
 from qmd.types import Extracted
 
 name = "notebook"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: The longest output of a cell, in characters.

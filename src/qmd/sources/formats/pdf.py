@@ -5,33 +5,32 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
+from qmd.sources.formats.pdf_page import Page, read_page
 from qmd.sources.formats.writing import Writer
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _MAX_PAGES = 20_000
-#: The most bookmarks that become headings.
-_MAX_BOOKMARKS = 5_000
-#: Lines at the top and at the bottom of a page that may be a header or footer.
-_EDGE = 2
+#: The most bookmarks that become headings, and the most lines that one of them has on its page.
+_MAX_BOOKMARKS, _BOOKMARK_LINES = 5_000, 3
 #: A line is a header or footer if it is on this share of the pages, and on this many.
 _SHARE, _REPEATS = 0.5, 3
-#: What pdfium returns for a hyphen at the end of a line, and the soft hyphen.
-_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n[ \t]*|[\ufffe\u00ad]")
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
 #: Line ends inside of sentences. The line end comes first, because a literal beginning is found fast.
 _JOINED = re.compile(rf"\n(?<=[{_CJK}、，]\n)(?=[{_CJK}])")
 _WRAPPED = re.compile(r"\n(?<=[\w,;’'\")–-]\n)(?=[a-zà-öø-ÿα-ωа-я(])")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
-_NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+#: The number of a page in a header or footer: `12 Title`, `Title | xii`, `Page 2 of 9`, `第 2 页`.
+_NUMBER = re.compile(
+    r"\A\W*(?:\d+|[ivxlc]+)\b|\b(?:\d+|[ivxlc]+)\W*\Z"
+    r"|\d+(?=\s*(?:(?:of|von|de|sur|di|/)\s*\d+|页|頁|ページ|쪽)\W*\Z)"
+)
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 #: Titles that programs make up.
 _MADE_UP = re.compile(
@@ -49,6 +48,7 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(DAMAGED, "not a PDF file")
     try:
         document = pypdfium2.PdfDocument(file.data)
+        document.init_forms()
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise Unreadable(ENCRYPTED) from error
@@ -56,9 +56,9 @@ def extract(file: RawFile) -> Extracted:
     if len(document) > _MAX_PAGES:
         raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
     pages, broken = _pages(document)
-    if not any(any(page) for page in pages):
+    if all(page.blank for page in pages):
         raise Unreadable(DAMAGED if len(broken) == len(pages) else SCAN)
-    blank = [number for number, page in enumerate(pages, 1) if not page and number not in broken]
+    blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in broken]
     repeated = _repeated(pages)
     bookmarks = _bookmarks(document, len(pages))
     writer = Writer("page")
@@ -69,6 +69,7 @@ def extract(file: RawFile) -> Extracted:
         first = first or next((line for line in kept if _is_title(line)), "")
         text = _JOINED.sub("", "\n".join(_with_headings(kept, bookmarks.get(number, []))))
         writer.add(_WRAPPED.sub(" ", text))
+        writer.add("\n\n".join(page.values))
     metadata = document.get_metadata_dict()
     title = one_line(metadata.get("Title") or "")
     omitted = [f"{_listed(blank)} without a text layer"] if blank else []
@@ -79,67 +80,51 @@ def extract(file: RawFile) -> Extracted:
     return Extracted(writer.text, title, fields, anchors=writer.anchors, omitted=tuple(omitted))
 
 
-def _pages(document: Any) -> tuple[list[list[str]], list[int]]:
-    """Return the lines of each page, and the numbers of pages that cannot be read."""
+def _pages(document: Any) -> tuple[list[Page], list[int]]:
+    """Return the pages, and the numbers of those that cannot be read."""
     import pypdfium2
 
-    pages: list[list[str]] = []
+    pages: list[Page] = []
     broken: list[int] = []
     length = 0
-    for number in range(1, len(document) + 1):
-        text = ""
+    for number in range(len(document)):
+        page = Page([])
         try:
-            page = document[number - 1]
-            text_page = page.get_textpage()
-            text = text_page.get_text_range()
-            text_page.close()
-            page.close()
+            page = read_page(document, number)
         except pypdfium2.PdfiumError:
-            broken.append(number)
-        length += len(text)
+            broken.append(number + 1)
+        length += sum(map(len, page.lines)) + sum(map(len, page.values))
         if length > 20_000_000:
             raise Unreadable(TOO_LARGE, "more than 20 million characters of text")
-        pages.append(_lines(text))
+        pages.append(page)
     return pages, broken
 
 
-def _lines(text: str) -> list[str]:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\ufffe" in text or "\u00ad" in text:
-        text = _HYPHEN.sub("", text)
-    lines = [line.rstrip() for line in _CONTROLS.sub("", text).split("\n")]
-    return lines if any(lines) else []
-
-
-def _repeated(pages: Sequence[Sequence[str]]) -> Counter[str]:
+def _repeated(pages: Sequence[Page]) -> Counter[str]:
     """Return the headers and footers, without their numbers."""
     counts: Counter[str] = Counter()
     for page in pages:
-        counts.update({_form(page[at]) for at in _edges(page)})
-    least = max(_REPEATS, _SHARE * sum(1 for page in pages if page))
+        counts.update(set(_forms(page).values()))
+    least = max(_REPEATS, _SHARE * sum(1 for page in pages if page.lines))
     return Counter({form: count for form, count in counts.items() if count >= least})
 
 
-def _edges(page: Sequence[str]) -> list[int]:
-    """Return the numbers of the lines that may be a header or footer."""
-    ends = range(len(page)), range(len(page) - 1, -1, -1)
-    return sorted({at for end in ends for at in islice((at for at in end if page[at].strip()), _EDGE)})
+def _forms(page: Page) -> dict[int, str]:
+    """Return the lines that may be a header or footer, without page numbers if there are other lines."""
+    body = any(line.strip() for at, line in enumerate(page.lines) if at not in page.edges)
+    lines = {at: " ".join(page.lines[at].split()).casefold() for at in sorted(page.edges)}
+    return {at: _NUMBER.sub("0", line) if body else line for at, line in lines.items()}
 
 
-def _form(line: str) -> str:
-    return _NUMBERS.sub("0", " ".join(line.split()).casefold())
-
-
-def _without_repeated(page: Sequence[str], repeated: Counter[str]) -> list[str]:
+def _without_repeated(page: Page, repeated: Counter[str]) -> list[str]:
     """Return the lines of a page without headers and footers. Words stay where they stand first."""
     dropped = set()
-    for at in _edges(page):
-        form = _form(page[at])
+    for at, form in _forms(page).items():
         if form in repeated:
             if repeated[form] < 0 or not any(char.isalpha() for char in form):
                 dropped.add(at)
             repeated[form] = -1
-    return [line for at, line in enumerate(page) if at not in dropped]
+    return [line for at, line in enumerate(page.lines) if at not in dropped]
 
 
 def _bookmarks(document: Any, pages: int) -> dict[int, list[tuple[int, str]]]:
@@ -162,14 +147,28 @@ def _toc(document: Any) -> Iterator[tuple[int, str, int]]:
 
 
 def _with_headings(lines: list[str], bookmarks: Sequence[tuple[int, str]]) -> list[str]:
-    """Mark the lines that bookmarks lead to as headings."""
+    """Mark the lines that bookmarks lead to as headings. A bookmark without a line is a heading above all."""
+    above = []
     for level, title in bookmarks:
-        wanted = _bare(title)
-        at = next((at for at, line in enumerate(lines) if wanted and _bare(line) == wanted), None)
-        if at is not None:
+        marks, bare = "#" * min(level + 2, 6), _bare(title)
+        at, count = next(_places(lines, bare), (0, 0)) if bare else (0, 0)
+        if count:
             # Empty lines around it keep the lines of a paragraph together.
-            lines[at] = f"\n{'#' * min(level + 2, 6)} {lines[at].strip()}\n"
-    return lines
+            heading = " ".join(line.strip() for line in lines[at : at + count])
+            lines[at : at + count] = [f"\n{marks} {heading}\n", *[""] * (count - 1)]
+        else:
+            above.append(f"{marks} {title}\n")
+    return above + lines
+
+
+def _places(lines: Sequence[str], bare: str) -> Iterator[tuple[int, int]]:
+    """Yield (number, count) of neighbouring lines that together are a title."""
+    parts = [_bare(line) for line in lines]
+    for at, part in enumerate(parts):
+        if part and bare.startswith(part):
+            for count in range(1, _BOOKMARK_LINES + 1):
+                if "".join(parts[at : at + count]) == bare:
+                    yield at, count
 
 
 def _bare(text: str) -> str:

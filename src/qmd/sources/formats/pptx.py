@@ -14,7 +14,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pptx"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: How deeply groups in groups are read.

@@ -50,8 +50,8 @@ class Writer:
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:
-        """The anchors so far. Those after the last part are on the last line."""
-        last = max(1, self._line - 2)
+        """The anchors so far. Those after the last part are after the last line."""
+        last = max(1, self._line - 1)
         return tuple(Anchor(min(each.line, last), each.kind, each.value) for each in self._anchors)
 
 
