@@ -12,7 +12,7 @@ import pytest
 
 import qmd
 from qmd.engine.requests import SearchRequest
-from qmd.errors import SourceError, UsageError
+from qmd.errors import DocumentNotFoundError, SourceError, UsageError
 from qmd.sources import children
 from qmd.sources.formats import registry
 from qmd.types import Anchor
@@ -283,6 +283,70 @@ def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_
     (folder / "scan.pdf").write_bytes(pdf("The ibis."))
     (report,) = index.update()
     assert report.added == 1
+
+
+def test_changed_file_that_cannot_be_read_leaves_the_index(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "heron", "b.md": "ibis", "box.mbox": MAILS, "sub/c.ipynb": json.dumps(NOTEBOOK)})
+    index.add_collection(str(folder), formats=["all"])
+    (folder / "a.md").write_bytes(bytes(range(256)) * 9)
+    (folder / "box.mbox").write_bytes(bytes(range(256)) * 9)
+    (folder / "sub" / "c.ipynb").write_text("{", encoding="utf-8")
+    failed = {"a.md": "not text", "box.mbox": "damaged", "sub/c.ipynb": "damaged"}
+    for removed in (4, 0):
+        (report,) = index.update()
+        assert (report.removed, report.unchanged) == (removed, 1)
+        reasons = {path: message.partition(" (")[0] for path, message in report.problems}
+        assert reasons == {path: f"cannot read {path}: {why}" for path, why in failed.items()}
+        assert not index.search("heron").hits
+        assert not index.search("stork").hits
+        (note,) = (note for note in index.status().notes if "could not be read" in note)
+        assert note.startswith("notes: 3 files could not be read: 1 not text, 2 damaged")
+    with pytest.raises(DocumentNotFoundError):
+        index.get("a.md")
+    (folder / "a.md").write_text("heron", encoding="utf-8")
+    assert index.rescan("notes", ["a.md"]).added == 1
+    assert any("2 files could not be read: 2 damaged" in note for note in index.status().notes)
+    (folder / "sub" / "c.ipynb").unlink()
+    index.rescan("notes", ["sub/c.ipynb"])
+    assert any("1 file could not be read: 1 damaged" in note for note in index.status().notes)
+
+
+def test_changed_file_that_waits_for_an_extra_leaves_the_index(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"a.html": "<p>heron</p>", "b.html": "<p>ibis</p>"})
+    index.add_collection(str(folder), formats=["all"])
+    monkeypatch.setattr(registry, "installed", lambda packages: not packages)
+    (folder / "a.html").write_text("<p>a crane</p>", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.removed, report.unchanged, report.waiting) == (1, 1, {"formats": {"html": 1}})
+    assert not index.search("heron").hits
+
+
+def test_encoding_of_a_collection_lets_files_be_read_again(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.html").write_bytes("<p>heron \u4e2d</p>".encode("utf-16-le"))
+    index.add_collection(str(folder), formats=["all"])
+    assert any("1 file could not be read" in note for note in index.status().notes)
+    config = Path(index.config.path)
+    config.write_text(config.read_text(encoding="utf-8") + "    encoding: utf-16-le\n", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.added, report.problems) == (1, [])
+
+
+def test_status_counts_the_files_that_no_format_reads(index: qmd.Index, notes: Notes) -> None:
+    names = ("a.md", "b.doc", "sub/c.doc", "d.pages", "e.png", "f.mp4", ".hidden.doc", "LICENSE", "old/g.doc")
+    folder = notes(dict.fromkeys(names, "text"))
+    index.add_collection(str(folder), ignore=["old/"])
+    line = "notes: 3 files of kinds that no format reads: 2 .doc, 1 .pages"
+    assert line in index.status().notes
+    (folder / "h.doc").write_text("text", encoding="utf-8")
+    index.rescan("notes", ["h.doc"])
+    assert line in index.status().notes  # counted by full scans
+    index.update()
+    assert "notes: 4 files of kinds that no format reads: 3 .doc, 1 .pages" in index.status().notes
 
 
 def test_reason_of_a_library_is_one_line(index: qmd.Index, notes: Notes) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
     from qmd.engine.indexing.scan import ScanReport
 
-#: The most problems shown for a collection; the rest is only counted.
+#: The most problems shown for a collection without `--failed`; the rest is only counted.
 _PROBLEMS = 10
 
 
@@ -40,20 +40,26 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
 @command()
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
+@flag("--failed", help="List all files that could not be read, not only ten.")
 @collection_option("Update only this collection (may be repeated).")
-def update(session: Session, pull: bool, allow_empty: bool, collections: tuple[str, ...]) -> None:
+def update(
+    session: Session, pull: bool, allow_empty: bool, failed: bool, collections: tuple[str, ...]
+) -> None:
     """Run the collections' update commands, then scan for new, changed and deleted files.
 
     Documents are not removed if a folder is suddenly empty or was replaced by another one (a drive that is
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
+    A changed file that cannot be read leaves the index, because its old text is not in it any more.
+
     Examples:
       qmd update
       qmd update --pull
       qmd update -c notes --allow-empty
+      qmd update --failed
     """
-    _scan(session, collections, pull=pull, commands=True, allow_empty=allow_empty)
+    _scan(session, collections, pull=pull, commands=True, allow_empty=allow_empty, failed=failed)
 
 
 @command()
@@ -125,14 +131,15 @@ def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None
         say(f"Searches still use vectors by {clean_name(report.still)}: {pending} have no new vectors yet.")
 
 
-def show_report(report: ScanReport) -> None:
-    """Show what a scan did: its notices, the numbers of files, and up to ten problems on stderr."""
+def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
+    """Show what a scan did: its notices, the numbers of files, and up to `most` problems on stderr."""
     name = clean_name(report.collection)
     numbers = {
         "new": report.added,
         "updated": report.updated,
         "unchanged": report.unchanged,
         "removed": report.removed,
+        "not read": len(report.problems),
     }
     counts = [f"{number:,} {word}" for word, number in numbers.items() if number]
     say(*(f"{name}: {one_line(notice)}" for notice in report.notices))
@@ -141,17 +148,22 @@ def show_report(report: ScanReport) -> None:
     for line in report.waits():
         write(f"{name}: {line}\n", sys.stderr)
     lines = []
-    for path, reason in report.problems[:_PROBLEMS]:
+    for path, reason in report.problems[:most]:
         file, text = clean_name(path), one_line(reason)
         lines.append(text if file in text else f"{file}: {text}")
-    more = len(report.problems) - _PROBLEMS
-    if more > 0:
-        lines.append(f"... and {more:,} more that could not be read")
+    if more := len(report.problems) - len(lines):
+        lines.append(f"... and {more:,} more that could not be read: 'qmd update --failed' lists all")
     write("".join(f"{name}: {line}\n" for line in lines), sys.stderr)
 
 
 def _scan(
-    session: Session, collections: tuple[str, ...], *, pull: bool, commands: bool, allow_empty: bool = False
+    session: Session,
+    collections: tuple[str, ...],
+    *,
+    pull: bool,
+    commands: bool,
+    allow_empty: bool = False,
+    failed: bool = False,
 ) -> None:
     if commands:
         session.uses |= {"update"}
@@ -162,7 +174,7 @@ def _scan(
 
         def on_report(report: ScanReport) -> None:
             bar.close()
-            show_report(report)
+            show_report(report, None if failed else _PROBLEMS)
             if report.error is not None:
                 show_error(report.error, session)
 

@@ -51,6 +51,11 @@ class Rules:
         """Return whether the file `path`, with the last segment `name`, is excluded."""
         return name[0] == "." or not self.matches(path) or self._ignored(path, False) is not None
 
+    def unknown(self, name: str, path: str) -> bool:
+        """Return whether the excluded file `path` is of a kind that no format reads, and is not ignored."""
+        is_listed = name[0] != "." and self._ignored(path, False) is None
+        return is_listed and registry.is_unknown(registry.suffix(name))
+
     def exclusion(self, path: str) -> Exclusion | None:
         """Return the first rule that excludes the file `path`; None if the file belongs to the collection."""
         *folders, name = path.split("/")

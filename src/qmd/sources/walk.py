@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 
 from qmd.errors import SourceError
+from qmd.sources.formats.registry import suffix
 from qmd.sources.problems import OnProblem, in_words, printable
 from qmd.sources.read import absolute_path
 from qmd.sources.rules import Rules, is_inside
 from qmd.types import Collection, Fingerprint, SourceFile
 
 
-def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
+def walk(
+    collection: Collection, on_problem: OnProblem | None = None, unknown: Counter[str] | None = None
+) -> Iterator[SourceFile]:
     """List every file of a collection once, with folders in the order of their names.
 
     Links inside the collection are followed. The target of a link is listed with its real path if that path
@@ -27,11 +30,14 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
     `on_problem` is called for files and folders that cannot be accessed. The path of a folder ends in `/`,
     that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
 
+    `unknown` counts the files that no format reads, by suffix.
+
     Raises `UsageError` if the pattern or a glob is invalid. Raises `SourceError` at the call, if the
     collection's folder is missing, no folder or cannot be listed, and at the end of the iteration, if it was
     removed or replaced meanwhile.
     """
     walker = _Walker(collection, on_problem)
+    walker.unknown = unknown
     walker.check_root()
     return walker.files()
 
@@ -89,6 +95,7 @@ class _Walker:
         self.prefix = self.root.rstrip(os.sep) + os.sep
         self.real_root = self.root
         self.on_problem = on_problem
+        self.unknown: Counter[str] | None = None
         self.visited: set[tuple[int, int]] = set()  # device and inode of every real folder listed
         self.listed: set[str] = set()  # absolute paths of every real file listed
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
@@ -210,12 +217,12 @@ class _Walker:
                     elif entry.is_dir(follow_symlinks=False):
                         if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                             folders.append((entry.path, path + "/"))
-                    elif (
-                        not folders_only
-                        and not rules.file_excluded(name, path)
-                        and entry.path not in listed
-                        and self._is_valid(path)
-                    ):
+                    elif folders_only:
+                        continue
+                    elif rules.file_excluded(name, path):
+                        if self.unknown is not None and rules.unknown(name, path):
+                            self.unknown[suffix(name)] += 1
+                    elif entry.path not in listed and self._is_valid(path):
                         status = entry.stat(follow_symlinks=False)
                         if S_ISREG(status.st_mode):
                             listed.add(entry.path)

@@ -98,11 +98,17 @@ def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
     (bad / "good.md").write_text("good\n", encoding="utf-8")
     found = user.call("collection", "add", str(bad))
     assert found.returncode == 0
-    assert "bad: 1 new\n" in found.stdout
+    assert "bad: 1 new, 13 not read\n" in found.stdout
     *named, rest = found.stderr.splitlines()
     assert len(named) == 10
     assert named[0] == "bad: cannot read 00.md: not text"
-    assert rest == "bad: ... and 3 more that could not be read"
+    assert rest == "bad: ... and 3 more that could not be read: 'qmd update --failed' lists all"
+    (bad / "good.md").write_bytes(b"\x00\x01\x02\x03")
+    found = user.call("update", "--failed", "-c", "bad")
+    assert found.stdout == "bad: 1 removed, 14 not read\n"
+    listed = [f"bad: cannot read {number:02}.md: not text" for number in range(13)]
+    assert found.stderr.splitlines() == [*listed, "bad: cannot read good.md: not text"]
+    assert "bad: 14 files could not be read: 14 not text" in user.ok("status")
 
 
 def test_a_folder_without_a_match_is_added_with_a_note(user: User) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -106,10 +107,11 @@ def scan(
         unlisted.append(path)
 
     # The walk reads no file, and gives the total for the progress.
+    unknown: Counter[str] = Counter()
     root = _root_identity(collection, owner)
     last = json.loads(store.collections.last_root(collection.name) or "[]")
     found = walk_within(collection, within, note) if within else None
-    files = list(walk(collection, note)) if found is None else found
+    files = list(walk(collection, note, unknown)) if found is None else found
     readers = Readers(collection.formats)
     documents_of = _by_file(indexed, files)
     # Files that are not looked at count as unchanged.
@@ -129,16 +131,16 @@ def scan(
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     if found is not None and (reassigned or outdated):
         return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
-    unread = Unread(last_unread(last), partial=found is not None)
-    comparison = _Comparison(report, indexed, documents_of, unseen, reassigned, outdated)
+    unread = Unread(last_unread(last), readers, collection.encoding, within if found is not None else None)
+    unread.unknown |= unknown
+    for path, reason in report.problems:
+        unread.add(path, reason)
+    comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
     batch = _Batch(store, report, indexed, on_change)
-    to_read = comparison.to_read(files, readers, unread)
-    for outcome in read_all(to_read, readers, collection.encoding):
+    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding):
         file = outcome.file
         if outcome.error is not None:
-            report.problems.append((file.path, outcome.error.message))
-            if outcome.reason:
-                unread.add(file, readers.identity(file.path), outcome.reason)
+            comparison.fail(file, outcome.error.message, outcome.reason)
             continue
         batch.add([*_changes(outcome, authors)], documents_of.get(file.path, ()))
         # All documents of a file are in one transaction: its fingerprint says that all are there.
@@ -148,7 +150,7 @@ def scan(
                 on_progress(collection.name, comparison.seen, len(files))
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
-    batch.apply([*batch.removed, *deleted])
+    batch.apply([*batch.removed, *comparison.stale, *deleted])
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
     state = json.dumps([*root, formats, unread.packed()])
@@ -228,24 +230,35 @@ class _Comparison:
     """The files of a collection, compared with its documents in the index.
 
     Attributes:
-        report: Counts unchanged documents, and gets the files that still cannot be read.
+        report: Counts unchanged documents, and gets the files that cannot be read.
+        unread: Remembers these files.
         indexed: The fingerprint of each document by path.
         documents_of: The paths of the documents of each file.
         unseen: Documents whose file has not been seen.
         folders: Folders of authors with files that are read although they are unchanged.
         suffixes: Suffixes of such files.
         seen: The number of files that were compared.
+        stale: Documents of changed files that cannot be read: their text is not that of the file any more.
     """
 
     report: ScanReport
+    unread: Unread
     indexed: Mapping[str, Fingerprint]
     documents_of: Mapping[str, Sequence[str]]
     unseen: dict[str, Fingerprint]
     folders: frozenset[str]
     suffixes: set[str]
     seen: int = 0
+    stale: list[str] = field(default_factory=list)
 
-    def to_read(self, files: Sequence[SourceFile], readers: Readers, unread: Unread) -> Iterator[SourceFile]:
+    def fail(self, file: SourceFile, message: str, reason: str) -> None:
+        """Report a file that cannot be read. With a `reason`, reading it unchanged would fail again."""
+        self.report.problems.append((file.path, message))
+        words = reason or message.removeprefix(f"cannot read {file.path}: ")
+        self.unread.add(file.path, words, file if reason else None)
+        self.stale += self.documents_of.get(file.path, ())
+
+    def to_read(self, files: Sequence[SourceFile], readers: Readers) -> Iterator[SourceFile]:
         """Yield the files that must be read."""
         for file in files:
             self.seen += 1
@@ -253,17 +266,20 @@ class _Comparison:
             for path in documents:
                 self.unseen.pop(path, None)
             # Most files are unchanged, so this test decides how long a scan takes.
+            unchanged = documents and all(
+                map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents))
+            )
             if (
-                documents
-                and all(map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents)))
+                unchanged
                 and not (self.folders and file.path.partition("/")[0] in self.folders)
                 and not (self.suffixes and registry.suffix(file.path) in self.suffixes)
             ):
                 self.report.unchanged += len(documents)
             elif extra := waits_for(readers, file.path):
-                unread.wait(extra, registry.suffix(file.path))
-            elif reason := unread.again(file, readers.identity(file.path)):
-                self.report.problems.append((file.path, f"cannot read {file.path}: {reason}"))
+                self.unread.wait(extra, registry.suffix(file.path))
+                self.stale += () if unchanged else documents
+            elif reason := self.unread.again(file):
+                self.fail(file, f"cannot read {file.path}: {reason}", reason)
             else:
                 yield file
 

@@ -222,6 +222,15 @@ def suffixes(formats: Sequence[str]) -> frozenset[str]:
     )
 
 
+@cache
+def is_unknown(ending: str) -> bool:
+    """Return whether no format reads files with a suffix, and they are no images, sounds, videos or fonts."""
+    from mimetypes import guess_type
+
+    kind = (guess_type(f"x.{ending}")[0] or "").partition("/")[0]
+    return bool(ending) and ending not in FORMATS.names() and kind not in ("image", "audio", "video", "font")
+
+
 def suffix(path: str) -> str:
     """Return the suffix of a path in lower case, without dot; "" if there is none."""
     stem, _, ending = path.rpartition("/")[2].rpartition(".")
