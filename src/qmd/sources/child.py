@@ -1,7 +1,8 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
 A request on stdin is a line of JSON with path, module, encoding and size, and then the bytes of the file. An
-answer on stdout is the number of its bytes on a line, and then JSON with the documents or the reason.
+answer on stdout is the number of its bytes on a line, and then JSON with the documents and how their text was
+decoded, or the reason.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _answer(request: Any, data: bytes) -> dict[str, Any]:
     try:
-        return {"documents": _documents(request, data)}
+        return _content(request, data)
     except Unreadable as error:
         return {"reason": error.reason, "detail": _printable(error.detail)}
     except SourceError as error:
@@ -93,11 +94,11 @@ def _answer(request: Any, data: bytes) -> dict[str, Any]:
         return {"reason": DAMAGED, "detail": _printable(f"{type(error).__name__}: {error}")}
 
 
-def _documents(request: Any, data: bytes) -> list[dict[str, Any]]:
+def _content(request: Any, data: bytes) -> dict[str, Any]:
     part = import_module(request["module"])
     file = RawBytes(request["path"], data, request["encoding"])
     found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
-    return [
+    documents = [
         {
             "key": key,
             "text": _printable(content.text),
@@ -112,6 +113,8 @@ def _documents(request: Any, data: bytes) -> list[dict[str, Any]]:
         }
         for key, content in found
     ]
+    decoding = file.decoding
+    return {"documents": documents, "decoding": (decoding.charset, decoding.doubtful, decoding.zeros)}
 
 
 def _plain(value: str | float | bool) -> str | float | bool:

@@ -19,7 +19,8 @@ from qmd.sources.formats import registry
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.outcome import Outcome, failed, finished
 from qmd.sources.read import RawBytes, read_raw, to_source
-from qmd.types import Anchor, Extracted, Link, LinkKind, SourceFile
+from qmd.text.outline import one_line
+from qmd.types import Anchor, Decoding, Extracted, Link, LinkKind, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
@@ -65,9 +66,11 @@ class Children:
             return Outcome(file, error=error)
         try:
             answer = self._child().read(raw, reader.module, encoding)
+            charset, doubtful, zeros = answer["decoding"]
+            decoding = Decoding(one_line(str(charset))[:40], bool(doubtful), int(zeros))
             found = [
-                (key, to_source(registry.checked(content, reader, file.path)))
-                for key, content in _contents(answer)
+                (key, to_source(registry.checked(content, reader, file.path), decoding))
+                for key, content in _contents(answer["documents"])
             ]
         except Unreadable as error:
             return failed(file, error)
@@ -123,7 +126,7 @@ class _Child:
             raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s") if self._late else Unreadable(DAMAGED)
         if "reason" in answer:
             raise Unreadable(str(answer["reason"]), str(answer["detail"])[:200])
-        return answer["documents"]
+        return answer
 
     def _answer(self) -> Any:
         """Return the next answer; None if the process has ended."""

@@ -75,7 +75,7 @@ def _read_here(file: SourceFile, reader: Reader, encoding: str | None) -> Outcom
         found = extract(reader, raw)
     except SourceError as error:
         return Outcome(file, error=error)
-    documents = tuple((key, to_source(content, raw.zeros)) for key, content in found)
+    documents = tuple((key, to_source(content, raw.decoding)) for key, content in found)
     return Outcome(file, documents, fingerprint)
 
 

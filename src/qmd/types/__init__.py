@@ -57,7 +57,7 @@ _EXPORTS = {
         DEFAULT_PATTERN MIN_WEIGHT MAX_WEIGHT Ranking ScoreScale EmbedMode Collection Models UnknownKey Config
     """,
     "documents": "Fingerprint SourceFile Chunk Document Section",
-    "content": "LinkKind Link Anchor Extracted SourceText",
+    "content": "LinkKind Link Anchor Extracted Decoding UTF_8 SourceText",
     "lists": "ResolvedLink Author FieldSummary ValueCount",
     "search": "StageStatus SearchType SortOrder Stage Window Ranked Snippet Hit TypedSearch SearchResponse",
 }

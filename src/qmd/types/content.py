@@ -58,6 +58,24 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
+class Decoding:
+    """How the bytes of a file became text.
+
+    Attributes:
+        charset: The charset, `utf-8` for formats that are not text.
+        doubtful: Whether it is a guess that may be wrong, or some bytes did not fit it.
+        zeros: The number of NUL characters that were replaced by spaces.
+    """
+
+    charset: str = "utf-8"
+    doubtful: bool = False
+    zeros: int = 0
+
+
+UTF_8 = Decoding()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """The decoded text of a file, and properties from its content."""
 
@@ -66,7 +84,7 @@ class SourceText:
     title: str
     author: str = ""  #: The author in the front matter, or ""
     date: str = ""  #: The date in the front matter, or ""
-    zeros: int = 0  #: The number of NUL characters that were replaced by spaces
+    decoding: Decoding = UTF_8
     #: Values by field name.
     fields: Mapping[str, tuple[str | float | bool, ...]] = field(default_factory=dict)
     links: tuple[Link, ...] = ()  #: The links in order

@@ -24,7 +24,7 @@ def read_source(
     """Read a file as a collection without formats does."""
     raw, fingerprint = read_raw(file, encoding, max_bytes)
     ((_, found),) = extract(registry.Readers().of(file.path), raw)
-    return to_source(found, raw.zeros), fingerprint
+    return to_source(found, raw.decoding), fingerprint
 
 
 def read(folder: Path, data: bytes, encoding: str | None = None) -> str:
@@ -127,7 +127,7 @@ def test_a_few_zeros_are_spaces(tmp_path: Path, encoding: str | None) -> None:
     path.write_bytes("# Café\0notes\n\n".encode() + b"some words " * 10 + b"\0")
     read_back, _ = read_source(source(path), encoding=encoding)
     assert read_back.text == "# Café notes\n\n" + "some words " * 10 + " "
-    assert (read_back.zeros, read_back.title) == (2, "Café notes")
+    assert (read_back.decoding.zeros, read_back.title) == (2, "Café notes")
     assert read_back.hash == sha256(read_back.text.encode()).hexdigest()
 
 

@@ -16,7 +16,7 @@ from qmd.sources.reading import source_at
 from qmd.sources.rules import is_inside
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Document
+from qmd.types import DEFAULT_PATTERN, UTF_8, Collection, Config, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,17 @@ class Lookup:
             return [f"the file cannot be indexed any more: {error.message}"]
         if source.hash != document.hash:
             return ["the file has changed since it was indexed: run 'qmd update'"]
-        if source.zeros:
-            return [f"the file has {source.zeros:,} NUL byte(s), which are indexed as spaces"]
+        notes = []
+        decoding = source.decoding
+        if decoding.charset != UTF_8.charset:
+            doubt = ", which is a guess: if letters are wrong, set the collection's 'encoding'"
+            notes.append(f"the file is read as {decoding.charset}{doubt if decoding.doubtful else ''}")
+        if decoding.zeros:
+            notes.append(f"the file has {decoding.zeros:,} NUL byte(s), which are indexed as spaces")
         # The text of Markdown contains all that it omits; see `Explainer`.
-        return [f"left out: {phrase}" for phrase in source.omitted] if "format" in source.fields else []
+        if "format" in source.fields:
+            notes += [f"left out: {phrase}" for phrase in source.omitted]
+        return notes
 
     def _below(self, reference: str) -> str | None:
         """Return the absolute path of the file that the reference would name if the file were indexed."""

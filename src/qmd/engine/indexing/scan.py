@@ -112,7 +112,7 @@ def scan(
     last = json.loads(store.collections.last_root(collection.name) or "[]")
     found = walk_within(collection, within, note) if within else None
     files = list(walk(collection, note, unknown)) if found is None else found
-    readers = Readers(collection.formats)
+    readers = Readers(collection.formats, collection.encoding)
     documents_of = _by_file(indexed, files)
     # Files that are not looked at count as unchanged.
     scanned = frozenset(within)
@@ -131,7 +131,7 @@ def scan(
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     if found is not None and (reassigned or outdated):
         return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
-    unread = Unread(last_unread(last), readers, collection.encoding, within if found is not None else None)
+    unread = Unread(last_unread(last), readers, within if found is not None else None)
     unread.unknown |= unknown
     for path, reason in report.problems:
         unread.add(path, reason)
@@ -160,6 +160,12 @@ def scan(
     if batch.with_nul:
         count, example = len(batch.with_nul), batch.with_nul[0]
         report.notices.append(f"{plural(count, 'file')} with NUL bytes, indexed as spaces: {example}")
+    if batch.guessed:
+        count, example = len(batch.guessed), batch.guessed[0]
+        report.notices.append(
+            f"{plural(count, 'file')} whose encoding is a guess: {example}. If letters are wrong, set the "
+            "collection's 'encoding'"
+        )
     return report
 
 
@@ -179,7 +185,7 @@ def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) ->
 
 
 def _formats(paths: Iterable[str], readers: Readers, last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the formats by suffix, and the suffixes whose files had another format or version before.
+    """Return the formats by suffix, and the suffixes whose files had another format, version or encoding.
 
     Suffixes with the first version of Markdown are left out. A format counts as unchanged as long as it
     cannot read: if its package is broken, or files wait for an extra.
@@ -316,6 +322,8 @@ class _Batch:
         self.removed: list[str] = []
         #: Documents whose files have NUL bytes.
         self.with_nul: list[str] = []
+        #: Documents whose encoding is doubtful, with that encoding.
+        self.guessed: list[str] = []
 
     def add(self, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
         """Add the documents of a file; `before` are the paths of those in the index."""
@@ -323,7 +331,10 @@ class _Batch:
         self._changed += items
         self._characters += sum(len(item.source.text) for item in items)
         self.removed += [path for path in before if path not in kept]
-        self.with_nul += [item.path for item in items if item.source.zeros]
+        for item in items:
+            decoding = item.source.decoding
+            self.with_nul += [item.path] if decoding.zeros else []
+            self.guessed += [f"{item.path} ({decoding.charset})"] if decoding.doubtful else []
 
     @property
     def full(self) -> bool:

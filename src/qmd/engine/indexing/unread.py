@@ -32,7 +32,6 @@ class Unread:
     Args:
         last: The record of the last scan, as `packed` returned it.
         readers: The readers of the collection.
-        encoding: The encoding of the collection.
         within: The paths that the scan looks at; None if it looks at everything. The records of other files
             are kept.
     """
@@ -41,7 +40,6 @@ class Unread:
         self,
         last: Mapping[str, Any],
         readers: Readers,
-        encoding: str | None,
         within: Iterable[str] | None = None,
     ) -> None:
         files: Mapping[str, str] = last.get("files", {})
@@ -51,7 +49,6 @@ class Unread:
             for at in range(0, len(marks), 2 * _HALF)
         }
         self._readers = readers
-        self._encoding = encoding or ""
         self._partial = within is not None
         self._files = dict(self._last) if self._partial else {}
         for path in within or ():
@@ -93,7 +90,7 @@ class Unread:
     def _state(self, file: SourceFile) -> str:
         """Return what identifies the state of a file and its reader."""
         identity = self._readers.identity(file.path)
-        return _mark(f"{file.fingerprint.size}\0{file.fingerprint.mtime_ns}\0{identity}\0{self._encoding}")
+        return _mark(f"{file.fingerprint.size}\0{file.fingerprint.mtime_ns}\0{identity}")
 
 
 def last_unread(last: Sequence[Any]) -> Mapping[str, Any]:

@@ -46,8 +46,11 @@ class RawFile(Protocol):
     def data(self) -> bytes:
         """The bytes of the file."""
 
-    def text(self) -> str:
-        """Return the decoded text, with line feeds as line ends; the charset is detected.
+    def text(self, charset: str = "") -> str:
+        """Return the decoded text, with line feeds as line ends.
+
+        Args:
+            charset: The charset that the file declares. It is used before guessing, if the text is not UTF-8.
 
         Raises:
             SourceError: If the bytes are not text.

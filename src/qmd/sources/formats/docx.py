@@ -1,4 +1,4 @@
-"""Word documents (DOCX) by python-docx: headings, lists, tables and notes. Images are left out."""
+"""Word documents (DOCX) by python-docx: headings, lists, tables, notes, headers. Images are left out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,14 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _TEXT, _TAB, _BREAK, _RETURN = f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr"
 _PARAGRAPH, _TABLE, _BOX = f"{_W}p", f"{_W}tbl", f"{_W}txbxContent"
 _HEADING = re.compile(r"(?:heading|überschrift|titre|título|titolo|标题|見出し)\s*([1-9])", re.I)
-#: Parts beside the text that contain text, by the end of their relation's type.
-_NOTES = ("footnotes", "endnotes", "comments")
+#: Parts beside the text that contain text, by the end of their relation's type, and their headings.
+_BESIDE = {
+    "header": "Headers",
+    "footer": "Footers",
+    "footnotes": "Footnotes",
+    "endnotes": "Endnotes",
+    "comments": "Comments",
+}
 #: How deeply tables in tables are read.
 _DEPTH = 5
 
@@ -52,12 +58,9 @@ def extract(file: RawFile) -> Extracted:
             writer.add(f"- {text.strip()}")
         else:
             writer.add(text)
-    for relation in document.part.rels.values():
-        if not relation.is_external and relation.reltype.rpartition("/")[2] in _NOTES:
-            notes = _notes(relation.target_part.blob)
-            if notes:
-                writer.add(f"## {relation.reltype.rpartition('/')[2].capitalize()}")
-                writer.add("\n\n".join(notes))
+    for heading, texts in _beside(document.part).items():
+        writer.add(f"## {heading}")
+        writer.add("\n\n".join(texts))
     properties, fields = core_fields(document.core_properties)
     images = len(document.inline_shapes)
     omitted = (f"{images} images",) if images else ()
@@ -103,23 +106,27 @@ def _levels(document: Any) -> Any:
 
 
 def _text(element: Any) -> str:
-    """Return the text of an element, with that of text boxes after it."""
-    parts: list[str] = []
-    boxes: list[str] = []
-    pending = list(reversed(element))
-    while pending:
-        child = pending.pop()
-        if child.tag == _TEXT:
-            parts.append(child.text or "")
-        elif child.tag == _TAB:
-            parts.append("\t")
-        elif child.tag in (_BREAK, _RETURN):
-            parts.append("\n")
-        elif child.tag == _BOX:
-            boxes += [_text(paragraph) for paragraph in child.iter(_PARAGRAPH)]
-        elif child.tag != _FALLBACK and child.tag != f"{_W}pPr":
-            pending += reversed(child)
-    return "\n\n".join(["".join(parts), *filter(str.strip, boxes)]).strip("\n")
+    """Return the text of an element, with that of text boxes after it, also of boxes in boxes."""
+    texts: list[str] = []
+    boxes = [element]
+    for box in boxes:
+        parts: list[str] = []
+        pending = list(reversed(box))
+        while pending:
+            child = pending.pop()
+            if child.tag == _TEXT:
+                parts.append(child.text or "")
+            elif child.tag == _TAB:
+                parts.append("\t")
+            elif child.tag in (_BREAK, _RETURN):
+                parts.append("\n")
+            elif child.tag == _BOX:
+                boxes.append(child)
+            elif child.tag != _FALLBACK and child.tag != f"{_W}pPr":
+                parts += ["\n\n"] if child.tag == _PARAGRAPH and parts else []
+                pending += reversed(child)
+        texts.append("".join(parts).strip("\n"))
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _rows(element: Any, depth: int) -> list[list[str]]:
@@ -139,9 +146,24 @@ def _rows(element: Any, depth: int) -> list[list[str]]:
     return rows
 
 
-def _notes(blob: bytes) -> list[str]:
-    """Return the texts of footnotes, endnotes or comments."""
+def _beside(part: Any) -> dict[str, list[str]]:
+    """Return the texts of headers, footers, notes and comments by heading, each once."""
     from docx.oxml.parser import parse_xml
 
-    root = parse_xml(blob)
-    return [text for note in root if (text := _text(note).strip())]
+    found: dict[str, dict[str, None]] = {heading: {} for heading in _BESIDE.values()}
+    for relation in part.rels.values():
+        heading = _BESIDE.get(relation.reltype.rpartition("/")[2])
+        if heading and not relation.is_external:
+            target = relation.target_part
+            root = target.element if hasattr(target, "element") else parse_xml(target.blob)
+            whole = heading in ("Headers", "Footers")
+            for text in map(_note, [root] if whole else root):
+                found[heading] |= {text: None} if text else {}
+    return {heading: list(texts) for heading, texts in found.items() if texts}
+
+
+def _note(element: Any) -> str:
+    """Return the text of a header, footer, note or comment; a comment with its author."""
+    author = one_line(element.get(f"{_W}author") or "") if element.tag == f"{_W}comment" else ""
+    text = _text(element).strip()
+    return f"{author}: {text}" if author and text else text

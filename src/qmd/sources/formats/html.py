@@ -15,8 +15,9 @@ name = "html"
 version = 2
 media_type = "text/markdown"
 
-#: Characters of the head of a page that are read.
-_HEAD = 200_000
+#: Characters of the head of a page that are read, and bytes in which it may declare its charset.
+_HEAD, _DECLARATION = 200_000, 16_000
+_CHARSET = re.compile(r"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.I)
 #: The names of `meta` elements whose contents are fields.
 _META = {
     "author": "author",
@@ -32,7 +33,9 @@ _IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
 def extract(file: RawFile) -> Extracted:
-    source = file.text()
+    declaration = Head()
+    declaration.feed(file.data[:_DECLARATION].decode("latin-1"))
+    source = file.text(declaration.charset)
     head = Head()
     head.feed(source[:_HEAD])
     text = to_markdown(source)
@@ -60,11 +63,12 @@ def to_markdown(source: str) -> str:
 
 
 class Head(HTMLParser):
-    """Reads the title and the `meta` elements of a page."""
+    """Reads the title, the `meta` elements and the declared charset of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.title: list[str] = []
+        self.charset = ""
         self.fields: dict[str, tuple[str | float | bool, ...]] = {}
         self._in_title = self._done = False
 
@@ -75,6 +79,9 @@ class Head(HTMLParser):
         elif tag == "html" and values.get("lang"):
             self.fields.setdefault("language", (values["lang"] or "",))
         elif tag == "meta":
+            self.charset = self.charset or (values.get("charset") or "")
+            if (values.get("http-equiv") or "").lower() == "content-type":
+                self._declare(values.get("content") or "")
             key = _META.get((values.get("name") or values.get("property") or "").lower())
             content = one_line(values.get("content") or "")
             if key and content and key not in self.fields:
@@ -88,3 +95,11 @@ class Head(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title.append(data)
+
+    def handle_pi(self, data: str) -> None:
+        if data.startswith("xml "):
+            self._declare(data)
+
+    def _declare(self, text: str) -> None:
+        match = _CHARSET.search(text)
+        self.charset = self.charset or (match[1] if match else "")

@@ -137,10 +137,12 @@ class Readers:
 
     Args:
         formats: The formats that the collection names.
+        encoding: The encoding of the collection.
     """
 
-    def __init__(self, formats: Sequence[str] = ()) -> None:
+    def __init__(self, formats: Sequence[str] = (), encoding: str | None = None) -> None:
         self._formats = frozenset(formats)
+        self._encoding = f" {encoding}" if encoding else ""
         self._found: dict[str, Reader] = {}
 
     def of(self, path: str) -> Reader:
@@ -156,9 +158,12 @@ class Readers:
         return found
 
     def identity(self, path: str) -> str:
-        """Return the name and version of the format of a file; "" if its package is broken."""
+        """Return what a file's text depends on beside its bytes: the format, its version and the encoding.
+
+        "" if the package that has the format is broken.
+        """
         try:
-            return self.of(path).identity
+            return self.of(path).identity + self._encoding
         except PluginError:
             return ""
 
