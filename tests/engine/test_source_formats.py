@@ -280,6 +280,43 @@ def test_word_document_has_headers_comments_and_text_boxes_at_any_depth(
     )
 
 
+def test_open_document_and_rich_text_are_read(index: qmd.Index, notes: Notes) -> None:
+    odfdo = pytest.importorskip("odfdo")
+    pytest.importorskip("striprtf")
+    folder = notes({})
+    document = odfdo.Document("text")
+    document.body.clear()
+    document.body.append(odfdo.Header(1, "Report"))
+    paragraph = odfdo.Paragraph("The file_name of the heron.")
+    document.body.append(paragraph)
+    paragraph.insert_note(after="heron", note_id="1", citation="1", body="A footnote.")
+    paragraph.insert_annotation(after="file", body="Why a crane?", creator="Ann")
+    table = odfdo.Table("Birds", 2, 2)
+    table.set_value("A1", "bird")
+    table.set_value("B2", 4)
+    document.body.append(table)
+    document.meta.creator = "Bob"
+    document.save(str(folder / "a.odt"))
+    (folder / "b.rtf").write_bytes(
+        rb"{\rtf1\ansi\ansicpg1252{\info{\title Caf\'e9 plans}{\author Ann}}{\fonttbl{\f0 Times;}}"
+        rb"\f0 The \b ibis\b0  \u-10179?\u-9206? flies.\par At the caf\'e9.\par}"
+    )
+    (folder / "c.rtf").write_text("not rich", encoding="utf-8")
+    with zipfile.ZipFile(folder / "d.odt", "w") as archive:
+        archive.writestr("META-INF/manifest.xml", "<manifest:encryption-data/>")
+    report = index.add_collection(str(folder), formats=["odt", "rtf"])
+    assert dict(report.problems) == {
+        "c.rtf": "cannot read c.rtf: damaged (not an RTF file)",
+        "d.odt": "cannot read d.odt: encrypted",
+    }
+    text = index.get("a.odt").text
+    assert text.startswith("# Report\n\nThe file_name of the heron")
+    assert all(part in text for part in ("A footnote.", "Ann: Why a crane?", "| bird |"))
+    assert index.get("b.rtf").text == "The ibis 🐊 flies.\nAt the café.\n"
+    assert [document.title for document in index.documents()] == ["Report", "Café plans"]
+    assert index.search("[author:Ann] ibis").hits[0].path == "b.rtf"
+
+
 @pytest.mark.parametrize(
     ("charset", "codec", "text"),
     [

@@ -68,6 +68,12 @@ BUILTIN: dict[str, Builtin] = {
         isolated=True,
         binary=True,
     ),
+    "odt": Builtin(
+        *("odt", ("odt",), "application/vnd.oasis.opendocument.text", "formats", ("odfdo",)),
+        isolated=True,
+        binary=True,
+    ),
+    "rtf": Builtin("rtf", ("rtf",), "application/rtf", "formats", ("striprtf",), isolated=True, binary=True),
     "pptx": Builtin(
         *("pptx", ("pptx", "pptm"), f"{_OFFICE}presentationml.presentation", "formats", ("pptx",)),
         isolated=True,

@@ -1,0 +1,42 @@
+"""Rich text (RTF) by striprtf: the text without its styles. Images and embedded objects are left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
+from qmd.text.outline import one_line
+from qmd.types import Extracted
+
+name = "rtf"
+version = 1
+media_type = "text/plain"
+
+#: Groups of the document's information, and the bytes at the beginning that contain it.
+_INFORMATION, _HEAD = re.compile(r"\{\\(title|author|keywords)\s([^{}]*)\}"), 100_000
+_CODE_PAGE = re.compile(r"\\ansicpg\d+")
+
+
+def extract(file: RawFile) -> Extracted:
+    source = file.data.decode("latin-1")
+    if not source.lstrip().startswith("{\\rtf"):
+        raise Unreadable(DAMAGED, "not an RTF file")
+    page = _CODE_PAGE.search(source[:_HEAD])
+    prefix = f"{{\\rtf1{page[0] if page else ''} "
+    about = {
+        key: one_line(_text(f"{prefix}{value}}}")) for key, value in _INFORMATION.findall(source[:_HEAD])
+    }
+    keywords = tuple(filter(None, (part.strip() for part in re.split("[,;]", about.get("keywords", "")))))
+    fields = {"author": (about["author"],) if about.get("author") else (), "keywords": keywords}
+    filled = {key: value for key, value in fields.items() if value}
+    return Extracted(_text(source).strip("\n") + "\n", about.get("title", ""), filled)
+
+
+def _text(source: str) -> str:
+    """Return the text of RTF. It writes characters beyond 16 bits as two halves."""
+    from striprtf import striprtf
+
+    convert: Any = striprtf.rtf_to_text
+    text: str = convert(source, errors="replace")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
