@@ -51,7 +51,7 @@ def update(
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
-    A changed file that cannot be read leaves the index, because its old text is not in it any more.
+    A changed file that cannot be read any more leaves the index.
 
     Examples:
       qmd update
