@@ -53,8 +53,8 @@ class Rules:
 
     def unknown(self, name: str, path: str) -> bool:
         """Return whether the excluded file `path` is of a kind that no format reads, and is not ignored."""
-        is_listed = name[0] != "." and self._ignored(path, False) is None
-        return is_listed and registry.is_unknown(registry.suffix(name))
+        is_candidate = name[0] != "." and registry.is_unknown(registry.suffix(name))
+        return is_candidate and self._ignored(path, False) is None
 
     def exclusion(self, path: str) -> Exclusion | None:
         """Return the first rule that excludes the file `path`; None if the file belongs to the collection."""
