@@ -557,6 +557,22 @@ def test_a_newer_reader_reads_again_what_it_made(
     assert index.search("stork").hits
 
 
+def test_newer_reader_that_fails_leaves_the_text_of_an_unchanged_file(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qmd.sources.formats import notebook
+
+    index.add_collection(str(notes({"a.ipynb": json.dumps(NOTEBOOK)})), formats=["all"])
+    monkeypatch.setattr(notebook, "version", 99)
+    monkeypatch.setattr(children, "SECONDS", 0.0)
+    (report,) = index.update()
+    assert (report.removed, report.problems) == (
+        0,
+        [("a.ipynb", "cannot read a.ipynb: too slow (more than 0 s)")],
+    )
+    assert index.search("ibis").hits
+
+
 def test_a_newer_reader_that_waits_for_an_extra_reads_again_later(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -262,7 +262,16 @@ class _Comparison:
         self.report.problems.append((file.path, message))
         words = reason or message.removeprefix(f"cannot read {file.path}: ")
         self.unread.add(file.path, words, file if reason else None)
-        self.stale += self.documents_of.get(file.path, ())
+        self._leave(file)
+
+    def _leave(self, file: SourceFile) -> None:
+        """Remove the documents of an unread file, unless they are read from its present state."""
+        if not self._is_unchanged(file):
+            self.stale += self.documents_of.get(file.path, ())
+
+    def _is_unchanged(self, file: SourceFile) -> bool:
+        documents = self.documents_of.get(file.path, ())
+        return bool(documents) and all(map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents)))
 
     def to_read(self, files: Sequence[SourceFile], readers: Readers) -> Iterator[SourceFile]:
         """Yield the files that must be read."""
@@ -272,18 +281,15 @@ class _Comparison:
             for path in documents:
                 self.unseen.pop(path, None)
             # Most files are unchanged, so this test decides how long a scan takes.
-            unchanged = documents and all(
-                map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents))
-            )
             if (
-                unchanged
+                self._is_unchanged(file)
                 and not (self.folders and file.path.partition("/")[0] in self.folders)
                 and not (self.suffixes and registry.suffix(file.path) in self.suffixes)
             ):
                 self.report.unchanged += len(documents)
             elif extra := waits_for(readers, file.path):
                 self.unread.wait(extra, registry.suffix(file.path))
-                self.stale += () if unchanged else documents
+                self._leave(file)
             elif reason := self.unread.again(file):
                 self.fail(file, f"cannot read {file.path}: {reason}", reason)
             else:
