@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
@@ -48,11 +49,12 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(DAMAGED, "not a PDF file")
     try:
         document = pypdfium2.PdfDocument(file.data)
-        document.init_forms()
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise Unreadable(ENCRYPTED) from error
         raise Unreadable(DAMAGED, str(error)) from error
+    with suppress(pypdfium2.PdfiumError):  # the pages may be whole although the form is not
+        document.init_forms()
     if len(document) > _MAX_PAGES:
         raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
     pages, broken = _pages(document)
