@@ -1,0 +1,228 @@
+"""Files that cannot be read: what is said about them, and when they are read again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.errors import DocumentNotFoundError, SourceError
+from qmd.sources import children
+from qmd.sources.formats import registry
+from tests.conftest import Notes
+from tests.files import MAILS, NOTEBOOK, pdf
+
+
+def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_they_change(
+    index: qmd.Index, notes: Notes
+) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = notes({"a.md": "alpha", "bad.ipynb": "{"})
+    (folder / "scan.pdf").write_bytes(pdf("", ""))
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing")
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    reasons = {path: reason.partition(": ")[2] for path, reason in report.problems}
+    assert reasons["scan.pdf"] == "no text layer (scan)"
+    assert reasons["broken.pdf"].startswith("damaged")
+    assert reasons["bad.ipynb"] == "damaged (not JSON)"
+    assert any("3 files could not be read" in note for note in index.status().notes)
+    absence = index.absence(str(folder / "scan.pdf"))
+    assert absence is not None
+    assert "no text layer (scan)" in absence.reason
+    (folder / "scan.pdf").chmod(0o000)  # an unchanged file is not opened
+    (report,) = index.update()
+    assert sorted(path for path, _ in report.problems) == ["bad.ipynb", "broken.pdf", "scan.pdf"]
+    (folder / "scan.pdf").chmod(0o600)
+    (folder / "scan.pdf").write_bytes(pdf("The ibis."))
+    (report,) = index.update()
+    assert report.added == 1
+
+
+def test_changed_file_that_cannot_be_read_leaves_the_index(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "heron", "b.md": "ibis", "box.mbox": MAILS, "sub/c.ipynb": json.dumps(NOTEBOOK)})
+    index.add_collection(str(folder), formats=["all"])
+    (folder / "a.md").write_bytes(bytes(range(256)) * 9)
+    (folder / "box.mbox").write_bytes(bytes(range(256)) * 9)
+    (folder / "sub" / "c.ipynb").write_text("{", encoding="utf-8")
+    failed = {"a.md": "not text", "box.mbox": "damaged", "sub/c.ipynb": "damaged"}
+    for removed in (4, 0):
+        (report,) = index.update()
+        assert (report.removed, report.unchanged) == (removed, 1)
+        reasons = {path: message.partition(" (")[0] for path, message in report.problems}
+        assert reasons == {path: f"cannot read {path}: {why}" for path, why in failed.items()}
+        assert not index.search("heron").hits
+        assert not index.search("stork").hits
+        (note,) = (note for note in index.status().notes if "could not be read" in note)
+        assert note.startswith("notes: 3 files could not be read: 1 not text, 2 damaged")
+    with pytest.raises(DocumentNotFoundError):
+        index.get("a.md")
+    (folder / "a.md").write_text("heron", encoding="utf-8")
+    assert index.rescan("notes", ["a.md"]).added == 1
+    assert any("2 files could not be read: 2 damaged" in note for note in index.status().notes)
+    (folder / "sub" / "c.ipynb").unlink()
+    index.rescan("notes", ["sub/c.ipynb"])
+    assert any("1 file could not be read: 1 damaged" in note for note in index.status().notes)
+
+
+def test_changed_file_that_waits_for_an_extra_leaves_the_index(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"a.html": "<p>heron</p>", "b.html": "<p>ibis</p>"})
+    index.add_collection(str(folder), formats=["all"])
+    monkeypatch.setattr(registry, "installed", lambda packages: not packages)
+    (folder / "a.html").write_text("<p>a crane</p>", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.removed, report.unchanged, report.waiting) == (1, 1, {"formats": {"html": 1}})
+    assert not index.search("heron").hits
+
+
+def test_status_counts_the_files_that_no_format_reads(index: qmd.Index, notes: Notes) -> None:
+    names = ("a.md", "b.doc", "sub/c.doc", "d.pages", "e.png", "f.mp4", ".hidden.doc", "LICENSE", "old/g.doc")
+    folder = notes(dict.fromkeys(names, "text"))
+    index.add_collection(str(folder), ignore=["old/"])
+    line = "notes: 3 files of kinds that no format reads: 2 .doc, 1 .pages"
+    assert line in index.status().notes
+    (folder / "h.doc").write_text("text", encoding="utf-8")
+    index.rescan("notes", ["h.doc"])
+    assert line in index.status().notes  # counted by full scans
+    index.update()
+    assert "notes: 4 files of kinds that no format reads: 3 .doc, 1 .pages" in index.status().notes
+
+
+def test_reason_of_a_library_is_one_line(index: qmd.Index, notes: Notes) -> None:
+    pptx = pytest.importorskip("pptx")
+    folder = notes({"a.md": "alpha"})
+    whole, damaged = io.BytesIO(), folder / "damaged.pptx"
+    presentation = pptx.Presentation()
+    presentation.slides.add_slide(presentation.slide_layouts[0])
+    presentation.save(whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(damaged, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            damage = name == "ppt/slides/slide1.xml"
+            target.writestr(name, content.replace(b"</p:sld>", b"\0</p:sld>") if damage else content)
+    ((path, reason),) = index.add_collection(str(folder), formats=["all"]).problems
+    assert path == "damaged.pptx"
+    assert "damaged" in reason
+    assert "\n" not in reason
+
+
+def test_reading_is_ended_after_its_time_and_others_are_read(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "SECONDS", 0.0)
+    folder = notes({"a.md": "alpha", "b.ipynb": json.dumps(NOTEBOOK)})
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert report.problems == [("b.ipynb", "cannot read b.ipynb: too slow (more than 0 s)")]
+
+
+def test_a_bomb_costs_itself(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("html_to_markdown")
+    folder = notes({"a.md": "alpha"})
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("META-INF/container.xml", b" " * 300_000_000)
+    (folder / "bomb.epub").write_bytes(data.getvalue())
+    (folder / "deep.ipynb").write_text('{"cells": ' + "[" * 200_000, encoding="utf-8")
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert dict(report.problems)["bomb.epub"].startswith("cannot read bomb.epub: too large")
+    assert "damaged" in dict(report.problems)["deep.ipynb"]
+
+
+def test_files_wait_for_an_extra_that_is_not_installed(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.pdf").write_bytes(pdf("The heron."))
+    monkeypatch.setattr(registry, "installed", lambda packages: not packages)
+    report = index.add_collection(str(folder), formats=["all"])
+    assert (report.added, report.problems) == (1, [])
+    assert report.waiting == {"formats": {"pdf": 1}}
+    expected = "notes: 1 file (1 .pdf) waits for: pip install 'qmd-python[formats]'"
+    assert expected in index.status().notes
+    absence = index.absence(str(folder / "b.pdf"))
+    assert absence is not None
+    assert absence.hint == "pip install 'qmd-python[formats]'"
+    monkeypatch.undo()
+    if registry.installed(("pypdfium2",)):
+        (report,) = index.update()
+        assert (report.added, report.waiting) == (1, {})
+
+
+def test_a_newer_reader_reads_again_what_it_made(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qmd.sources.formats import notebook
+
+    folder = notes({"a.ipynb": json.dumps(NOTEBOOK), "b.org": "* Org"})
+    index.add_collection(str(folder), formats=["all"])
+    file = folder / "a.ipynb"
+    before = file.stat()
+    file.write_text(json.dumps(NOTEBOOK).replace("heron", "stork"), encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    (report,) = index.update()
+    assert (report.unchanged, report.updated) == (2, 0)
+    monkeypatch.setattr(notebook, "version", 99)
+    (report,) = index.update()
+    assert (report.unchanged, report.updated) == (1, 1)
+    assert index.search("stork").hits
+
+
+def test_newer_reader_that_fails_leaves_the_text_of_an_unchanged_file(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qmd.sources.formats import notebook
+
+    index.add_collection(str(notes({"a.ipynb": json.dumps(NOTEBOOK)})), formats=["all"])
+    monkeypatch.setattr(notebook, "version", 99)
+    monkeypatch.setattr(children, "SECONDS", 0.0)
+    (report,) = index.update()
+    assert (report.removed, report.problems) == (
+        0,
+        [("a.ipynb", "cannot read a.ipynb: too slow (more than 0 s)")],
+    )
+    assert index.search("ibis").hits
+
+
+def test_a_newer_reader_that_waits_for_an_extra_reads_again_later(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("html_to_markdown")
+    from qmd.sources.formats import html
+
+    folder = notes({"a.html": "<p>heron</p>"})
+    index.add_collection(str(folder), formats=["all"])
+    file = folder / "a.html"
+    before = file.stat()
+    file.write_text("<p>stork</p>", encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with monkeypatch.context() as missing:
+        missing.setattr(html, "version", 99)
+        missing.setattr(registry, "installed", lambda packages: not packages)
+        (report,) = index.update()
+        assert (report.unchanged, report.updated) == (1, 0)
+    assert index.search("heron").hits
+    monkeypatch.setattr(html, "version", 99)
+    (report,) = index.update()
+    assert report.updated == 1
+    assert index.search("stork").hits
+
+
+def test_a_link_out_of_the_folder_is_not_read(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+    folder = notes({"a.md": "alpha"})
+    (tmp_path / "secret.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
+    (folder / "b.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    assert index.add_collection(str(folder), formats=["all"]).added == 1
+    with pytest.raises(SourceError, match="outside the collection"):
+        from qmd.sources.reading import source_at
+
+        source_at(index.config.collections["notes"], "b.ipynb")
