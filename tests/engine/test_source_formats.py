@@ -293,8 +293,11 @@ def test_open_document_and_rich_text_are_read(index: qmd.Index, notes: Notes) ->
     document.meta.creator = "Bob"
     document.save(str(folder / "a.odt"))
     (folder / "b.rtf").write_bytes(
-        rb"{\rtf1\ansi\ansicpg1252{\info{\title Caf\'e9 plans}{\author Ann}}{\fonttbl{\f0 Times;}}"
-        rb"\f0 The \b ibis\b0  \u-10179?\u-9206? flies.\par At the caf\'e9.\par}"
+        rb"{\rtf1\ansi\ansicpg1252{\info{\title Caf\'e9 plans}{\author Ann}}"
+        rb"{\fonttbl{\f0 Times;}{\f1\fnil\fcharset204 Arial;}}"
+        rb"\f0 The \b ibis\b0  \u-10179?\u-9206? flies.\par At the caf\'e9.\par "
+        rb"{\field{\*\fldinst{HYPERLINK \"http://example.com\"}}{\fldrslt Plans}}"
+        rb" in C:\\f1: \f1 \'cc\'e8\'f0}"
     )
     (folder / "c.rtf").write_text("not rich", encoding="utf-8")
     with zipfile.ZipFile(folder / "d.odt", "w") as archive:
@@ -307,7 +310,7 @@ def test_open_document_and_rich_text_are_read(index: qmd.Index, notes: Notes) ->
     text = index.get("a.odt").text
     assert text.startswith("# Report\n\nThe file_name of the heron")
     assert all(part in text for part in ("A footnote.", "Ann: Why a crane?", "| bird |"))
-    assert index.get("b.rtf").text == "The ibis 🐊 flies.\nAt the café.\n"
+    assert index.get("b.rtf").text == "The ibis 🐊 flies.\nAt the café.\nPlans in C:\\f1: Мир\n"
     assert [document.title for document in index.documents()] == ["Report", "Café plans"]
     assert index.search("[author:Ann] ibis").hits[0].path == "b.rtf"
 

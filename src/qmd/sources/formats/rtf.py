@@ -15,6 +15,10 @@ media_type = "text/plain"
 
 #: Groups of the document's information, and the bytes at the beginning that contain it.
 _INFORMATION, _HEAD = re.compile(r"\{\\(title|author|keywords)\s([^{}]*)\}"), 100_000
+#: Places where a line end, which means nothing in RTF, keeps the patterns of striprtf linear: they look for
+#: the rest of a field and of a font on the same line. Addresses of links are left out for the same reason.
+_BREAKS = re.compile(r"(?<!\\)(?=\{?\\field|\\f\d)|(?<=hyper)(?=link)", re.I)
+_CHARSET = re.compile(r"\\fcharset\d+")
 _CODE_PAGE = re.compile(r"\\ansicpg\d+")
 
 
@@ -38,5 +42,6 @@ def _text(source: str) -> str:
     from striprtf import striprtf
 
     convert: Any = striprtf.rtf_to_text
-    text: str = convert(source, errors="replace")
+    bounded = _CHARSET.sub(r"\g<0> ;", _BREAKS.sub("\n", source))
+    text: str = convert(bounded, errors="replace")
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
