@@ -7,6 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -16,9 +17,9 @@ import qmd
 from qmd.errors import StoreError
 from qmd.http.app import api
 from qmd.models.base import Cancelled, Embedder
-from qmd.server.index_host import IndexHost
+from qmd.server.index_host import SLOW_WORKERS, IndexHost
 from tests.conftest import Notes
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 class Clock:
@@ -204,5 +205,26 @@ def test_a_server_frees_idle_models_although_nobody_asks_for_mcp(
         async with application.router.lifespan_context(application):
             await anyio.to_thread.run_sync(until, lambda: is_freed(model))
         host.close()
+
+    anyio.run(talk)
+
+
+def test_slow_calls_leave_threads_for_quick_ones(opened: qmd.Index) -> None:
+    held, go = threading.Barrier(SLOW_WORKERS + 1), threading.Event()
+
+    def hold(index: qmd.Index, cancelled: Cancelled) -> None:
+        held.wait(PATIENCE)
+        go.wait(PATIENCE)
+
+    async def talk() -> None:
+        host = IndexHost(lambda: opened)
+        async with anyio.create_task_group() as tasks:
+            for at in range(10 * SLOW_WORKERS):
+                options = {"slow": True} if at % 2 else {"models": True}
+                tasks.start_soon(partial(host.call, **options), hold if at < SLOW_WORKERS else count)
+            await anyio.to_thread.run_sync(held.wait, PATIENCE)
+            assert await host.call(count) == 1
+            go.set()
+        assert host.close()
 
     anyio.run(talk)

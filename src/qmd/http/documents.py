@@ -187,14 +187,14 @@ def query(index: Index, cancelled: Cancelled, body: QueryBody) -> SearchResults:
     return _search(index, "query", body, cancelled)
 
 
-@routes.endpoint("POST", "/get", 404, 413)
+@routes.endpoint("POST", "/get", 404, 413, slow=True)
 def get(index: Index, cancelled: Cancelled, body: GetBody) -> GetResult:
     """Read a document, or some of its lines."""
     indexed_at = index.indexed_at()
     return GetResult(document=operations.get(index, body), indexed_at=indexed_at, content=None)
 
 
-@routes.endpoint("POST", "/multi_get", 404, 413)
+@routes.endpoint("POST", "/multi_get", 404, 413, slow=True)
 def multi_get(index: Index, cancelled: Cancelled, body: MultiGetBody) -> MultiGetResult:
     """Read several documents. Documents larger than `max_bytes` are named, not read."""
 
@@ -236,7 +236,7 @@ def links(
     return operations.links(index, path, asked.limit)
 
 
-@routes.endpoint("GET", "/documents/{path:path}/outline", 404)
+@routes.endpoint("GET", "/documents/{path:path}/outline", 404, slow=True)
 def outline(index: Index, cancelled: Cancelled, path: DocumentPath) -> Outline:
     """List the sections of a document."""
     document, sections = index.outline(path)

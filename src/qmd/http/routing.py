@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, cast
 
 from fastapi import APIRouter
@@ -41,12 +42,18 @@ class Router(APIRouter):
         super().__init__(route_class=_Route, responses=ALWAYS)
 
     def endpoint(
-        self, method: str, path: str, *statuses: int, write: bool = False, models: bool = False
+        self,
+        method: str,
+        path: str,
+        *statuses: int,
+        write: bool = False,
+        models: bool = False,
+        slow: bool = False,
     ) -> Callable[[Work], Work]:
         """Add an endpoint that answers with the result of the decorated function.
 
         `statuses` are its errors besides those of all endpoints. With `write` the function waits in the queue
-        of writes. `models` is whether it may use models.
+        of writes. `models` is whether it may use models, and `slow` whether it reads whole documents.
         """
 
         def add(work: Work) -> Work:
@@ -60,7 +67,7 @@ class Router(APIRouter):
                     return result.model_dump_json(exclude_unset=True).encode()
 
                 index_host: IndexHost = request.app.state.index_host
-                call = index_host.write if write else index_host.call
+                call = index_host.write if write else partial(index_host.call, slow=slow)
                 return Response(await call(run, models=models), media_type="application/json")
 
             # FastAPI parses the parameters of the function, but the index comes from the application.

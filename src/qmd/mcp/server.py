@@ -86,6 +86,7 @@ class Methods:
         return await self._host.call(
             lambda index, cancelled: tool.run(index_for(ctx, index), arguments, cancelled),
             models=tool.models,
+            slow=tool.slow,
         )
 
     async def list_resources(self, ctx: Context, params: Page | None) -> types.ListResourcesResult:
@@ -112,7 +113,7 @@ class Methods:
         try:
             if not is_uri(uri):
                 raise DocumentNotFoundError(f"Document not found: {uri}")
-            page = await self._host.call(lambda index, cancelled: index_for(ctx, index).get(uri))
+            page = await self._host.call(lambda index, cancelled: index_for(ctx, index).get(uri), slow=True)
         except DocumentNotFoundError as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND

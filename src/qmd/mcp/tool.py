@@ -50,6 +50,7 @@ class Tool(Generic[Subject]):
     run: Handler[Subject]
     output: type[BaseModel] | None = None
     models: bool = False  # whether it may use models
+    slow: bool = False  # whether it reads whole documents
 
     def listed(self) -> dict[str, Any]:
         entry = {

@@ -24,6 +24,8 @@ REQUIRED_FILES = 4096
 _RESERVED_FILES = 384
 #: A body makes progress if this many bytes of it arrive within the time limit.
 _MIN_PROGRESS = 1000
+#: Bytes of answers that may wait for their clients, in all connections together.
+MAX_UNREAD = 64_000_000
 
 #: `new`: no bytes have arrived. `head`, `body`: a part of a request is missing. `idle`: between two requests.
 #: `busy`: a request is being answered.
@@ -63,6 +65,8 @@ class Connection(H11Protocol):
         #: Bytes of answers that the client has not read, and the time when it last read some.
         self._unsent = 0
         self._last_read = now
+        #: Whether an answer is complete, but so much of it is unread that the next request must wait.
+        self._waits = False
 
     @property
     def phase(self) -> _Phase:
@@ -89,8 +93,22 @@ class Connection(H11Protocol):
             self._record_progress()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        """Go on with the next request, as soon as the client has read enough of the answer."""
+        self._waits = self.flow.write_paused
+        if not self._waits:
+            super().on_response_complete()
+            self._record_progress()
+
+    def pause_writing(self) -> None:
+        """Stop the answer until the client has read some of it, and bound what all answers hold."""
+        super().pause_writing()
         self._record_progress()
+        self._limit_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._waits:
+            self.on_response_complete()
 
     def check(self, now: float) -> None:
         """Close the connection if it made no progress for too long. Call this about every second."""
@@ -134,11 +152,25 @@ class Connection(H11Protocol):
         if len(unfinished) < self._limits.count:
             return
         logger.warning("more than %d connections are open", self._limits.count)
-        waiting = [other for other in unfinished if other.phase != "busy"]
+        waiting = [other for other in unfinished if other.phase != "busy" or other.flow.write_paused]
         if waiting:
             min(waiting, key=lambda other: other._since).transport.abort()
         else:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections are open")
+
+    def _limit_unread(self) -> None:
+        """Close connections if too much is unread, first those whose answers have waited longest."""
+        unread = [
+            other for other in self.connections if isinstance(other, Connection) and other.flow.write_paused
+        ]
+        excess = sum(other.transport.get_write_buffer_size() for other in unread) - MAX_UNREAD
+        for other in sorted(unread, key=lambda other: other._since):
+            if excess <= 0:
+                return
+            if other is not self:
+                excess -= other.transport.get_write_buffer_size()
+                logger.warning("closed a connection: too many clients do not read their answers")
+                other.transport.abort()
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
         body = json.dumps({"detail": detail, "status_code": status}).encode()

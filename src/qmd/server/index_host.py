@@ -20,8 +20,10 @@ Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
 Work = Callable[[Index, Cancelled], Answer]
 
-#: Maximum number of calls at the same time. Each thread has its own connection to the index.
-_WORKERS = 8
+#: Maximum number of calls at the same time that use models or whole documents, and of other calls, which are
+#: quick. Each thread has its own connection to the index.
+SLOW_WORKERS = 6
+QUICK_WORKERS = 4
 #: Models that are unused for this many seconds are freed.
 _IDLE_SECONDS = 300.0
 
@@ -40,7 +42,8 @@ class IndexHost:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_index = open_index
-        self._threads = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="qmd-call")
+        self._slow = ThreadPoolExecutor(SLOW_WORKERS, thread_name_prefix="qmd-slow")
+        self._quick = ThreadPoolExecutor(QUICK_WORKERS, thread_name_prefix="qmd-quick")
         self._idle = idle
         self._clock = clock
         self._lock = threading.Lock()
@@ -78,8 +81,12 @@ class IndexHost:
             return "standby"
         return "polling" if state.polled else "events"
 
-    async def call(self, work: Work[Answer], *, models: bool = False) -> Answer:
-        """Run `work` in a thread and return its result. `models` is whether it may use models."""
+    async def call(self, work: Work[Answer], *, models: bool = False, slow: bool = False) -> Answer:
+        """Run `work` in a thread and return its result.
+
+        `models` is whether it may use models, and `slow` whether it reads whole documents. Such work never
+        takes all threads.
+        """
         cancelled = threading.Event()
 
         def run() -> Answer:
@@ -87,7 +94,8 @@ class IndexHost:
                 return work(self.index, cancelled.is_set)
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+            threads = self._slow if models or slow else self._quick
+            return await asyncio.get_running_loop().run_in_executor(threads, run)
         finally:
             cancelled.set()
 
@@ -141,11 +149,13 @@ class IndexHost:
 
     def finish(self) -> None:
         """Refuse new calls, and wait until all calls have ended."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._slow, self._quick):
+            threads.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> bool:
         """Refuse new calls. Return whether all calls have ended, so that the index may be closed."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._slow, self._quick):
+            threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             return self._calls == 0
 

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from qmd.api import operations
+from qmd.engine.deadline import Deadline
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
@@ -116,11 +117,16 @@ class Web:
         return answer
 
     async def _call(
-        self, request: Request, work: Callable[[Index, Cancelled], Answer], *, models: bool = False
+        self,
+        request: Request,
+        work: Callable[[Index, Cancelled], Answer],
+        *,
+        models: bool = False,
+        slow: bool = False,
     ) -> Answer:
         """Run work with the index as the sender of a request may see it, in a thread."""
         return await self._host.call(
-            lambda index, cancelled: work(index_of(request.scope, index), cancelled), models=models
+            lambda index, cancelled: work(index_of(request.scope, index), cancelled), models=models, slow=slow
         )
 
     def _render(self, request: Request, template: str, /, **values: Any) -> str:
@@ -184,16 +190,18 @@ class Web:
         remote = request.method == "POST"
         view = await self._call(
             request,
-            lambda index, _: document.view(
+            lambda index, cancelled: document.view(
                 index,
                 file,
                 translate,
+                Deadline(document.MAX_SECONDS, cancelled),
                 query=query,
                 line=line,
                 source=source,
                 first_line=first_line,
                 remote_images=remote,
             ),
+            slow=True,
         )
         here = view.document.file
         if here != file and request.method == "GET":
@@ -239,6 +247,7 @@ class Web:
                 request,
                 lambda index, _: index.why(reference, search.MODES[mode], wanted),
                 models=mode != "words",
+                slow=True,
             )
         return pages.answer(
             request,

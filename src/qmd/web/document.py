@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from qmd.api import operations
 from qmd.api.operations import Page, Reading
+from qmd.engine.deadline import Deadline
 from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.text.anchors import LINE, anchor_at
@@ -31,8 +32,9 @@ from qmd.web.pages import read_address, safe
 from qmd.web.rendered import Find, Heading, Rendered, marked
 from qmd.web.search import highlighter
 
-#: Larger documents are shown as text, some lines at a time.
+#: Documents that are larger, or take longer to render, are shown as text, some lines at a time.
 MAX_RENDERED = 400_000
+MAX_SECONDS = 10.0
 LINES = 2_000
 _MAX_LINE = 5_000
 #: Links that a list shows, and pages or slides that are marked.
@@ -134,6 +136,7 @@ def view(
     index: Index,
     reference: str,
     translate: Translate,
+    deadline: Deadline,
     *,
     query: str = "",
     line: int | None = None,
@@ -141,7 +144,10 @@ def view(
     first_line: int = 1,
     remote_images: bool = False,
 ) -> View:
-    """Return a document for the page. Raises as `Index.get`."""
+    """Return a document for the page. Raises as `Index.get`.
+
+    A document whose HTML is not ready at the deadline is shown as text.
+    """
     reading = operations.read(index, reference)
     page, document, fields = reading.page, reading.page.document, reading.fields
     find, file = highlighter(query), original(page.document)
@@ -151,11 +157,15 @@ def view(
     html, rendered = "", Rendered()
     rows: tuple[Row, ...] = ()
     properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    if not (source or too_large) and is_markdown:
+        try:
+            rendered, properties = _render(index, reading, remote_images, translate, deadline)
+            html = rendered.html(find, line, [(place.line, _separator(place, translate)) for place in places])
+        except InterruptedError:
+            deadline.check()
+            too_large = True
     if source or too_large or not is_markdown:
         rows = tuple(_rows(page, line, first_line, find, places))
-    else:
-        rendered, properties = _render(index, reading, remote_images, translate)
-        html = rendered.html(find, line, [(place.line, _separator(place, translate)) for place in places])
     if not properties:
         properties = tuple(
             (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
@@ -214,7 +224,7 @@ _rendered = _Cache()
 
 
 def _render(
-    index: Index, reading: Reading, remote_images: bool, translate: Translate
+    index: Index, reading: Reading, remote_images: bool, translate: Translate, deadline: Deadline
 ) -> tuple[Rendered, tuple[tuple[str, tuple[str, ...]], ...]]:
     """Return a Markdown document as HTML, and its properties."""
     text, document = reading.page.text, reading.page.document
@@ -258,6 +268,7 @@ def _render(
             1 + text.count("\n", 0, start),
             remote_images,
             lambda done: translate("done" if done else "open"),
+            deadline.passed,
         )
         rendered = render(text[start:], context)
         _rendered.put(key, rendered)

@@ -54,6 +54,7 @@ class Context:
         first_line: The line of the text's first line.
         remote_images: Whether images on other hosts are loaded.
         task: Returns the label of a task that is done, or open.
+        stop: Returns whether to give up. Called before each piece of the text.
     """
 
     link: Callable[[str], str | None]
@@ -61,14 +62,19 @@ class Context:
     first_line: int = 1
     remote_images: bool = False
     task: Callable[[bool], str] = lambda done: "done" if done else "open"
+    stop: Callable[[], bool] = lambda: False
     headings: list[Heading] = field(default_factory=list)
     blocked: int = 0
     coloured: int = 0
 
 
 def render(text: str, context: Context) -> Rendered:
-    """Return a Markdown text as HTML."""
-    html = _clean(_parser().render(text, {"context": context}))
+    """Return a Markdown text as HTML.
+
+    Raises:
+        InterruptedError: If `context.stop` returned true.
+    """
+    html = _clean(_parser().render(text, {"context": context, "stop": context.stop}))
     return Rendered.of(html, context.headings, context.blocked)
 
 

@@ -62,7 +62,10 @@ _BEGINNINGS: Mapping[str, str] = {
 
 
 def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
-    """Return a parser with a renderer for its tokens."""
+    """Return a parser with a renderer for its tokens.
+
+    It raises `InterruptedError` as soon as the function `stop` of its environment returns true.
+    """
     parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer)
     parser.enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline"])
@@ -75,6 +78,9 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser.inline.ruler.before("link", "bare_url", _bare_url)
     # The text rule stops only at characters that begin something.
     parser.inline.ruler.at("text", _text)
+    # Tried before each line and each piece of one.
+    parser.block.ruler.before("table", "stop", _stop, {"alt": ["paragraph"]})
+    parser.inline.ruler.before("text", "stop", _stop)
     parser.core.ruler.before("inline", "callouts", _callouts)
     parser.core.ruler.before("inline", "block_ids", _block_ids)
     parser.core.ruler.after("inline", "tasks", _tasks)
@@ -133,6 +139,13 @@ class _Inline(ParserInline):
             if rule(state, silent):
                 return True
         return False
+
+
+def _stop(state: StateBlock | StateInline, *_: object) -> bool:
+    """Match nothing, but end the parsing if it takes too long."""
+    if state.env["stop"]():
+        raise InterruptedError
+    return False
 
 
 def _is_safe(url: str) -> bool:

@@ -39,9 +39,11 @@ LIMITS = {
     "the file of pins and marks": [marks_file.MAX_BYTES],
     "name of a collection": [validate.MAX_COLLECTION_NAME],
     "body of a request": [body_limit.MAX_BODY],
+    "bodies above 64 kB of all requests together": [body_limit.MAX_BODIES],
     "results of a request": [arguments.MAX_LIMIT],
     "texts of a request to `/embed`": [batches.MAX_TEXTS],
     "connections of a server": [connections.MAX_CONNECTIONS],
+    "answers that wait for slow clients, together": [connections.MAX_UNREAD],
     "`git pull`": [git.PULL_TIMEOUT],
 }
 ROWS = dict(re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:])

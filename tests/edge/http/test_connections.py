@@ -9,11 +9,12 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from qmd.server.connections import Limits
+from qmd.server.body_limit import MAX_BODIES
+from qmd.server.connections import MAX_UNREAD, Limits
 from tests.clients import Client, server_of
 from tests.users import User
 from tests.waiting import PATIENCE, until
@@ -118,21 +119,97 @@ def test_idle_connection_outlives_clients_keep_alive(owner: User) -> None:
         assert rest(connection).startswith(b"HTTP/1.1 200")
 
 
-def test_client_that_does_not_read_its_answer_is_disconnected(owner: User) -> None:
-    (owner.home / "folder" / "large.md").write_text("words\n" * 1_500_000, encoding="utf-8")
+SIZE = 9_000_000
+
+
+@pytest.fixture
+def librarian(owner: User) -> User:
+    """An owner with a document of 9 MB."""
+    (owner.home / "folder" / "large.md").write_text("words\n" * (SIZE // 6), encoding="utf-8")
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
-    body = b'{"file": "notes/large.md"}'
-    head = b"POST /get HTTP/1.1\r\nhost: localhost\r\n" + TYPE
-    with server_of(owner, QMD_REQUEST_TIMEOUT="1") as server, socket.socket() as connection:
+    return owner
+
+
+def post(path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + TYPE + b"\r\n" + body
+
+
+READ_LARGE = post("/get", b'{"file": "notes/large.md"}')
+
+
+@contextmanager
+def slow_reader(client: Client, sent: bytes = READ_LARGE) -> Iterator[socket.socket]:
+    """A client that does not read more than its system does."""
+    with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.connect(("127.0.0.1", server.port))
-        connection.sendall(head + f"content-length: {len(body)}\r\n\r\n".encode() + body)
-        log = owner.home / "server.log"
+        connection.settimeout(PATIENCE)
+        connection.connect(("127.0.0.1", client.port))
+        connection.sendall(sent)
+        yield connection
+
+
+def is_complete(connection: socket.socket) -> bool:
+    """Whether a slow reader that now reads gets all of its answer, rather than an end."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    left = SIZE
+    while left > 0 and (part := connection.recv(1 << 20)):
+        left -= len(part)
+    return left <= 0
+
+
+def test_client_that_does_not_read_its_answer_is_disconnected(librarian: User) -> None:
+    with server_of(librarian, QMD_REQUEST_TIMEOUT="1") as server, slow_reader(server) as connection:
+        log = librarian.home / "server.log"
         until(
             lambda: "the client does not read its answer" in log.read_text(),
             alive=lambda: server.ok("GET", "/health")["status"] == "healthy",
         )
-        assert len(rest(connection)) < 9_000_000
+        assert len(rest(connection)) < SIZE
+
+
+def test_unread_answers_are_bounded_in_all_and_the_oldest_are_dropped(librarian: User) -> None:
+    with server_of(librarian) as server, ExitStack() as stack:
+        readers = []
+        for _ in range(16):
+            readers.append(stack.enter_context(slow_reader(server)))
+            # Its answer has begun before the next one asks.
+            assert readers[-1].recv(12) == b"HTTP/1.1 200"
+            assert server.post("/search", query="words")["results"]
+        complete = [is_complete(reader) for reader in readers]
+        # The system keeps less than half of an answer for a connection.
+        assert complete.count(True) * SIZE / 2 < MAX_UNREAD
+        assert complete == sorted(complete)
+        assert complete[-1]
+        assert len(server.post("/get", file="notes/large.md")["document"]["text"]) == SIZE
+
+
+def test_request_waits_until_the_answer_before_it_is_read(librarian: User) -> None:
+    add = post("/contexts/add", b'{"path": "qmd://notes/sub", "text": "later"}')
+    with server_of(librarian) as server, slow_reader(server, READ_LARGE + add) as connection:
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        # Writes happen in the order of their requests.
+        server.post("/contexts/add", path="qmd://notes", text="now")
+        assert [context["text"] for context in server.ok("GET", "/contexts")["contexts"]] == ["now"]
+        assert is_complete(connection)
+        until(lambda: len(server.ok("GET", "/contexts")["contexts"]) == 2)
+
+
+def test_bodies_are_bounded_in_all_and_the_oldest_are_refused(librarian: User) -> None:
+    head = HEAD + TYPE + f"connection: close\r\ncontent-length: {SIZE + 1}\r\n\r\n".encode()
+    with server_of(librarian, QMD_REQUEST_TIMEOUT="600") as server, ExitStack() as stack:
+        senders = [stack.enter_context(connected(server, head + b" " * SIZE)) for _ in range(12)]
+        whole = b'{"query": "words"}'.rjust(SIZE)
+        assert server.ask("POST", "/search", body=whole).json["results"]
+        assert server.post("/search", query="words")["results"]
+        statuses = []
+        for sender in senders:
+            with suppress(ConnectionError):
+                sender.sendall(b" ")
+            statuses.append(rest(sender)[9:12])
+        assert statuses.count(b"503") >= 12 - MAX_BODIES // SIZE
+        assert statuses == sorted(statuses, reverse=True)
+        assert set(statuses) == {b"503", b"400"}
 
 
 def test_half_open_connections_block_no_request_and_do_not_fill_the_log(owner: User) -> None:

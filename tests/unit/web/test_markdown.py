@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,3 +130,17 @@ def test_no_text_makes_an_element_or_address_that_runs(text: str) -> None:
         assert tag not in html
     assert 'href="javascript:' not in html
     assert 'src="javascript:' not in html
+
+
+@pytest.mark.parametrize("piece", ["*a [b](", "> ", "line\n", "- a\n\n"])
+def test_rendering_ends_as_soon_as_it_is_told_to(piece: str) -> None:
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked == 10
+
+    with pytest.raises(InterruptedError):
+        render(piece * 2_000, Context({}.get, {}.get, stop=stop))
+    assert asked == 10
