@@ -22,7 +22,7 @@ Work = Callable[[Index, Cancelled], Answer]
 
 #: Maximum number of calls at the same time that use models or whole documents, and of other calls, which are
 #: quick. Each thread has its own connection to the index.
-SLOW_WORKERS = 6
+SLOW_WORKERS = 4
 QUICK_WORKERS = 4
 #: Models that are unused for this many seconds are freed.
 _IDLE_SECONDS = 300.0
@@ -43,6 +43,7 @@ class IndexHost:
     ) -> None:
         self._open_index = open_index
         self._slow = ThreadPoolExecutor(SLOW_WORKERS, thread_name_prefix="qmd-slow")
+        self._slow_calls = anyio.CapacityLimiter(SLOW_WORKERS)
         self._quick = ThreadPoolExecutor(QUICK_WORKERS, thread_name_prefix="qmd-quick")
         self._idle = idle
         self._clock = clock
@@ -94,8 +95,11 @@ class IndexHost:
                 return work(self.index, cancelled.is_set)
 
         try:
-            threads = self._slow if models or slow else self._quick
-            return await asyncio.get_running_loop().run_in_executor(threads, run)
+            if not (models or slow):
+                return await asyncio.get_running_loop().run_in_executor(self._quick, run)
+            # A thread that is ready does not begin before the last answer has been taken from it.
+            async with self._slow_calls:
+                return await asyncio.get_running_loop().run_in_executor(self._slow, run)
         finally:
             cancelled.set()
 

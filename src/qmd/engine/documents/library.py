@@ -216,15 +216,14 @@ class Library(References):
         """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
         text = self._text(document)
         context = context_for(self._config, document.collection, document.path)
-        lines = text.split("\n")
         # A line feed at the end of a file does not begin another line.
-        total = len(lines) - 1 if len(lines) > 1 and not lines[-1] else len(lines)
+        total = text.count("\n") + (not text.endswith("\n"))
         start = from_line or 1
         if start > total:
             raise UsageError(f"{document.file} has {total} lines: there is no line {start}")
         limit = max_lines if count is None else count
         end = total if limit is None else min(total, start - 1 + limit)
-        part = text if (start, end) == (1, total) else "\n".join(lines[start - 1 : end])
+        part = text if (start, end) == (1, total) else "\n".join(text.split("\n", end)[start - 1 : end])
         anchors = self._store.fields.anchors([document.id]).get(document.id, [])
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
