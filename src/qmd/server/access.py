@@ -7,6 +7,8 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.engine.index import Index
@@ -24,6 +26,10 @@ HEALTH = "/health"
 MCP = "/mcp"
 #: The key of a request with the secret of the advertisement, which only the user can read.
 OWNER = Key("(command line)", "")
+#: Answers of at least this many bytes are compressed, by a level of zlib that is fast.
+_MIN_COMPRESSED = 1_000
+_COMPRESSION = 4
+_METHODS = ("GET", "POST", "PUT", "DELETE")
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 
 logger = logging.getLogger(__name__)
@@ -60,8 +66,17 @@ class Gate:
         `pages` are the parts of the application that people sign in to.
         """
         # Check the key before reading the request body.
-        access = Access(BodyLimit(app), self.keys, self.secret, pages)
-        checked: ASGIApp = HostCheck(access, allowed)
+        checked: ASGIApp = Access(BodyLimit(app), self.keys, self.secret, pages)
+        checked = GZipMiddleware(
+            checked,
+            _MIN_COMPRESSED,
+            _COMPRESSION,
+            exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/pdf"),
+        )
+        if allowed.origins:
+            # Without credentials: pages of other origins send a key, and get no cookies.
+            checked = CORSMiddleware(checked, allowed.origins, _METHODS, ["*"], allow_private_network=True)
+        checked = HostCheck(checked, allowed)
         if self.metrics is not None:
             checked = self.metrics.wrap(checked)
         if self.audit is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -233,7 +234,14 @@ class Web:
             headers["content-security-policy"] = (
                 "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
             )
-        return FileResponse(path, headers=headers, media_type=media_type, content_disposition_type="inline")
+        response = FileResponse(
+            path,
+            headers=headers,
+            media_type=media_type,
+            stat_result=os.stat(path),
+            content_disposition_type="inline",
+        )
+        return pages.unless_known(request, response)
 
     async def _why(self, request: Request) -> Response:
         parameters = request.query_params

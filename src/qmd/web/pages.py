@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from qmd.text.uris import encode_path
 from qmd.web import messages
@@ -111,23 +112,24 @@ def answer(
     check of the origin would refuse them. No other site gets a referrer either way.
     """
     body = html.encode()
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     common = {
         **_HEADERS,
         "content-security-policy": _POLICY.format(images=" http: https:" if remote_images else ""),
         "referrer-policy": "same-origin" if forms else "no-referrer",
         "cache-control": "private, no-cache",
         "vary": "accept-language, cookie",
-        "etag": tag,
+        "etag": f'"{hashlib.sha256(body).hexdigest()[:32]}"',
         **(headers or {}),
     }
-    if status == 200 and request.method in ("GET", "HEAD"):
-        known = [
-            each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")
-        ]
-        if tag in known:
-            return Response(status_code=304, headers=common)
-    return Response(body, status, common, media_type="text/html; charset=utf-8")
+    response = Response(body, status, common, media_type="text/html; charset=utf-8")
+    return unless_known(request, response) if status == 200 and request.method == "GET" else response
+
+
+def unless_known(request: Request, response: Response) -> Response:
+    """Return 304 in place of a response that the client has, by its entity tag or its date."""
+    if StaticFiles().is_not_modified(response.headers, request.headers):
+        return NotModifiedResponse(response.headers)
+    return response
 
 
 def asset_answer(request: Request, name: str) -> Response | None:
@@ -135,11 +137,9 @@ def asset_answer(request: Request, name: str) -> Response | None:
     found = asset(name)
     if found is None:
         return None
-    tag = f'"{found.digest}"'
-    headers = {**_HEADERS, "cache-control": "public, max-age=31536000, immutable", "etag": tag}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(found.content, headers=headers, media_type=f"{found.media_type}; charset=utf-8")
+    cached = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{found.digest}"'}
+    media_type = f"{found.media_type}; charset=utf-8"
+    return unless_known(request, Response(found.content, headers=_HEADERS | cached, media_type=media_type))
 
 
 def _day(date: str | int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import urllib.error
@@ -77,6 +78,42 @@ def test_environment_allows_more_hosts_and_origins(host_reader: User) -> None:
         assert server.ask("GET", "/status", origin="https://app.example").status == 200
         assert server.ask("GET", "/status", host="other.lan").status == 403
         assert server.ask("GET", "/status", origin="https://other.example").status == 403
+
+
+def test_pages_of_allowed_origins_may_read_answers_with_a_key(host_reader: User) -> None:
+    page = "https://app.example"
+    preflight = {
+        "origin": page,
+        "access_control_request_method": "POST",
+        "access_control_request_headers": "authorization, content-type",
+    }
+    with server_of(host_reader, QMD_ALLOWED_ORIGINS=page) as server:
+        for path in ("/search", "/mcp"):
+            asked = server.ask("OPTIONS", path, **preflight)
+            assert asked.status == 200
+            assert asked.headers["access-control-allow-origin"] == page
+            assert "POST" in asked.headers["access-control-allow-methods"]
+            assert "authorization" in asked.headers["access-control-allow-headers"]
+        answer = server.ask("POST", "/search", {"query": "plan"}, origin=page)
+        assert answer.headers["access-control-allow-origin"] == page
+        assert "access-control-allow-credentials" not in answer.headers
+        assert "access-control-allow-origin" not in server.ask("GET", "/status").headers
+        ours = server.ask("GET", "/status", origin=f"http://127.0.0.1:{server.port}")
+        assert "access-control-allow-origin" not in ours.headers
+        assert (
+            server.ask("OPTIONS", "/search", **preflight | {"origin": "https://evil.example"}).status == 403
+        )
+
+
+def test_long_answers_are_compressed_for_clients_that_accept_it(client: Client) -> None:
+    fields = {"file": "notes/big.md"}
+    plain = client.ask("POST", "/get", fields)
+    assert "content-encoding" not in plain.headers
+    small = client.ask("POST", "/get", fields, accept_encoding="gzip")
+    assert small.headers["content-encoding"] == "gzip"
+    assert "accept-encoding" in small.headers["vary"].lower()
+    assert gzip.decompress(small.body) == plain.body
+    assert "content-encoding" not in client.ask("GET", "/health", accept_encoding="gzip").headers
 
 
 @pytest.mark.parametrize("path", ["/search", "/mcp", "/nothing"])

@@ -339,3 +339,17 @@ def test_doctor_checks_the_server_and_its_keys(make_user: MakeUser) -> None:
     assert found()["keys"] == ("ok", "keys of the server: laptop")
     (Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "keys.json").write_text("{", encoding="utf-8")
     assert found()["keys"][0] == "problem"
+
+
+def test_server_ends_without_an_error_while_a_body_arrives(host_reader: User) -> None:
+    head = b"POST /search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with server_of(host_reader) as server, socket.socket() as connection:
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(head + b"expect: 100-continue\r\ncontent-length: 100\r\n\r\n")
+        # The server waits for the body.
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        assert server.end() == 0
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 503")
+    log = (host_reader.home / "server.log").read_text()
+    assert "Traceback" not in log
+    assert "CancelledError" not in log

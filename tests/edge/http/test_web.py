@@ -214,6 +214,24 @@ def files(make_user: MakeUser) -> Iterator[tuple[Path, Server]]:
         yield folder, server
 
 
+def test_file_that_the_browser_has_is_not_sent_again(files: tuple[Path, Server]) -> None:
+    folder, server = files
+    path = "/file/folder/sub/b.svg"
+    first = server.ask("GET", path).headers
+    for known in (
+        {"if_none_match": first["etag"]},
+        {"if_none_match": f'"other", W/{first["etag"]}'},
+        {"if_modified_since": first["last-modified"]},
+    ):
+        again = server.ask("GET", path, **known)
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == first["etag"]
+    assert server.ask("GET", path, if_none_match='"other"').status == 200
+    (file,) = folder.rglob("b.svg")
+    file.write_text("<svg xmlns='http://www.w3.org/2000/svg'><g/></svg>")
+    assert server.ask("GET", path, if_none_match=first["etag"]).status == 200
+
+
 def test_file_stays_in_its_collection_and_has_a_known_type(files: tuple[Path, Server]) -> None:
     _, server = files
     answer = server.ask("GET", "/file/folder/sub/b.svg")
