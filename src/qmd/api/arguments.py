@@ -60,21 +60,44 @@ _DATE = (
 )
 
 Count = Annotated[int, Field(ge=1), BeforeValidator(_integral)]
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_integral)]
+FirstLine = Annotated[Count, Field(description="The first line.")]
+Lines = Annotated[Count, Field(description="The most lines.")]
+Bytes = Annotated[Count, Field(description="The most bytes of a document.")]
+LineNumbers = Annotated[bool, Field(description="Number the lines.")]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT, description="The most results."), BeforeValidator(_integral)]
 Passages = Annotated[int, Field(ge=1, le=MAX_PASSAGES), BeforeValidator(_integral)]
 ContextLines = Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES), BeforeValidator(_integral)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
-Score = Annotated[float, Field(ge=0, le=1, description="The least score of results.")]
+Score = Annotated[float, Field(ge=0, le=1, description="The least score.")]
 #: The pattern is only in the schema: the engine refuses a blank query with a better message.
-Query = Annotated[str, Field(max_length=MAX_QUERY, json_schema_extra={"pattern": NOT_BLANK})]
+Query = Annotated[
+    str,
+    Field(max_length=MAX_QUERY, description="What to find.", json_schema_extra={"pattern": NOT_BLANK}),
+]
 Intent = Annotated[
     str, Field(max_length=MAX_QUERY, description="What you want to know: changes what ranks first.")
 ]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
+Reference = Annotated[
+    Name,
+    Field(
+        description="A path or #docid from the results, the end of a path, path:line:count or path#heading."
+    ),
+]
+Pattern = Annotated[
+    str,
+    Field(
+        max_length=MAX_PATTERN,
+        description="A glob over paths (journals/2025-05*.md), or a comma-separated list of what get takes.",
+        json_schema_extra={"pattern": NOT_BLANK},
+    ),
+]
 CollectionName = Annotated[
     str, Field(max_length=MAX_NAME, description="Search only this collection; status lists them.")
 ]
-Author = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": NOT_BLANK})]
+Author = Annotated[
+    str, Field(max_length=MAX_NAME, description="By name.", json_schema_extra={"pattern": NOT_BLANK})
+]
 Filter = Annotated[
     dict[str, Any],
     Field(
@@ -83,7 +106,20 @@ Filter = Annotated[
     ),
 ]
 #: Not the JSON Schema format `date`, because a year or a month is also accepted.
-Date = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
+_DateText = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"pattern": _DATE})]
+After = Annotated[_DateText, Field(description="2024 or 2024-06-30.")]
+Before = Annotated[_DateText, Field(description="As after.")]
+Searches = Annotated[
+    list["TypedSearchArguments"],
+    Field(
+        min_length=1,
+        max_length=MAX_SEARCHES,
+        description="In place of query: lex finds words, vec a question, hyde a passage as the answer might "
+        "read; the first counts most.",
+    ),
+]
+Collections = Annotated[list[Name], Field(max_length=MAX_LIMIT, description="Search these.")]
+Rerank = Annotated[bool, Field(description="Better order, slower.")]
 
 
 class Arguments(BaseModel):
@@ -169,8 +205,8 @@ class SearchArguments(AnySearchArguments):
     min_score: Score = 0
     collection: CollectionName | None = None
     author: Author | None = None
-    after: Date | None = None
-    before: Date | None = None
+    after: After | None = None
+    before: Before | None = None
     filter: Filter | None = None
 
 
@@ -185,20 +221,18 @@ class QueryArguments(AnySearchArguments):
     """Arguments of `query`."""
 
     query: Query | None = None
-    searches: Annotated[list[TypedSearchArguments], Field(min_length=1, max_length=MAX_SEARCHES)] | None = (
-        None
-    )
+    searches: Searches | None = None
     limit: Limit = DEFAULT_LIMIT
     min_score: Score = 0
     collection: CollectionName | None = None
     author: Author | None = None
-    after: Date | None = None
-    before: Date | None = None
+    after: After | None = None
+    before: Before | None = None
     filter: Filter | None = None
-    collections: list[Name] = Field(default=[], max_length=MAX_LIMIT)
+    collections: Collections = []
     intent: Intent | None = None
     candidate_limit: Candidates = DEFAULT_CANDIDATES
-    rerank: bool = True
+    rerank: Rerank = True
 
     @model_validator(mode="after")
     def _check_query_or_searches(self) -> Self:
@@ -210,19 +244,19 @@ class QueryArguments(AnySearchArguments):
 class GetArguments(Arguments):
     """Arguments of `get`."""
 
-    file: Name
-    from_line: Count | None = None
-    max_lines: Count | None = None
-    line_numbers: bool = False
+    file: Reference
+    from_line: FirstLine | None = None
+    max_lines: Lines | None = None
+    line_numbers: LineNumbers = False
 
 
 class MultiGetArguments(Arguments):
     """Arguments of `multi_get`."""
 
-    pattern: Annotated[str, Field(max_length=MAX_PATTERN, json_schema_extra={"pattern": NOT_BLANK})]
-    max_lines: Count | None = None
-    max_bytes: Count = DEFAULT_MAX_BYTES
-    line_numbers: bool = False
+    pattern: Pattern
+    max_lines: Lines | None = None
+    max_bytes: Bytes = DEFAULT_MAX_BYTES
+    line_numbers: LineNumbers = False
 
 
 class StatusArguments(Arguments):

@@ -15,7 +15,6 @@ from qmd.api.results import (
     Document,
     IndexOverview,
     IndexState,
-    LinkedDocument,
     LinkLists,
 )
 from qmd.engine.documents.library import Page as Page
@@ -117,14 +116,6 @@ def get(index: Index, arguments: GetArguments) -> Document:
     """Return a document, or some of its lines."""
     page = index.get(arguments.file, from_line=arguments.from_line, max_lines=arguments.max_lines)
     return Document.of(page, line_numbers=arguments.line_numbers)
-
-
-def get_linked(index: Index, arguments: GetArguments, limit: int) -> LinkedDocument:
-    """Return a document, or some of its lines, with up to `limit` of its links and of those to it."""
-    indexed_at = index.indexed_at()
-    document = get(index, arguments)
-    lists = index.link_lists(document.name)
-    return LinkedDocument.of(*lists, limit, document=document, indexed_at=indexed_at)
 
 
 def links(index: Index, reference: str, limit: int) -> LinkLists:

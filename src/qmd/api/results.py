@@ -220,7 +220,6 @@ class LinkLists(BaseModel):
         outgoing: Sequence[types.ResolvedLink],
         backlinks: Sequence[types.ResolvedLink],
         limit: int,
-        **more: Any,
     ) -> Self:
         """Return the lists with up to `limit` links each."""
         return cls(
@@ -234,15 +233,7 @@ class LinkLists(BaseModel):
                 for each in backlinks[:limit]
             ],
             backlinks_left_out=max(0, len(backlinks) - limit),
-            **more,
         )
-
-
-class LinkedDocument(LinkLists):
-    """A document with its links, and the time of the index."""
-
-    document: Document
-    indexed_at: str | None
 
 
 class Collection(BaseModel):

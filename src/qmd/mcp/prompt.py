@@ -40,7 +40,7 @@ Best for: reading one document that you found.
 - Takes the path or the `#docid` of a result
 - Reads only some lines: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`; or a section: \
 `file.md#Restoring`
-- Its structured content lists the document's links and backlinks
+- `links: true` also lists the document's links and backlinks
 - Suggests similar paths if the document does not exist
 
 ### 5. multi_get (Retrieve multiple documents)

@@ -22,7 +22,7 @@ Model = TypeVar("Model", bound=Arguments)
 Handler = Callable[[Subject, Any, Cancelled], Result]
 
 #: Keywords that help no agent. Every word of a schema costs tokens in every session.
-_INPUT_OMITS = frozenset({"title", "maxLength", "pattern"})
+_INPUT_OMITS = frozenset({"title", "maxLength", "pattern", "minItems", "maxItems"})
 _OUTPUT_OMITS = frozenset({"title", "default", "description", "enum", "minimum", "maximum", "required"})
 
 

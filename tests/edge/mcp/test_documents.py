@@ -46,11 +46,10 @@ def shown(agent: Agent, **arguments: Any) -> str:
 
 
 def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> None:
-    none = {"links": [], "linksLeftOut": 0, "backlinks": [], "backlinksLeftOut": 0}
     indexed_at = agent.call("status")["structuredContent"]["indexedAt"]
     assert agent.call("get", file="notes/meeting.md") == {
         "content": [embedded(MEETING)],
-        "structuredContent": {"document": resource(MEETING), "indexedAt": indexed_at} | none,
+        "_meta": {"indexedAt": indexed_at},
     }
     assert agent.call("multi_get", pattern="meeting.md")["_meta"] == {"indexedAt": indexed_at}
 
@@ -178,7 +177,7 @@ def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> 
             {
                 "type": "text",
                 "text": "[SKIPPED: notes/big.md - File too large (15KB). "
-                "Use 'qmd_get' with file=\"notes/big.md\" to retrieve.]",
+                "Use 'get' with file=\"notes/big.md\" to retrieve.]",
             },
             embedded("# Meeting\nline 2\n\n[... truncated 138 more lines]"),
         ]

@@ -72,12 +72,12 @@ def test_get_takes_the_address_of_a_section(vault: Agent) -> None:
     assert resource["text"].startswith("11: ### Restoring")
 
 
-def test_get_has_links_and_backlinks_in_its_structured_content(vault: Agent) -> None:
-    result = vault.call("get", file="plan.md", maxLines=1)
-    (block,) = result["content"]
+def test_get_lists_links_and_backlinks_only_on_request_and_repeats_no_text(vault: Agent) -> None:
+    plain = vault.call("get", file="plan.md", maxLines=1)
+    result = vault.call("get", file="plan.md", maxLines=1, links=True)
+    assert plain == {"content": result["content"], "_meta": result["_meta"]}
     wiki = {"kind": "wikilink", "line": 9}
     assert result["structuredContent"] == {
-        "document": block["resource"],
         "links": [
             {"to": "notes/Budget.md", "target": "Budget", **wiki},
             {"to": "notes/ops/run.md", "target": "ops/run.md", "line": 9, "kind": "markdown"},
@@ -86,14 +86,13 @@ def test_get_has_links_and_backlinks_in_its_structured_content(vault: Agent) -> 
         "linksLeftOut": 0,
         "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
         "backlinksLeftOut": 0,
-        "indexedAt": vault.call("status")["structuredContent"]["indexedAt"],
     }
 
 
 def test_get_lists_twenty_links_and_says_how_many_more_there_are(vault: Agent) -> None:
-    hub = vault.call("get", file="hub.md")["structuredContent"]
+    hub = vault.call("get", file="hub.md", links=True)["structuredContent"]
     assert (len(hub["links"]), hub["linksLeftOut"]) == (20, 10)
-    first = vault.call("get", file="links/00.md")["structuredContent"]
+    first = vault.call("get", file="links/00.md", links=True)["structuredContent"]
     assert (len(first["backlinks"]), first["backlinksLeftOut"]) == (20, 10)
 
 

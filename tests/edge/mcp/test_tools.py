@@ -11,11 +11,14 @@ from jsonschema import Draft202012Validator
 from tests.agents import Agent
 
 #: Tokenizers of current models make of such JSON no fewer characters to a token.
-CHARACTERS_PER_TOKEN = 4
-MOST_TOKENS = 1_900
+CHARACTERS_PER_TOKEN = 4.16
+MOST_TOKENS = 1_950
 
-LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
+LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "The most results."}
 TEXT = {"type": "string"}
+LINES = {"type": "integer", "minimum": 1, "description": "The most lines."}
+NUMBERED = {"type": "boolean", "default": False, "description": "Number the lines."}
+QUERY = TEXT | {"description": "What to find."}
 COLLECTION = TEXT | {"description": "Search only this collection; status lists them."}
 COUNT = {"type": "integer", "minimum": 1}
 FLAG = {"type": "boolean"}
@@ -56,56 +59,83 @@ def test_the_list_of_tools_costs_few_tokens(agent: Agent) -> None:
 
 def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None:
     searched: dict[str, Any] = {
-        "query": TEXT,
+        "query": QUERY,
         "limit": LIMIT | {"default": 10},
         "minScore": {
             "type": "number",
             "minimum": 0,
             "maximum": 1,
             "default": 0,
-            "description": "The least score of results.",
+            "description": "The least score.",
         },
         "collection": COLLECTION,
-        "author": TEXT,
-        "after": TEXT,
-        "before": TEXT,
+        "author": TEXT | {"description": "By name."},
+        "after": TEXT | {"description": "2024 or 2024-06-30."},
+        "before": TEXT | {"description": "As after."},
         "filter": FILTER,
     }
+    later = searched | {"filter": FILTER | {"description": "As in search."}}
     typed = {
         "type": "object",
-        "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": TEXT},
+        "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": QUERY},
         "required": ["type", "query"],
         "additionalProperties": False,
     }
     expected: dict[str, tuple[dict[str, Any], list[str]]] = {
         "search": (searched, ["query"]),
-        "vsearch": (searched, ["query"]),
+        "vsearch": (later, ["query"]),
         "query": (
-            searched
+            later
             | {
-                "searches": {"type": "array", "items": typed, "minItems": 1, "maxItems": 10},
-                "collections": {"type": "array", "items": TEXT, "maxItems": 1000, "default": []},
+                "searches": {
+                    "type": "array",
+                    "items": typed,
+                    "description": "In place of query: lex finds words, vec a question, hyde a passage as "
+                    "the answer might read; the first counts most.",
+                },
+                "collections": {
+                    "type": "array",
+                    "items": TEXT,
+                    "default": [],
+                    "description": "Search these.",
+                },
                 "intent": TEXT | {"description": "What you want to know: changes what ranks first."},
                 "candidateLimit": LIMIT | {"default": 30, "description": "How many results are reranked."},
-                "rerank": FLAG | {"default": True},
+                "rerank": FLAG | {"default": True, "description": "Better order, slower."},
             },
             [],
         ),
         "get": (
-            {"file": TEXT, "fromLine": COUNT, "maxLines": COUNT, "lineNumbers": FLAG | {"default": False}},
+            {
+                "file": TEXT
+                | {
+                    "description": "A path or #docid from the results, the end of a path, path:line:count "
+                    "or path#heading."
+                },
+                "fromLine": COUNT | {"description": "The first line."},
+                "maxLines": LINES,
+                "lineNumbers": NUMBERED,
+                "links": FLAG | {"default": False, "description": "Also list its links and backlinks."},
+            },
             ["file"],
         ),
         "multi_get": (
             {
-                "pattern": TEXT,
-                "maxLines": COUNT,
-                "maxBytes": COUNT | {"default": 10240},
-                "lineNumbers": FLAG | {"default": False},
+                "pattern": TEXT
+                | {
+                    "description": "A glob over paths (journals/2025-05*.md), or a comma-separated list of "
+                    "what get takes."
+                },
+                "maxLines": LINES,
+                "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of a document."},
+                "lineNumbers": NUMBERED,
             },
             ["pattern"],
         ),
         "status": ({}, []),
     }
+    for tool in tools.values():
+        assert all("description" in each for each in tool["inputSchema"]["properties"].values())
     for name, (properties, required) in expected.items():
         schema = tools[name]["inputSchema"]
         Draft202012Validator.check_schema(schema)
