@@ -17,6 +17,7 @@ from qmd.api.results import (
     IndexState,
     LinkLists,
 )
+from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.library import Page as Page
 from qmd.engine.requests import SearchKind as SearchKind
 from qmd.engine.requests import SearchRequest

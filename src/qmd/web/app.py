@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from qmd.api import operations
-from qmd.engine.deadline import Deadline
+from qmd.api.operations import Deadline
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (

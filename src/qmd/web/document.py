@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from qmd.api import operations
-from qmd.api.operations import Page, Reading
-from qmd.engine.deadline import Deadline
+from qmd.api.operations import Deadline, Page, Reading
 from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.text.anchors import LINE, anchor_at
