@@ -43,6 +43,7 @@ SEEN = {
     "field_values",
     "fields",
     "fields_of",
+    "file_on_disk",
     "get",
     "indexed_at",
     "link_lists",
@@ -59,6 +60,7 @@ SEEN = {
     "tags",
     "undescribed",
     "unresolved_links",
+    "viewable_file",
     "vsearch",
 }
 OF_ITS_OWN = {

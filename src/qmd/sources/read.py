@@ -94,11 +94,15 @@ def absolute_path(root: str, path: str) -> str:
 
 def _name_on_disk(folder: str, name: str) -> str:
     """Return the entry of a folder that equals `name` in NFC, or `name` if there is none."""
+    return next((other for other in entries_of(folder) if unicodedata.normalize("NFC", other) == name), name)
+
+
+def entries_of(folder: str) -> list[str]:
+    """Return the names in a folder; [] if it cannot be listed."""
     try:
-        names = os.listdir(folder)
+        return os.listdir(folder)
     except (OSError, ValueError):
-        return name
-    return next((other for other in names if unicodedata.normalize("NFC", other) == name), name)
+        return []
 
 
 def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:

@@ -32,7 +32,7 @@ from qmd.server.index_host import IndexHost
 from qmd.server.keys import Key, Keys, key_of
 from qmd.server.sessions import Sessions, set_cookie, token_of
 from qmd.text.visible import visible
-from qmd.web import document, files, messages, pages, search, upkeep
+from qmd.web import document, messages, pages, search, upkeep
 from qmd.web.filters import chips
 from qmd.web.forms import Form, check_origin, local_address, one, read_form
 from qmd.web.jobs import Job, Jobs
@@ -226,7 +226,7 @@ class Web:
 
     async def _file(self, request: Request) -> Response:
         path, media_type = await self._call(
-            request, lambda index, _: files.file_on_disk(index, request.path_params["file"])
+            request, lambda index, _: index.file_on_disk(request.path_params["file"])
         )
         headers = dict(_FILE_HEADERS)
         if media_type == "application/pdf":

@@ -24,7 +24,6 @@ from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
 from qmd.types import Anchor, Document
-from qmd.web.files import find_file, original
 from qmd.web.markdown import Context, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
@@ -149,7 +148,7 @@ def view(
     """
     reading = operations.read(index, reference)
     page, document, fields = reading.page, reading.page.document, reading.fields
-    find, file = highlighter(query), original(page.document)
+    find, file = highlighter(query), _file_address(index.viewable_file(page.document))
     places = tuple(_places(page.anchors, file))
     is_markdown = page.media_type == "text/markdown"
     too_large = len(page.text) > MAX_RENDERED
@@ -208,6 +207,10 @@ def _places(anchors: Sequence[Anchor], file: str | None) -> Iterator[Place]:
             yield Place(anchor.kind, anchor.value, f"place-{anchor.value}", anchor.line, there)
 
 
+def _file_address(reference: str | None) -> str | None:
+    return None if reference is None else f"/file/{encode_path(reference)}"
+
+
 def _at_place(file: str, anchor: Anchor) -> str:
     return f"{file}#{anchor.kind}={anchor.value}"
 
@@ -234,7 +237,6 @@ def _render(
         found = read_front_matter(head).fields
         properties = tuple((name, _shown(values)) for name, values in found.items() if values)
     targets = {link.target: link.to for link in reading.links if link.to}
-    folder = os.path.dirname(document.path)
 
     def link(target: str) -> str | None:
         if is_uri(target):
@@ -243,11 +245,8 @@ def _render(
         to = targets.get(target)
         return None if to is None else read_address(to)
 
-    root = os.path.realpath(index.config.collections[document.collection].path)
-
     def file(target: str) -> str | None:
-        path = find_file(root, folder, target.partition("?")[0].partition("#")[0])
-        return None if path is None else f"/file/{encode_path(f'{document.collection}/{path}')}"
+        return _file_address(index.viewable_file(document, target))
 
     # A link to a collection that a reader may not see is rendered in another way.
     visible_collections = frozenset(index.config.collections)

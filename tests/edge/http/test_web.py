@@ -247,6 +247,51 @@ def test_file_stays_in_its_collection_and_has_a_known_type(files: tuple[Path, Se
     assert shown.count("<img") == 1
 
 
+def test_file_is_indexed_or_an_image_of_an_indexed_document(make_user: MakeUser) -> None:
+    user = make_user("web-left-out")
+    notes = user.home / "vault"
+    for path in ("paper.pdf", "hr/pay.pdf", "private/plan.pdf", "node_modules/x.pdf", "raw.svg", "chart.png"):
+        (notes / path).parent.mkdir(parents=True, exist_ok=True)
+        (notes / path).write_bytes(b"%PDF-1.4")
+    for path in (
+        "hr/face.png",
+        "hr/chart.png",
+        "hr/logo.png",
+        "private/seal.png",
+        "pics/map.svg",
+        "pics/a.webp",
+    ):
+        (notes / path).parent.mkdir(exist_ok=True)
+        (notes / path).write_bytes(b"image")
+    (notes / "doc.md").write_text(
+        "# Doc\n\n![[map.svg#part|600]] [![a](pics/a.webp)](doc.md) ![[face.png]] ![](hr/logo.png?raw=true)\n"
+        "[raw](raw.svg) [pay](hr/pay.pdf) [paper](paper.pdf) ![[pay.pdf]]\n",
+        encoding="utf-8",
+    )
+    (notes / "hr" / "staff.md").write_text("![](face.png) ![](chart.png)\n", encoding="utf-8")
+    (notes / "private" / "own.md").write_text("![](seal.png)\n", encoding="utf-8")
+    formats = ("--formats", "markdown,pdf")
+    ignored = ("--ignore", "hr/", "--ignore", "private/")
+    user.ok("collection", "add", str(notes), "--name", "notes", *formats, *ignored)
+    user.ok("collection", "add", str(notes / "hr"), "--name", "hr", *formats)
+    key = user.ok("keys", "add", "notes", "--collection", "notes").strip()
+    with server_of(user) as server:
+        cookie = post(server, "/sign-in", key=key).headers["set-cookie"].partition(";")[0]
+
+        def sent(path: str) -> bool:
+            return server.ask("GET", f"/file/{path}", cookie=cookie).status == 200
+
+        paths = {str(path.relative_to(notes)) for path in notes.rglob("*") if path.is_file()}
+        files = {"paper.pdf", "pics/map.svg", "pics/a.webp", "hr/logo.png"}
+        assert {path for path in paths if sent(f"notes/{path}")} == files
+        assert not any(sent(f"hr/{path}") for path in ("pay.pdf", "face.png"))
+        shown = page(server, "/read/notes/doc.md", cookie=cookie)
+        assert set(re.findall('"/file/notes/([^"]*)"', shown)) <= files
+        (notes / "doc.md").write_text("# Doc\n", encoding="utf-8")
+        user.ok("update")
+        assert not sent("notes/pics/map.svg")
+
+
 def test_remote_images_are_allowed_for_one_answer(make_user: MakeUser) -> None:
     user = make_user("web-images")
     (user.notes / "image.md").write_text("![x](https://example.org/a.png)\n", encoding="utf-8")

@@ -39,7 +39,7 @@ RULES = {
     **dict.fromkeys(("locations", "multi_get", "notes", "query", "run", "search"), _READ),
     **dict.fromkeys(("undescribed", "vsearch"), _READ),
     **dict.fromkeys(("fields", "field_values", "links", "backlinks", "link_lists", "outline"), _READ),
-    **dict.fromkeys(("fields_of", "recent"), _READ),
+    **dict.fromkeys(("fields_of", "file_on_disk", "recent", "viewable_file"), _READ),
     **dict.fromkeys(("explain_no_documents", "orphans", "tags", "unresolved_links"), _READ),
     # These concern the models and the life of the index, not its documents.
     **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),

@@ -79,6 +79,17 @@ class Links:
         rows = self._rows.get(document.collection, ())
         return sorted(identity for identity, path, _ in rows if f"{document.collection}/{path}" in linking)
 
+    def embeds(self, collection: str, name: str) -> Iterator[tuple[str, str]]:
+        """Yield (path of the document, target) of the links that embed a file of this name in any folder."""
+        key = target_name(name)
+        # The second is how files of GitHub name images.
+        sources = self._store.fields.linking(collection, [key, f"{key}?raw=true"])
+        links = self._store.fields.links(sources)
+        for source, document in self._store.documents.by_id(sources).items():
+            for link in links.get(source, ()):
+                if link.kind == "embed" and target_name(link.target).partition("?")[0] == key:
+                    yield document.path, link.target
+
     def condition(self, library: Library, comparison: Comparison) -> Among:
         """Return the condition that a document links to the one that the comparison names.
 

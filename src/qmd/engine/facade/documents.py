@@ -96,6 +96,26 @@ class DocumentMethods:
         """Return a document and its sections, in order. Raises as `get`."""
         return self._library.outline(reference)
 
+    def file_on_disk(self, reference: str) -> tuple[str, str]:
+        """Return the path on disk and the media type of a PDF that is indexed, or an image in a document.
+
+        `reference` is `collection/path`. Raises `NotFoundError` for any other file.
+        """
+        from qmd.engine.documents import files
+
+        return files.file_on_disk(self._workspace.store, self._workspace.config, reference)
+
+    def viewable_file(self, document: Document, target: str | None = None) -> str | None:
+        """Return the reference of a document's file, or of one that it links to, for `file_on_disk`.
+
+        None if there is no such file, or it is refused there.
+        """
+        from qmd.engine.documents import files
+
+        collection = self._workspace.config.collections[document.collection]
+        path = files.viewable(self._workspace.store, collection, document.path, target)
+        return None if path is None else f"{collection.name}/{path}"
+
     def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
         """Say how many documents pass each filter, for filters with which `documents` returns nothing.
 
