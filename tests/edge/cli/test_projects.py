@@ -10,8 +10,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
 import pytest
 
+from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
+from tests.forged import endless_tables
 from tests.users import User
 
 pytestmark = pytest.mark.slow
@@ -138,6 +141,60 @@ def test_a_project_is_named_after_its_folder_as_far_as_that_is_a_name(
     folder.mkdir()
     assert f"collection '{expected}'" in user.call("init", cwd=folder).stdout
     assert json.loads(user.call("ls", "--json", cwd=folder).stdout)[0]["name"] == expected
+
+
+#: Statements that forge an index file, by what they add to it.
+FORGERIES = {
+    "view": "ALTER TABLE meta RENAME TO other; CREATE VIEW meta AS WITH RECURSIVE n (key) AS "
+    "(SELECT 'a' UNION ALL SELECT key FROM n) SELECT key, key AS value FROM n",
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON documents BEGIN "
+    "INSERT INTO meta VALUES (new.path, zeroblob(1000)); END",
+    "virtual table": "CREATE VIRTUAL TABLE t USING fts5(a)",
+    "expression": "CREATE INDEX i ON meta(length(value))",
+    "tables of no version": "PRAGMA user_version = 0",
+    "endless list of tables": "",
+}
+
+
+@pytest.mark.parametrize("added", FORGERIES)
+def test_an_index_that_came_with_a_project_has_the_tables_of_one(
+    user: User, folder: Path, added: str
+) -> None:
+    user.call("init", cwd=folder)
+    index = folder / ".qmd" / "index.sqlite"
+    if FORGERIES[added]:
+        assert user.call("update", cwd=folder).returncode == 0
+        with apsw.Connection(str(index)) as db:
+            db.execute(FORGERIES[added])
+        db.close()
+    else:
+        endless_tables(index)
+    (folder / "b.md").write_text("# New\n", encoding="utf-8")
+    before = index.read_bytes()
+    expected = "is not opened" if FORGERIES[added] else "is damaged"
+    for command in ("search herring", "update", "status", "backup copy.sqlite", "cleanup"):
+        found = user.run(*command.split(), cwd=folder)
+        assert found.returncode != 0, command
+        assert expected in found.stderr, command
+        assert "Traceback" not in found.stderr, command
+    assert "index.sqlite" in user.run("doctor", cwd=folder).stdout
+    assert index.read_bytes() == before
+    for file in folder.glob(".qmd/index.sqlite*"):
+        file.unlink()
+    assert user.call("update", cwd=folder).stdout == "site: 2 new\n"
+
+
+def test_a_project_index_of_each_earlier_version_is_brought_up_to_date(user: User, folder: Path) -> None:
+    user.call("init", cwd=folder)
+    for version in range(1, VERSION + 1):
+        index = folder / ".qmd" / "index.sqlite"
+        index.unlink(missing_ok=True)
+        with apsw.Connection(str(index)) as db:
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            migrate_to(db, version)
+        db.close()
+        assert user.call("update", cwd=folder).stdout == "site: 1 new\n", version
+        assert "a.md" in user.call("search", "herring", cwd=folder).stdout
 
 
 @pytest.mark.parametrize("name", ["index.yml", "index.yaml"])

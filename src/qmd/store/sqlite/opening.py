@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeAlias
 
 import apsw
 
+from qmd.config.paths import PROJECT_FOLDER
 from qmd.errors import ForeignIndexError, StoreError
-from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
 
 _HEADER = b"SQLite format 3\x00"
 _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
@@ -168,8 +169,17 @@ def _refuse_foreign(path: str) -> None:
 def connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
     connection = apsw.Connection(name, flags)
     connection.set_busy_timeout(busy_timeout_ms)
+    if _is_in_project(name):
+        from qmd.store.sqlite.untrusted import harden
+
+        harden(connection)
     connection.execute(_PRAGMAS)
     return connection
+
+
+def _is_in_project(path: str) -> bool:
+    """Return whether a file may have come with the files of a project, from anybody."""
+    return os.path.basename(os.path.dirname(path)) == PROJECT_FOLDER
 
 
 def _blank() -> apsw.Connection:
@@ -211,13 +221,20 @@ def connect_frozen(path: str) -> apsw.Connection:
 
 
 def require_known_version(connection: apsw.Connection, path: str) -> int:
-    """Return the version of a file's tables. Raises `ForeignIndexError` if a newer program made them."""
+    """Return the version of a file's tables.
+
+    Raises `ForeignIndexError` if a newer program made them, and `StoreError` if a project's file has others.
+    """
     version = int(connection.pragma("user_version"))
     if version > VERSION:
         raise ForeignIndexError(
             f"{path} was written by a newer qmd (format {version}; this one knows {VERSION})",
             "upgrade qmd-python, or name another index with --index NAME",
         )
+    if _is_in_project(path):
+        from qmd.store.sqlite.untrusted import require_tables
+
+        require_tables(connection, path, "delete it, and run 'qmd index': it came with the project's files")
     return version
 
 
@@ -250,10 +267,3 @@ def _bring_up_to_date(connection: apsw.Connection) -> None:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-def migrate_to(connection: apsw.Connection, version: int) -> None:
-    """Bring the tables of a database, or of an empty one, to a version."""
-    for step in range(int(connection.pragma("user_version")), version):
-        MIGRATIONS[step](connection)
-    connection.execute(f"PRAGMA user_version={version}")

@@ -27,18 +27,16 @@ from qmd.store.sqlite.opening import (
     connect,
     connect_frozen,
     is_database,
-    migrate_to,
     require_known_version,
     stamp_of,
 )
-from qmd.store.sqlite.schema import APPLICATION_ID, VERSION
+from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.sqlite.untrusted import harden, require_tables
 
 #: The first version whose files can be portable.
 _FIRST_VERSION = 9
 _MARK, _CONFIG = "portable", "portable config"
-#: The largest value that a file may contain, in bytes.
-_MAX_VALUE = 256 << 20
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
 _MADE_BY = "the command backup makes such files with --portable"
@@ -135,7 +133,7 @@ class PortableStore(SqliteStore):
                 if int(db.pragma("application_id")) != APPLICATION_ID:
                     raise _no_index(path)
                 if _FIRST_VERSION <= version < VERSION:
-                    _require_schema(db, path, version)
+                    require_tables(db, path, _MADE_BY)
                     self._keep_in_memory(db.serialize("main"), upgrade=True)
             with closing(self._connect()) as db:
                 self.mark, self.config_text = _check(db, path)
@@ -160,7 +158,9 @@ class PortableStore(SqliteStore):
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             db = connect(f"file:{self._name}?vfs=memdb", flags, 0)
         try:
-            _harden(db)
+            harden(db)
+            db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+            db.execute("PRAGMA query_only=ON").fetchall()
         except BaseException:
             db.close()
             raise
@@ -193,22 +193,12 @@ def _require_file(path: str) -> None:
         raise ForeignIndexError(f"{path} is empty", _MADE_BY)
 
 
-def _harden(db: apsw.Connection) -> None:
-    """Limit what the content of a file can make SQLite do; see https://sqlite.org/security.html."""
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
-    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-    db.limit(apsw.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
-    db.execute("PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0").fetchall()
-
-
 def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     """Check the tables and small values of a file; return its mark and its configuration."""
     version = int(db.pragma("user_version"))
     if version != VERSION:
         raise StoreError(f"{path} has the format {version}, which cannot be portable", _MADE_BY)
-    _require_schema(db, path, VERSION)
+    require_tables(db, path, _MADE_BY)
     values = dict(db.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (_MARK, _CONFIG)))
     if values.keys() != {_MARK, _CONFIG}:
         raise StoreError(f"{path} is an index, but not a portable one", _MADE_BY)
@@ -255,21 +245,6 @@ def _require_types(db: apsw.Connection, path: str, table: str) -> None:
         wrong.append(f"typeof({column}) NOT IN ({', '.join(map(repr, allowed))})")
     if db.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(wrong)} LIMIT 1").fetchone():
         raise _damaged(path, f"the table {table} has a value of the wrong type")
-
-
-def _require_schema(db: apsw.Connection, path: str, version: int) -> None:
-    """Raise `StoreError` unless the tables are those that this program makes, and nothing else."""
-    with closing(apsw.Connection(":memory:")) as blank:
-        migrate_to(blank, version)
-        expected = set(_schema(blank))
-    if set(_schema(db)) != expected:
-        raise StoreError(f"{path} has other tables than an index, so it is not opened", _MADE_BY)
-
-
-def _schema(db: apsw.Connection) -> Iterator[tuple[str, str, str, str]]:
-    for kind, name, table, sql in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"):
-        # Versions of SQLite differ in the quotes and blanks that they write into statements.
-        yield str(kind), str(name), str(table), re.sub(r"[\s\"'`\[\]]+", "", str(sql))
 
 
 @contextmanager

@@ -332,3 +332,10 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     _sql(_NAMED_LINKS),
 )
 VERSION = len(MIGRATIONS)
+
+
+def migrate_to(db: apsw.Connection, version: int) -> None:
+    """Bring the tables of a database, or of an empty one, to a version."""
+    for step in range(int(db.pragma("user_version")), version):
+        MIGRATIONS[step](db)
+    db.execute(f"PRAGMA user_version={version}")
