@@ -19,6 +19,7 @@ from qmd.sources.formats import registry
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.outcome import Outcome, failed, finished
 from qmd.sources.read import RawBytes, read_raw, to_source
+from qmd.sources.root import Root
 from qmd.text.outline import one_line
 from qmd.types import Anchor, Decoding, Extracted, Link, LinkKind, SourceFile
 
@@ -33,9 +34,10 @@ _MOST = 4
 
 
 class Children:
-    """A pool of child processes. Close it, or use it in a `with`."""
+    """A pool of child processes, for files below `root`. Close it, or use it in a `with`."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Root | None) -> None:
+        self._root = root
         count = min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
         self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="reader")
         self._local = threading.local()
@@ -61,7 +63,7 @@ class Children:
 
     def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
         try:
-            raw, fingerprint = read_raw(file, encoding)
+            raw, fingerprint = read_raw(file, encoding, root=self._root)
         except SourceError as error:
             return Outcome(file, error=error)
         try:

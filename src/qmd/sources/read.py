@@ -12,6 +12,7 @@ from qmd.sources.decoding import decode
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import Unreadable
 from qmd.sources.problems import in_words
+from qmd.sources.root import Root
 from qmd.types import UTF_8, Decoding, Extracted, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -23,15 +24,16 @@ for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
 
 
 def read_raw(
-    file: SourceFile, encoding: str | None = None, max_bytes: int = MAX_BYTES
+    file: SourceFile, encoding: str | None = None, max_bytes: int = MAX_BYTES, root: Root | None = None
 ) -> tuple[RawBytes, Fingerprint]:
     """Return the bytes of a file, and its fingerprint before reading.
 
     The text of a text format is decoded when it is asked for; see `qmd.sources.decoding`. It may be blank.
-    Raises `SourceError` if the file cannot be read, is no regular file, or is larger than `max_bytes`.
+    With a `root`, the file is not read if there is now a link on the way to it. Raises `SourceError` if the
+    file cannot be read, is no regular file, or is larger than `max_bytes`.
     """
     try:
-        data, fingerprint = _read(file, max_bytes)
+        data, fingerprint = _read(file, max_bytes, root)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
     return RawBytes(file.path, data, encoding), fingerprint
@@ -105,8 +107,8 @@ def entries_of(folder: str) -> list[str]:
         return []
 
 
-def _read(file: SourceFile, max_bytes: int) -> tuple[bytes, Fingerprint]:
-    descriptor = os.open(file.absolute, _OPEN)
+def _read(file: SourceFile, max_bytes: int, root: Root | None) -> tuple[bytes, Fingerprint]:
+    descriptor = os.open(file.absolute, _OPEN) if root is None else root.open(file.absolute, _OPEN)
     try:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):

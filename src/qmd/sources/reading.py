@@ -13,6 +13,7 @@ from qmd.sources.formats.registry import Reader, Readers, file_of
 from qmd.sources.outcome import Outcome
 from qmd.sources.problems import in_words
 from qmd.sources.read import absolute_path, extract, read_raw, to_source
+from qmd.sources.root import Root
 from qmd.sources.rules import exclusion
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 _AHEAD = 12
 
 
-def read_all(files: Iterable[SourceFile], readers: Readers, encoding: str | None) -> Iterator[Outcome]:
-    """Read files and yield their outcomes in the same order.
+def read_all(
+    files: Iterable[SourceFile], readers: Readers, encoding: str | None, root: Root | None = None
+) -> Iterator[Outcome]:
+    """Read files and yield their outcomes in the same order; see `read_raw` for `root`.
 
     Child processes start when the first file needs one, and end with the iteration.
     """
@@ -38,24 +41,27 @@ def read_all(files: Iterable[SourceFile], readers: Readers, encoding: str | None
                 reader = readers.of(file.path)
             except PluginError as error:
                 problem = SourceError(f"cannot read {file.path}: {error.message}", error.hint)
-                yield from _drain(ahead, encoding, 0)
+                yield from _drain(ahead, encoding, root, 0)
                 yield Outcome(file, error=problem)
                 continue
             if not reader.module and not ahead:
-                yield _read_here(file, reader, encoding)
+                yield _read_here(file, reader, encoding, root)
                 continue
             if reader.module and children is None:
                 from qmd.sources.children import Children
 
-                children = stack.enter_context(Children())
+                children = stack.enter_context(Children(root))
             future = children.submit(file, reader, encoding) if children and reader.module else None
             ahead.append((file, reader, future))
-            yield from _drain(ahead, encoding, _AHEAD)
-        yield from _drain(ahead, encoding, 0)
+            yield from _drain(ahead, encoding, root, _AHEAD)
+        yield from _drain(ahead, encoding, root, 0)
 
 
 def _drain(
-    ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]], encoding: str | None, keep: int
+    ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]],
+    encoding: str | None,
+    root: Root | None,
+    keep: int,
 ) -> Iterator[Outcome]:
     """Yield the first outcomes as far as they are ready, and wait until at most `keep` are left."""
     while ahead:
@@ -66,12 +72,12 @@ def _drain(
         if future is not None:
             yield future.result()
         elif reader is not None:
-            yield _read_here(file, reader, encoding)
+            yield _read_here(file, reader, encoding, root)
 
 
-def _read_here(file: SourceFile, reader: Reader, encoding: str | None) -> Outcome:
+def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Root | None) -> Outcome:
     try:
-        raw, fingerprint = read_raw(file, encoding)
+        raw, fingerprint = read_raw(file, encoding, root=root)
         found = extract(reader, raw)
     except SourceError as error:
         return Outcome(file, error=error)
@@ -79,9 +85,9 @@ def _read_here(file: SourceFile, reader: Reader, encoding: str | None) -> Outcom
     return Outcome(file, documents, fingerprint)
 
 
-def read_one(file: SourceFile, readers: Readers, encoding: str | None) -> Outcome:
-    """Read a file."""
-    (outcome,) = read_all([file], readers, encoding)
+def read_one(file: SourceFile, readers: Readers, encoding: str | None, root: Root | None = None) -> Outcome:
+    """Read a file; see `read_raw` for `root`."""
+    (outcome,) = read_all([file], readers, encoding, root)
     return outcome
 
 
@@ -98,9 +104,11 @@ def source_at(collection: Collection, path: str) -> SourceText:
         setting = excluded.setting
         hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
         raise SourceError(excluded.reason, hint)
-    absolute = absolute_path(collection.path, inner)
+    root = Root(collection)
     try:
-        status = os.stat(absolute)
+        # A path with links is refused when it is opened.
+        absolute = root.follow(absolute_path(root.prefix, inner)) or root.prefix + inner
+        status = root.stat(absolute)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {in_words(error)}") from error
     readers = Readers(collection.formats)
@@ -108,7 +116,7 @@ def source_at(collection: Collection, path: str) -> SourceText:
     if missing:
         raise SourceError(f"files of this format wait for {install(missing)}", install(missing))
     file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
-    outcome = read_one(file, readers, collection.encoding)
+    outcome = read_one(file, readers, collection.encoding, root)
     if outcome.error is not None:
         raise outcome.error
     key = path.removeprefix(inner).removeprefix("#")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import unicodedata
 from pathlib import Path
@@ -248,6 +249,23 @@ def test_walk_ignores_files_deleted_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "x/c.md").unlink()
     (tmp_path / "x").rmdir()
     assert list(files) == []
+    assert problems == []
+
+
+@pytest.mark.parametrize("place", ["x", "x/y", ""])
+@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="needs descriptors of folders")
+def test_walk_does_not_leave_the_root_if_a_folder_becomes_a_link(tmp_path: Path, place: str) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    write(root, "a.md", "x/b.md", "x/y/c.md", "z.md")
+    write(outside, "s.md", "x/s.md", "x/y/s.md")
+    problems: Problems = []
+    files = walk(Collection("notes", str(root)), record(problems))
+    assert next(files).path == "a.md"
+    (root / place).rename(tmp_path / "moved")
+    (root / place).symlink_to(outside / place)
+    with contextlib.nullcontext() if place else pytest.raises(SourceError, match="was replaced"):
+        for file in files:
+            assert not file.path.endswith("s.md")
     assert problems == []
 
 

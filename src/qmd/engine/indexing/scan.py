@@ -17,6 +17,7 @@ from qmd.sources.formats import registry
 from qmd.sources.formats.registry import Readers
 from qmd.sources.outcome import Outcome
 from qmd.sources.reading import read_all, waits_for
+from qmd.sources.root import Root
 from qmd.sources.walk import device_of, walk, walk_within
 from qmd.store.base import Store
 from qmd.store.values import DocumentChange
@@ -108,10 +109,11 @@ def scan(
 
     # The walk reads no file, and gives the total for the progress.
     unknown: Counter[str] = Counter()
+    folder = Root(collection)
     root = _root_identity(collection, owner)
     last = json.loads(store.collections.last_root(collection.name) or "[]")
-    found = walk_within(collection, within, note) if within else None
-    files = list(walk(collection, note, unknown)) if found is None else found
+    found = walk_within(collection, within, note, folder) if within else None
+    files = list(walk(collection, note, unknown, folder)) if found is None else found
     readers = Readers(collection.formats, collection.encoding)
     documents_of = _by_file(indexed, files)
     # Files that are not looked at count as unchanged.
@@ -137,7 +139,8 @@ def scan(
         unread.add(path, reason)
     comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
     batch = _Batch(store, report, indexed, on_change)
-    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding):
+    to_read = comparison.to_read(files, readers)
+    for outcome in read_all(to_read, readers, collection.encoding, folder):
         file = outcome.file
         if outcome.error is not None:
             comparison.fail(file, outcome.error.message, outcome.reason)
