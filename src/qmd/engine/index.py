@@ -158,7 +158,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
             record: Also record the time of a scan that finds no change, which is a write.
             background: Scan in a process of low priority, and do not call `on_change`.
             on_change: Called with collection, path and the kind of change after a change has been stored.
-            cancelled: Called between batches of files; if it returns true, `CancelledError` is raised, and
+            cancelled: Called between files; if it returns true, `CancelledError` is raised, and
                 finished batches stay.
 
         Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
@@ -188,8 +188,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         If there are vectors of another model, searches use them until every text has new ones. `workers` is
         the number of processes. `background` uses processes of low priority and half of the processors,
         unless there are only a few kilobytes of text. Raises `AlreadyRunningError` if another process embeds,
-        `ModelError` if there is no embedder, and `CancelledError` if the workers were stopped because of
-        `cancelled`.
+        `ModelError` if there is no embedder, and `CancelledError` if `cancelled` returned True.
         """
         from qmd.engine.embedding.embed import embed
 

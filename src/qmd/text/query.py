@@ -106,6 +106,7 @@ def parse(text: str) -> LexicalQuery:
     return LexicalQuery(_unique(positive or stops)[:MAX_TERMS], _unique(negative)[:MAX_TERMS])
 
 
+_STAR = r"(?<=\w)\*(?!\S)"
 _UNFINISHED = r"(?:^|\s)([^\W_][\w'’.-]*)\Z"
 
 
@@ -122,6 +123,11 @@ def as_typed(text: str) -> str:
     if len(word) < 2 or word.lower() in _ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
         return text
     return text + "*"
+
+
+def as_prose(text: str) -> str:
+    """Return a query as a model should read it: without `*` after the beginnings of words."""
+    return tokens.compiled(_STAR).sub("", text)
 
 
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -20,6 +21,7 @@ from qmd.api.operations import Deadline
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
+    BusyError,
     DocumentNotFoundError,
     NotFoundError,
     QmdError,
@@ -52,6 +54,15 @@ _FILE_HEADERS = {
 }
 
 
+class _DocumentConvertor(PathConvertor):
+    """A path in the index. The names of files may contain line breaks."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("document", _DocumentConvertor())
+
+
 class Web:
     """The pages of a server. `keys` are None if the server takes none."""
 
@@ -64,8 +75,8 @@ class Web:
             Route(path, self._answering(handler), methods=methods)
             for path, handler, methods in (
                 ("/", self._search, ["GET"]),
-                ("/read/{file:path}", self._read, ["GET", "POST"]),
-                ("/file/{file:path}", self._file, ["GET"]),
+                ("/read/{file:document}", self._read, ["GET", "POST"]),
+                ("/file/{file:document}", self._file, ["GET"]),
                 ("/why", self._why, ["GET"]),
                 ("/help", self._help, ["GET"]),
                 ("/upkeep", self._upkeep, ["GET"]),
@@ -141,10 +152,11 @@ class Web:
 
     async def _search(self, request: Request) -> Response:
         asked = search.read_parameters(request.query_params)
-        fragment = request.query_params.get("part") == "1"
+        part = request.query_params.get("part", "")
         if not asked.query:
             return await self._home(request)
-        facets = request.query_params.get("live") != "1"
+        # After each key the results alone are asked for.
+        facets = part != "list"
         if not facets:
             asked = replace(asked, limit=min(asked.limit, search.FIRST))
         models = asked.mode in ("meaning", "both")
@@ -162,14 +174,14 @@ class Web:
         values = {
             "query": asked.query,
             "asked": asked,
-            "mode": asked.mode or "words",
+            "mode": results.mode if results else asked.mode or "words",
             "results": results,
             "error": error,
             "chips": chips(asked.query),
             "href": lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
             "visible": visible,
         }
-        template = "_results.html" if fragment else "search.html"
+        template = "_results.html" if part else "search.html"
         return pages.answer(request, self._render(request, template, **values))
 
     async def _home(self, request: Request) -> Response:
@@ -280,7 +292,7 @@ class Web:
         key = key_of(request.scope)
         permissions = upkeep.Permissions.of(key, self._host.index)
         view = await self._call(request, lambda index, _: upkeep.view(index, permissions, self._keys))
-        values = {"secret": None, **more}
+        values = {"secret": None, "busy": None, **more}
         html = self._render(
             request,
             "upkeep.html",
@@ -290,7 +302,8 @@ class Web:
             takes_keys=self._keys is not None,
             **values,
         )
-        return pages.answer(request, html, forms=True)
+        status = more["busy"].http_status if "busy" in more else 200
+        return pages.answer(request, html, status=status, forms=True)
 
     async def _job(self, request: Request) -> Response:
         job = self._visible_job(request)
@@ -306,7 +319,10 @@ class Web:
         permissions = upkeep.Permissions.of(key_of(request.scope), self._host.index)
         upkeep.require(permissions.write, "change the index")
         if action in ("scan", "embed", "add"):
-            self._start(request, action, form, permissions)
+            try:
+                self._start(request, action, form, permissions)
+            except BusyError as error:
+                return await self._upkeep_page(request, busy=error)
         elif action == "stop":
             if self._visible_job(request) is not None:
                 self.jobs.stop()

@@ -18,6 +18,7 @@ from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.blocks import front_matter_end
+from qmd.text.dates import of_mtime
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.front_matter import read as read_front_matter
 from qmd.text.predicates import shown_value
@@ -165,8 +166,10 @@ def view(
     if source or too_large or not is_markdown:
         rows = tuple(_rows(page, line, first_line, find, places))
     if not properties:
+        # Without a date of its own, a document has that of its file, which is no property.
+        stated = [] if document.date == of_mtime(document.modified_ns) else ["date"]
         properties = tuple(
-            (name, _shown(fields[name])) for name in ("author", "date", "tag") if name in fields
+            (name, _shown(fields[name])) for name in ("author", *stated, "tag") if name in fields
         )
     collection = index.config.collections[document.collection]
     absolute = "" if index.locations.portable else os.path.join(collection.path, document.path)

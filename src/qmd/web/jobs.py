@@ -74,9 +74,11 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work, models)
 
     def stop(self) -> None:
-        """Tell the job that is running to stop. What it has written stays."""
+        """Tell the job to stop. What it has written stays. A job that waits is not begun."""
         if self.current is not None:
             self.current.stopping = True
+            if self.current.state == "waiting":
+                self.current.state = "stopped"
 
     async def _run(self, job: Job, work: Work, models: bool) -> None:
         def write(index: Index, cancelled: Cancelled) -> None:

@@ -31,6 +31,8 @@ MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "bo
 FIRST = 10
 PAGE = 20
 MOST = 500
+#: What meaning adds with a lower score is hardly related to the query.
+RELATED = 0.3
 _MAX_SNIPPET = 480
 _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
@@ -38,18 +40,27 @@ _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3
 _CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
 _MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
+_FOUND_BY: Mapping[Mode, str] = {
+    "words": "by words",
+    "meaning": "by meaning",
+    "both": "by words and meaning",
+}
 _PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks for. `mode` is None if it does not say: then words come first."""
+    """What a request asks for. `mode` is None if it does not say: then words come first.
+
+    If `typing`, the last word may be unfinished.
+    """
 
     query: str
     mode: Mode | None = None
     sort: SortOrder = "relevance"
     limit: int = PAGE
     scores: bool = False
+    typing: bool = False
 
     def parameters(self, **changes: Any) -> dict[str, str]:
         """Return the parameters of the address of this search, without defaults."""
@@ -95,6 +106,7 @@ class Result:
 class Results:
     """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
 
+    `mode` is that of the steps that ran: without vectors, a search by both is one by words.
     `indexed_at` is the time of the index: later changes of files are not in the results.
     """
 
@@ -118,13 +130,14 @@ def read_parameters(parameters: Mapping[str, str]) -> Asked:
         "date" if parameters.get("sort") == "date" else "relevance",
         min(max(limit, 1), MOST),
         parameters.get("scores") == "1",
+        parameters.get("live") == "1",
     )
 
 
 def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Results:
-    """Search. Without a mode, or by words, the last word also matches the beginnings of words."""
+    """Search, without a mode by words. While one types, the last word also matches the beginnings of words."""
     mode: Mode = asked.mode or "words"
-    query = as_typed(asked.query) if mode == "words" else asked.query
+    query = as_typed(asked.query) if asked.typing and mode != "meaning" else asked.query
     request = SearchRequest(
         query,
         limit=asked.limit + 1,
@@ -133,12 +146,15 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         facets=tuple(FACETS) if facets else (),
     )
     response, indexed_at = operations.search(index, MODES[mode], request, cancelled)
+    if mode == "both" and asked.sort == "relevance":
+        by_words = index.run(MODES["words"], replace(request, facets=()), cancelled=cancelled)
+        response = with_words(response, by_words)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(query)
     return Results(
         asked,
-        mode,
+        _mode(response, mode),
         tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits),
         tuple(facet(name, counts, asked.query) for name, counts in response.facets.items() if counts),
         tuple(_found_by(response, mode)),
@@ -200,13 +216,40 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
     return joined if len(joined) <= _MAX_SNIPPET else joined[:_MAX_SNIPPET].rsplit(" ", 1)[0] + " …"
 
 
+def with_words(response: SearchResponse, by_words: SearchResponse) -> SearchResponse:
+    """Return the results of a search by both, where those by words stay in order.
+
+    Only documents that are related by meaning come before them.
+    """
+    both = {hit.file: hit for hit in response.hits}
+    related = [hit for hit in response.hits if hit.pinned or hit.score >= RELATED]
+    first: dict[str, Hit] = {}
+    seen: set[str] = set()
+    for hit in (*related, *by_words.hits, *response.hits):
+        if seen.isdisjoint((hit.file, *hit.also)):
+            first[hit.file] = both.get(hit.file, hit)
+        seen.update((hit.file, *hit.also))
+    # If the words answer the query, there is no doubt.
+    stages = [stage for stage in response.stages if stage.stage != "answer" or stage in by_words.stages]
+    return replace(response, hits=tuple(first.values()), stages=tuple(stages))
+
+
+def _ran(response: SearchResponse) -> set[str]:
+    return {stage.stage for stage in response.stages if stage.status == "ran"}
+
+
+def _mode(response: SearchResponse, asked: Mode) -> Mode:
+    """Return the mode of the steps that ran; the one that was asked for if only filters did."""
+    ran = _ran(response)
+    if asked != "both" or ran.isdisjoint(("lexical", "vector")):
+        return asked
+    return "words" if "vector" not in ran else "both" if "lexical" in ran else "meaning"
+
+
 def _found_by(response: SearchResponse, mode: Mode) -> Iterator[str]:
-    ran = {stage.stage for stage in response.stages if stage.status == "ran"}
-    by_words, by_meaning = "lexical" in ran, "vector" in ran or (mode == "meaning" and "filter" not in ran)
-    if by_words and by_meaning:
-        yield "by words and meaning"
-    elif by_words or by_meaning:
-        yield "by meaning" if by_meaning else "by words"
+    ran = _ran(response)
+    if not ran.isdisjoint(("lexical", "vector")) or (mode == "meaning" and "filter" not in ran):
+        yield _FOUND_BY[_mode(response, mode)]
     if "rerank" in ran:
         yield "reranked"
 

@@ -89,7 +89,10 @@ def _record(job: Job, reports: Sequence[ScanReport]) -> None:
 
 def embed(index: Index, job: Job) -> None:
     """Make the missing vectors."""
-    report = index.embed(on_progress=lambda progress: job.progress(progress.texts_done, progress.texts_total))
+    report = index.embed(
+        on_progress=lambda progress: job.progress(progress.texts_done, progress.texts_total),
+        cancelled=lambda: job.stopping,
+    )
     job.results = {"embedded": report.texts}
 
 

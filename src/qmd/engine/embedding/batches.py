@@ -11,14 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from qmd.errors import AlreadyRunningError, StoreError
-from qmd.models.base import Embedder
+from qmd.models.base import Cancelled, CancelledError, Embedder
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.store.vector_values import Embedded, Pending, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Chunks that are embedded and stored together. A crash loses at most these.
 BATCH_CHUNKS = 64
@@ -26,6 +31,8 @@ BATCH_CHUNKS = 64
 TITLE_CHARACTERS = 60
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
+#: Chunks that the model gets at first if it can be cancelled, and the seconds that each later call should take.
+_FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
 #: Estimated bytes of a chunk before any text has been cut.
 _CHUNK_BYTES = 1_800
 
@@ -147,12 +154,18 @@ def embedding_lock(location: str) -> Iterator[str]:
 
 
 def shares(
-    store: Store, embedder: Embedder, vectors: VectorSet, scope: Scope, worker: str, lease: float
+    store: Store,
+    embedder: Embedder,
+    vectors: VectorSet,
+    scope: Scope,
+    worker: str,
+    lease: float,
+    cancelled: Cancelled | None = None,
 ) -> Iterator[Share]:
     """Lease and embed, for `lease` seconds at a time, the texts that `vectors` lack, and yield each batch.
 
     A text is embedded from its last chunk to its first, so it is complete if its first chunk has a vector.
-    Texts that another worker has leased are left out.
+    Texts that another worker has leased are left out. Raises `CancelledError` if `cancelled` returns True.
     """
     batch: list[_Part] = []
     batch_size = 0
@@ -168,14 +181,14 @@ def shares(
                     batch_size += todo - start
                     todo = start
                     if batch_size == BATCH_CHUNKS:
-                        yield _store(store, embedder, vectors, batch)
+                        yield _store(store, embedder, vectors, batch, cancelled)
                         batch, batch_size = [], 0
                         # Renew the leases, because long texts take longer than one lease.
                         store.pending.lease(vectors.fingerprint, scope, worker, 0, lease)
                 # About one batch, to limit memory and to leave some of the long texts to other workers.
                 text_count = max(1, BATCH_CHUNKS // max(1, len(chunks)))
         if batch:
-            yield _store(store, embedder, vectors, batch)
+            yield _store(store, embedder, vectors, batch, cancelled)
     finally:
         store.pending.release(worker)
 
@@ -217,7 +230,9 @@ class _Part:
         return len(self.item.text[self.chunks[0].start : self.chunks[-1].end].encode())
 
 
-def _store(store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Part]) -> Share:
+def _store(
+    store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Part], cancelled: Cancelled | None
+) -> Share:
     """Embed a batch and store its vectors."""
     rows = [(part.item, chunk) for part in batch for chunk in part.chunks]
     pieces = [item.text[chunk.start : chunk.end] for item, chunk in rows]
@@ -226,7 +241,7 @@ def _store(store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Pa
         f"{item.title[:TITLE_CHARACTERS]}\n{piece}" if chunk.seq else piece
         for (item, chunk), piece in zip(rows, pieces, strict=True)
     ]
-    matrix = embedder.embed_documents(texts, [item.title for item, _ in rows])
+    matrix = _embed(embedder, texts, [item.title for item, _ in rows], cancelled)
     tokens = [embedder.token_ids(piece) for piece in pieces]
     embedded: list[Embedded] = []
     start = 0
@@ -239,3 +254,25 @@ def _store(store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Pa
     store.vectors.add(vectors, embedded)
     complete = sum(part.chunks[0].seq == 0 for part in batch)
     return Share(complete, len(rows), sum(part.bytes for part in batch))
+
+
+def _embed(
+    embedder: Embedder, texts: Sequence[str], titles: Sequence[str], cancelled: Cancelled | None
+) -> NDArray[np.float32]:
+    """Embed texts; if that can be cancelled, only as many at a time as take about half a second."""
+    if cancelled is None:
+        return embedder.embed_documents(texts, titles)
+    import numpy as np
+
+    parts = []
+    start, count = 0, _FIRST_CHUNKS
+    while start < len(texts):
+        if cancelled():
+            raise CancelledError
+        began = time.monotonic()
+        parts.append(embedder.embed_documents(texts[start : start + count], titles[start : start + count]))
+        start += count
+        # The first call may load the model, so the number grows again.
+        in_time = round(count * _STEP_SECONDS / max(time.monotonic() - began, 1e-3))
+        count = max(1, min(2 * count, in_time))
+    return np.concatenate(parts)

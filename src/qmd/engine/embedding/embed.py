@@ -60,7 +60,9 @@ def embed(
             )
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
-            for share in batches.shares(store, models.embedder, vectors, scope, worker, lease):
+            for share in batches.shares(
+                store, models.embedder, vectors, scope, worker, lease, cancelled
+            ):
                 tally.add(share)
         report = tally.report(vectors.name, lost)
         # Older vectors stay until all collections have new ones, including those that are not visible.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from qmd.types import Collection, Fingerprint, SourceFile
 
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
+#: Between two reports of the progress, which can also stop the scan.
+_PROGRESS_SECONDS = 0.5
 #: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
 
@@ -63,7 +66,7 @@ class ScanReport:
 
 
 def stop_if(cancelled: Cancelled) -> OnProgress:
-    """Return a progress callback that stops a cancelled scan after a batch; finished batches are kept."""
+    """Return a progress callback that stops a cancelled scan between files; finished batches are kept."""
 
     def on_progress(collection: str, done: int, total: int) -> None:
         if cancelled():
@@ -139,18 +142,20 @@ def scan(
         unread.add(path, reason)
     comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
     batch = _Batch(store, report, indexed, on_change)
-    to_read = comparison.to_read(files, readers)
-    for outcome in read_all(to_read, readers, collection.encoding, folder):
+    due = time.monotonic() + _PROGRESS_SECONDS
+    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding, folder):
         file = outcome.file
         if outcome.error is not None:
             comparison.fail(file, outcome.error.message, outcome.reason)
             continue
         batch.add([*_changes(outcome, authors)], documents_of.get(file.path, ()))
         # All documents of a file are in one transaction: its fingerprint says that all are there.
-        if batch.full:
+        full = batch.full
+        if full:
             batch.apply(wait=on_change is not None)
-            if on_progress is not None:
-                on_progress(collection.name, comparison.seen, len(files))
+        if on_progress is not None and (full or time.monotonic() >= due):
+            on_progress(collection.name, comparison.seen, len(files))
+            due = time.monotonic() + _PROGRESS_SECONDS
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
     batch.apply([*batch.removed, *comparison.stale, *deleted])

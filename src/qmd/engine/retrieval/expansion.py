@@ -10,6 +10,7 @@ from qmd.engine.retrieval.retrievers import Retrieval
 from qmd.errors import QmdError
 from qmd.models.base import Expander, Variant
 from qmd.store.values import LexicalMatches
+from qmd.text.query import as_prose
 from qmd.types import Stage
 
 #: If the best keyword match has this score and this lead, variants would only cost time.
@@ -25,7 +26,8 @@ def expand(retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches
     if expander is None:
         return []
     store, population = retrieval.store, retrieval.scope.population
-    parts = ["expand", expander.name, request.query, request.intent]
+    query = as_prose(request.query)
+    parts = ["expand", expander.name, query, request.intent]
     # Cached variants reveal that the same query was asked, so each population has its own.
     key = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     cached = store.answers.get(key)
@@ -33,7 +35,7 @@ def expand(retrieval: Retrieval, request: SearchRequest, lexical: LexicalMatches
         retrieval.stages.append(Stage("expand", "ran", "from the cache", 0.0))
         return [Variant(kind, text) for kind, text in json.loads(cached)]
     disclose(store, retrieval.models, "generate")
-    task = retrieval.start(lambda: expander.expand(request.query, intent=request.intent))
+    task = retrieval.start(lambda: expander.expand(query, intent=request.intent))
     variants = retrieval.gather("expand", task, share=TIME_SHARE, failed="skipped") or []
     if variants:
         value = json.dumps([[variant.kind, variant.query] for variant in variants], ensure_ascii=False)

@@ -14,7 +14,7 @@ from qmd.models.base import Embedder
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import Store
 from qmd.store.values import LexicalMatches, Scope
-from qmd.text.query import parse
+from qmd.text.query import as_prose, parse
 from qmd.types import Chunk, Config, SearchType, Stage, StageStatus
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def retrieve_dense(
     if not queries:
         return result
     # A hypothetical answer reads like a document, but is embedded as a query like the others.
-    vectors = embedder.embed_queries([query.query for query in queries])
+    vectors = embedder.embed_queries([as_prose(query.query) for query in queries])
     result.vector = vectors[0]
     for query, vector in zip(queries, vectors, strict=True):
         matches = store.vectors.search(fingerprint, vector, scope, length)

@@ -2,6 +2,8 @@
 // No text is ever turned into HTML or code here: answers are parsed by XMLHttpRequest, where nothing runs.
 
 const REFINE_AFTER = 250; // milliseconds without typing until meaning is searched too
+const RETRY_AFTER = 1_000; // milliseconds until a server that has not answered is asked again
+const PATIENCE = 60_000; // milliseconds until a server that is silent counts as gone
 const MAX_RECENT = 10;
 const box = document.getElementById("q");
 const status = document.getElementById("status");
@@ -18,12 +20,15 @@ function store(storage, name, value) {
 }
 
 // Fetch a page as an inert document. Returns the request, so that it can be aborted.
-function load(address, then) {
+function load(address, then, failed = () => {}) {
   const request = new XMLHttpRequest();
   request.responseType = "document";
+  request.timeout = PATIENCE;
+  request.onerror = request.ontimeout = failed;
   request.onload = () => {
     if (request.responseURL && new URL(request.responseURL).pathname === "/sign-in") location.reload();
-    else if (request.response) then(request.response);
+    else if (request.response && request.status < 400) then(request.response);
+    else failed();
   };
   request.open("GET", address);
   request.send();
@@ -32,11 +37,35 @@ function load(address, then) {
 
 // --- Search as you type
 
-let typing = null, refining = null, timer = 0, active = -1, waiting = null, pointed = false;
+let typing = null, refining = null, timer = 0, retry = 0, active = -1, pointed = false;
 const homeView = document.body.classList.contains("home") ? $("#view") : null;
 
 const parameters = () => new URLSearchParams(location.search);
 const options = () => $$("#hits > li > a");
+
+// Ask for a part of the results. If no answer comes, say so, and do it again until one does.
+function ask(query, more, then, again) {
+  return load(address(query, more), (answer) => { lost(false); then($("#view", answer)); }, () => {
+    lost(true);
+    clearTimeout(retry);
+    retry = setTimeout(again, RETRY_AFTER);
+  });
+}
+
+// What is shown belongs to an earlier query as long as the server does not answer.
+function lost(now) {
+  $("#view").classList.toggle("old", now);
+  if (now && $("#stage")) $("#stage").textContent = "";
+  if (!now) $("#lost")?.remove();
+  else if (!$("#lost")) {
+    const notice = document.createElement("p");
+    notice.id = "lost";
+    notice.className = "notice problem";
+    notice.setAttribute("role", "alert");
+    notice.textContent = status.dataset.lost;
+    $("#main").prepend(notice);
+  }
+}
 
 function address(query, more) {
   const given = parameters();
@@ -60,7 +89,6 @@ function adopt(view, keepFacets) {
 
 function decorate() {
   active = -1;
-  waiting = null;
   const list = $("#hits");
   box?.setAttribute("aria-expanded", String(Boolean(list)));
   box?.removeAttribute("aria-activedescendant");
@@ -84,21 +112,23 @@ function announce() {
 function type() {
   const query = box.value.trim();
   clearTimeout(timer);
+  clearTimeout(retry);
   typing?.abort();
   refining?.abort();
   if (!query) {
+    lost(false);
     history.replaceState(null, "", "/");
     if (homeView) { $("#view").replaceWith(homeView); recent(); box.setAttribute("aria-expanded", "false"); status.textContent = ""; }
     return;
   }
   const mode = parameters().get("mode");
   if (mode !== "meaning") {
-    typing = load(address(query, { mode: "words", live: 1, part: 1 }), (answer) => {
-      adopt($("#view", answer), true);
+    typing = ask(query, { mode: "words", live: 1, part: "list" }, (view) => {
+      adopt(view, true);
       $("#view").dataset.mode = mode ?? "";
-    });
+    }, type);
   }
-  timer = setTimeout(() => { follow(); refine(query, mode); }, REFINE_AFTER);
+  timer = setTimeout(() => { follow(); refine(query, mode, { live: 1 }); }, REFINE_AFTER);
 }
 
 // Let the address and the title follow the query. A browser takes too long for that to do it at each key.
@@ -110,20 +140,20 @@ function follow() {
 }
 
 // Ask again with the meaning of the query, and with the counts beside the results.
-function refine(query, mode) {
+function refine(query, mode, more) {
   const byDate = parameters().get("sort") === "date";
   refining?.abort();
   const stage = $("#stage");
   if (stage && !byDate && mode !== "words") stage.textContent = `${status.dataset.refining} …`;
-  refining = load(address(query, { mode: mode || (byDate ? "words" : "both"), part: 1 }), (answer) => {
-    const view = $("#view", answer);
+  refining = ask(query, { mode: mode || (byDate ? "words" : "both"), part: "all", ...more }, (view) => {
+    typing?.abort();
     // What was found by words stays if the other search fails, or finds nothing.
     const kept = options().length && ($("#list [role=alert]", view) || !$("#hits", view));
     if (kept) { if (stage) stage.textContent = ""; announce(); return; }
     if (options().length && (pointed || active >= 0)) hold(view);
     else adopt(view, false);
     announce();
-  });
+  }, () => (more ? type() : refine(query, mode)));
 }
 
 // Somebody points at a result or has chosen one: add what is new below, and offer the better order.
@@ -146,9 +176,7 @@ function hold(view) {
     item.firstElementChild.id = `hit-${list.children.length}`;
     list.append(item);
   }
-  const words = $("#stage", view)?.textContent;
-  if (words && $("#stage")) $("#stage").textContent = words;
-  waiting = view;
+  for (const id of ["controls", "stage"]) $(`#${id}`).replaceWith(document.importNode($(`#${id}`, view), true));
   $(".better")?.remove();
   const button = document.createElement("button");
   button.type = "button";
@@ -292,13 +320,24 @@ document.addEventListener("click", async (event) => {
   } else if (event.target.closest("#hits a")) leave();
 });
 
-// A job in progress: ask for it again until it is done.
+// Exchange a part of the page. A control in it that has the focus keeps it, or the part gets it.
+function exchange(id, answer) {
+  const old = $(`#${id}`), part = document.importNode($(`#${id}`, answer), true);
+  if (old.isEqualNode(part)) return;
+  const at = $$("a, button, input, summary", old).indexOf(document.activeElement), inside = old.contains(document.activeElement);
+  old.replaceWith(part);
+  if (inside) ($$("a, button, input, summary", part)[at] ?? part).focus();
+}
+
+// A job may be started in another tab too.
 function watch() {
-  if ($("#job[data-active]")) setTimeout(() => load("/upkeep/job", (answer) => {
-    $("#job").replaceWith(document.importNode($("#job", answer), true));
-    if (!$("#job[data-active]")) location.reload();
-    else watch();
-  }), 700);
+  const active = Boolean($("#job[data-active]"));
+  if (!$("#job")) return;
+  setTimeout(() => load("/upkeep/job", (answer) => {
+    exchange("job", answer);
+    if (active && !$("#job[data-active]")) load("/upkeep", (page) => exchange("collections", page));
+    watch();
+  }, watch), active ? 300 : 1_500);
 }
 
 const wide = matchMedia("(min-width: 60.01rem)");
@@ -310,8 +349,10 @@ if (box) {
   box.setAttribute("aria-expanded", "false");
   box.addEventListener("keydown", keys);
   $(".search").addEventListener("submit", (event) => {
-    remember(box.value.trim());
-    if (!box.value.trim()) event.preventDefault();
+    const query = box.value.trim();
+    remember(query);
+    store("sessionStorage", "entered", query);
+    if (!query) event.preventDefault();
   });
 }
 if (live) {
@@ -323,7 +364,12 @@ if (live) {
   decorate();
   const view = $("#view.found");
   if (view && !view.dataset.mode) refine(box.value.trim(), "");
-  if (view && document.activeElement === document.body) box.setSelectionRange(box.value.length, box.value.length);
+  // After Enter the arrows choose a result, as they did before.
+  if (view && stored("sessionStorage", "entered", "") === box.value.trim()) {
+    box.focus({ preventScroll: true });
+    box.setSelectionRange(box.value.length, box.value.length);
+  }
+  store("sessionStorage", "entered", "");
 }
 if (navigator.clipboard) $$(".copy").forEach((each) => { each.hidden = false; });
 recent();
