@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import qmd
 from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally
+from qmd.models.base import CancelledError
 from tests.conftest import Notes
 from tests.loopback import serving
 
@@ -44,6 +45,18 @@ def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, worke
     # From sizes alone, and so about right.
     assert report.chunks / 2 < first.chunks_total < 2 * report.chunks
     assert all(each.seconds_left for each in seen if 0 < each.chunks_done < report.chunks)
+
+
+def test_embed_that_is_cancelled_ends_within_a_few_chunks(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    with serving() as server:
+        variables = {**environ, "QMD_EMBED_MODEL": f"openai:tiny@{server.url}"}
+        with qmd.open_index(tmp_path / "index.sqlite", environ=variables) as index:
+            index.add_collection(str(notes({"long.md": LONG})))
+            with pytest.raises(CancelledError):
+                index.embed(cancelled=lambda: bool(server.asked("/v1/embeddings")))
+        assert sum(len(body["input"]) for body in server.asked("/v1/embeddings")) < BATCH_CHUNKS / 4
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5_000)), max_size=30), st.integers(1, 9))

@@ -34,6 +34,10 @@ NOTES = {
     "deploy.md": "# Deploying\n\nDeploy with `make deploy`, after a backup.\n\n"
     "```python\ndef deploy():\n    return 1\n```\n",
     "table.md": "# Table\n\n## Rows\n\n| name | size |\n|---|--:|\n| backup | 12 |\n",
+    "wide.md": "# Wide\n\n| Amount | Organisation | Remarks | Responsible | Department |\n"
+    "|---|---|---|---|---|\n"
+    "| 1200 | Municipality | Unremarkable | Administration | Infrastructure |\n\n```sh\nmake\n```\n",
+    "two\nlines.md": "# Marmalade\n\nIts name has two lines.\n",
     "数据库.md": "# 数据库迁移指南\n\n数据库迁移需要先备份数据。迁移工具支持回滚。\n",
     "arabic.md": "# النسخ الاحتياطي\n\nاحفظ نسخة احتياطية من الملفات كل يوم.\n",
     "sub/old.md": "# Old backup\n\nAn older note about the backup of 2019.\n",

@@ -35,7 +35,9 @@ def typist(make_user: MakeUser) -> User:
     for number, section in enumerate(sections[: 50 - len(WORDS)]):
         (notes / f"{number}.md").write_text(section, encoding="utf-8")
     for number, word in enumerate(WORDS):
-        (notes / f"word{number}.md").write_text(f"# Note {number}\n\nOnly {word} is here.\n", encoding="utf-8")
+        (notes / f"word{number}.md").write_text(
+            f"# Note {number}\n\nOnly {word} is here.\n", encoding="utf-8"
+        )
     user.ok("collection", "add", str(notes), "--name", "vault")
     user.ok("embed")
     return user

@@ -135,7 +135,7 @@ def read_parameters(parameters: Mapping[str, str]) -> Asked:
 
 
 def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Results:
-    """Search, without a mode by words. While one types, the last word also matches the beginnings of words."""
+    """Search, without a mode by words. While one types, the last word also matches longer words."""
     mode: Mode = asked.mode or "words"
     query = as_typed(asked.query) if asked.typing and mode != "meaning" else asked.query
     request = SearchRequest(

@@ -60,9 +60,7 @@ def embed(
             )
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
-            for share in batches.shares(
-                store, models.embedder, vectors, scope, worker, lease, cancelled
-            ):
+            for share in batches.shares(store, models.embedder, vectors, scope, worker, lease, cancelled):
                 tally.add(share)
         report = tally.report(vectors.name, lost)
         # Older vectors stay until all collections have new ones, including those that are not visible.

@@ -1,0 +1,62 @@
+"""Jobs on the page of upkeep, which several tabs show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.clients import server_of
+from tests.loopback import serving
+from tests.users import MakeUser
+from tests.web.conftest import watched
+
+
+@pytest.fixture
+def tabs(browser: Browser, make_user: MakeUser) -> Iterator[tuple[Page, Page]]:
+    """Two tabs of upkeep, in whose server embedding takes as long as the test."""
+    user = make_user("jobs")
+    user.ok("collection", "add", str(user.notes))
+    with serving() as models:
+        models.slow.add("/v1/embeddings")
+        variables = {"QMD_EMBED_MODEL": f"openai:tiny@{models.url}"}
+        with server_of(user, **variables) as server, watched(browser, server) as (context, complaints):
+            first, second = context.new_page(), context.new_page()
+            first.goto("/upkeep")
+            second.goto("/upkeep")
+            yield first, second
+            models.released.set()
+            complaints[:] = [each for each in complaints if "503" not in each]
+            assert complaints == []
+
+
+def test_job_is_shown_in_every_tab_and_keeps_the_focus(tabs: tuple[Page, Page]) -> None:
+    first, second = tabs
+    second.get_by_role("button", name="Make vectors").click()
+    stop = first.get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
+    expect(first.locator("#job")).to_contain_text("Embedding")
+    stop.focus()
+    second.get_by_role("button", name="Stop").click()
+    expect(first.locator("#job")).to_contain_text("Stopping")
+    expect(first.locator("#job")).to_be_focused()
+
+
+def test_job_that_is_refused_shows_the_one_that_runs(tabs: tuple[Page, Page]) -> None:
+    first, second = tabs
+    first.get_by_role("button", name="Make vectors").click()
+    expect(first.locator("#job")).to_contain_text("Embedding")
+    second.get_by_role("button", name="Scan for changes").last.click()
+    expect(second.get_by_role("alert")).to_have_text(
+        "another job is running: wait until it is done, or stop it"
+    )
+    expect(second.locator("#job")).to_contain_text("Embedding")
+
+
+def test_figures_follow_a_job_without_loading_the_page(tabs: tuple[Page, Page]) -> None:
+    first, second = tabs
+    first.get_by_label("Description").fill("half written")
+    second.get_by_role("button", name="Scan for changes").last.click()
+    expect(first.locator("#job")).to_contain_text("Done")
+    expect(first.get_by_label("Description")).to_have_value("half written")
