@@ -31,7 +31,7 @@ BATCH_CHUNKS = 64
 TITLE_CHARACTERS = 60
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
-#: If embedding can be cancelled: the chunks of the first call of the model, and the seconds of each later one.
+#: If embedding can be cancelled: the chunks of the first call of the model, and the seconds of later ones.
 _FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
 #: Estimated bytes of a chunk before any text has been cut.
 _CHUNK_BYTES = 1_800
