@@ -6,9 +6,10 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.web.conftest import OpenPage
+from tests.clients import Server
+from tests.web.conftest import OpenPage, watched
 
 #: Rules of axe that it leaves out if they are not named.
 AXE = {"rules": {"label-content-name-mismatch": {"enabled": True}}}
@@ -51,6 +52,48 @@ def test_chinese_is_found_and_marked(open_page: OpenPage) -> None:
     page.keyboard.insert_text("备份")
     expect(page.locator("#hits .snippet mark").first).to_have_text("备份")
     expect(page.locator(".count")).to_contain_text("条结果")
+
+
+#: The texts of a page that are its own: not those of documents, nor names, commands and addresses.
+OWN_TEXTS = """() => {
+  const foreign = `.prose, .title, .doctitle, .snippet, .outline, .links, .tags, .brand,
+    bdi, code, pre, kbd, time, script, svg`;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const texts = [...document.querySelectorAll("[placeholder], [aria-label]")].flatMap(
+    (element) => [element.getAttribute("placeholder"), element.getAttribute("aria-label")]);
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest(foreign)) texts.push(walker.currentNode.data);
+  return texts.filter(Boolean).map((text) => text.trim());
+}"""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/?q=backup&scores=1",
+        "/?q=backup&mode=both",
+        "/?q=tag:nothing",
+        "/?q=collection:nothing",
+        "/?q=[statsu:draft]&mode=words",
+        "/read/wiki/guide.md?q=backup",
+        "/read/wiki/missing.md",
+        "/read/wiki/guide.md?line=x",
+        "/why?q=xylophone&doc=table.md",
+        "/why?q=xylophone&doc=guide.md",
+        "/why?q=backup+tag:work&doc=table.md&mode=both",
+        "/upkeep",
+        "/upkeep/doctor",
+        "/help",
+    ],
+)
+def test_all_texts_are_in_the_language_of_the_reader(browser: Browser, server: Server, path: str) -> None:
+    with watched(browser, server, locale="zh-CN") as (context, _):
+        page = context.new_page()
+        page.goto(path)
+        texts = page.evaluate(OWN_TEXTS)
+    words = [text for text in texts if re.search(r"[a-z]{2,}[ .]+[a-z]{2,}", text)]
+    assert [text for text in words if not re.search("[\u4e00-\u9fff]", text)] == []
 
 
 def test_right_to_left_text_is_shown_from_the_right(open_page: OpenPage) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
+
 import pytest
 
 from qmd.text.query import as_typed
 from qmd.types import ValueCount
-from qmd.web.filters import chips, facet, filter_for
-from qmd.web.messages import CHINESE, ENGINE, choose
+from qmd.web.chinese import CHINESE, ENGINE
+from qmd.web.filters import FACETS, chips, facet, filter_for
+from qmd.web.messages import choose
 from qmd.web.search import plain_snippet
 
 
@@ -89,6 +93,21 @@ def test_snippet_is_plain_text_without_the_title_again() -> None:
 )
 def test_language_is_the_one_preferred(accepted: str, language: str) -> None:
     assert choose(accepted) == language
+
+
+def test_texts_of_templates_have_translations() -> None:
+    templates = [
+        each.read_text(encoding="utf-8") for each in files("qmd.web").joinpath("templates").iterdir()
+    ]
+    called = [match[2] for text in templates for match in re.finditer(r"_\(\s*([\"'])(.*?)\1", text)]
+    counted = [
+        text
+        for template in templates
+        for match in re.finditer(r'plural\([^"]*"([^"]*)", "([^"]*)"', template)
+        for text in match.groups()
+    ]
+    assert len(called) > 100
+    assert [text for text in (*called, *counted, *FACETS.values()) if text not in CHINESE] == []
 
 
 def test_translations_have_the_values_of_their_texts() -> None:
