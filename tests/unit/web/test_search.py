@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from qmd.text.query import as_typed
+from qmd.text.query import as_prose, as_typed
 from qmd.types import ValueCount
 from qmd.web.chinese import CHINESE, ENGINE
 from qmd.web.filters import FACETS, chips, facet, filter_for
@@ -36,6 +36,14 @@ from qmd.web.search import plain_snippet
 )
 def test_last_word_of_a_query_may_be_unfinished(typed: str, searched: str) -> None:
     assert as_typed(typed) == searched
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [("restore back*", "restore back"), ("back* up", "back up"), ("2 * 3*4 *", "2 * 3*4 *")],
+)
+def test_models_read_a_query_without_the_stars_of_beginnings(query: str, read: str) -> None:
+    assert as_prose(query) == read
 
 
 def test_chips_are_the_filters_as_typed() -> None:
