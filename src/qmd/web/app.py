@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -34,7 +33,7 @@ from qmd.server.index_host import IndexHost
 from qmd.server.keys import Key, Keys, key_of
 from qmd.server.sessions import Sessions, set_cookie, token_of
 from qmd.text.visible import visible
-from qmd.web import document, messages, pages, search, upkeep
+from qmd.web import document, files, messages, pages, search, upkeep
 from qmd.web.filters import chips
 from qmd.web.forms import Form, check_origin, local_address, one, read_form
 from qmd.web.jobs import Job, Jobs
@@ -44,23 +43,6 @@ _PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "asset
 _PUBLIC = ("sign-in", "assets")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
-#: A file that is opened by itself runs no script and loads nothing.
-_FILE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "private, no-cache",
-    "referrer-policy": "no-referrer",
-}
-
-
-class _DocumentConvertor(PathConvertor):
-    """A path in the index. The names of files may contain line breaks."""
-
-    regex = "(?s:.*)"
-
-
-register_url_convertor("document", _DocumentConvertor())
 
 
 class Web:
@@ -240,7 +222,7 @@ class Web:
         path, media_type = await self._call(
             request, lambda index, _: index.file_on_disk(request.path_params["file"])
         )
-        headers = dict(_FILE_HEADERS)
+        headers = dict(files.HEADERS)
         if media_type == "application/pdf":
             # The viewers of browsers do not work in a sandbox.
             headers["content-security-policy"] = (
