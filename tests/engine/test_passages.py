@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,59 @@ def test_context_lines_are_shown_around_the_line_that_matches(minutes: qmd.Index
 def test_limits_of_passages_are_checked(minutes: qmd.Index, options: dict[str, int]) -> None:
     with pytest.raises(qmd.UsageError, match=next(iter(options))):
         minutes.search("garden", **options)  # type: ignore[arg-type]
+
+
+SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + FILLER
+
+
+@pytest.mark.parametrize("mode", ["search", pytest.param("query", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("query", "line", "text"),
+    [
+        ('"kiwi mango"', "a salad of Kiwi, mango and nothing else", SCATTERED),
+        ('"kiwi mango" tree green', "a salad of kiwi-mango", SCATTERED),
+        ('"kiwi mango"', "a salad of kiwi", SCATTERED),
+        ('"mango season"', "title: the mango season", SCATTERED),
+        ("备份策略", "本周的备份策略", "备份在凌晨。\n策略在这里。\n"),
+        (
+            '"the mango tree"',
+            "THE MANGO TREE",
+            "the tree, a mango, the kiwi tree, mango of the tree; " * 2000,
+        ),
+        ('"据库的备份"', "数据库的备份", "数据库的数据，备份库的数据，据库；" * 4000),
+    ],
+)
+def test_the_shown_line_has_the_phrase(
+    index: qmd.Index, notes: Notes, mode: str, query: str, line: str, text: str
+) -> None:
+    if line.startswith("title:"):
+        written = f"---\n{line}\n---\n{text}"
+    else:
+        written = f"{text}\n{line}\nmango at the end of a line\n\n{FILLER}"
+    index.add_collection(str(notes({"fruit.md": written})), "notes")
+    if mode == "query":
+        index.embed()
+    for options in ({}, {"context_lines": 1}, {"passages": 3}):
+        [hit] = getattr(index, mode)(query, **options).hits
+        assert written.split("\n")[hit.line - 1] == line
+        assert line in hit.snippet.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"rerank": False}, {"ranking": "contract"}])
+def test_the_intent_chooses_the_passage(index: qmd.Index, notes: Notes, options: dict[str, Any]) -> None:
+    sections = {
+        "alpha": "The widget is bought in spring, and paid within a month.",
+        "beta": "A widget is a widget if the widget of the shop is sold as a widget.",
+        "gamma": "The widget is painted in autumn.",
+        **{f"section {number}": f"Another widget, number {number}." for number in range(20)},
+    }
+    text = "".join(f"## {name}\n\n{says}\n\n{FILLER}" for name, says in sections.items())
+    index.add_collection(str(notes({"widgets.md": text})), "notes")
+    index.embed()
+    for name, says in [*sections.items()][:3]:
+        [hit] = index.query("widget", intent=name, **options).hits
+        assert (hit.section, says in hit.snippet.text) == (name, True)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from operator import itemgetter
 
 import apsw
 import pytest
@@ -62,7 +63,32 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
 def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, query: str) -> None:
     marker = Highlighter(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]
-    assert marker.find(text) == sorted(every)
+    assert marker.find(text) == sorted(every, key=itemgetter(0, 1))
+
+
+@settings(max_examples=300)
+@given(
+    text=st.text(alphabet="ab 数据-한'", max_size=20),
+    phrase=st.text(alphabet="ab 数据-한", min_size=2, max_size=6),
+)
+@example(text="a - b", phrase="a b")
+@example(text="数据库 数库", phrase="数库")
+def test_a_phrase_is_marked_just_where_the_index_has_it(text: str, phrase: str) -> None:
+    (term, *_) = parse(f'"{phrase}"').terms or (None,)
+    if term is None or len(term.tokens) < 2:
+        return
+    spellings = [f" {' '.join(tokens)}" for tokens in (term.tokens, *term.alternatives)]
+    terms = [*tokens.spans(text)]
+    places = {
+        terms[at][0]
+        for at in range(len(terms))
+        for spelling in spellings
+        if (" " + " ".join(name for *_, name in terms[at:]) + " ").startswith(
+            spelling + ("" if term.prefix else " ")
+        )
+    }
+    marked = Highlighter([term]).find_all(text)
+    assert {start for start, _, name, _ in marked if " " in name.strip()} == places
 
 
 def test_an_unspaced_character_folds_for_itself_unless_it_is_listed_as_composed() -> None:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, product
+from operator import itemgetter
 
 from qmd.text import tokens
+from qmd.text.phrases import Match, Phrases
 from qmd.text.query import Term
 
-#: (start, end, term, weight)
-Match = tuple[int, int, str, float]
 #: No word starts after these characters.
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 #: Beginnings of words up to this length occur so often inside of words that a pattern is faster.
@@ -31,6 +31,7 @@ class Highlighter:
     """
 
     def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
+        self._phrases = Phrases(terms, idf or {})
         self._exact: dict[str, float] = {}
         self._prefixes: dict[str, float] = {}
         for term in terms:
@@ -77,8 +78,13 @@ class Highlighter:
                 matches += self._in_words(self._starts_plain(text))
         for symbol in self._symbols:
             matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
-        matches.sort()
+        matches.sort(key=itemgetter(0, 1))
         return matches
+
+    def find_all(self, text: str) -> list[Match]:
+        """Return the matches in a text and those of whole phrases, in order."""
+        matches = self.find(text)
+        return sorted([*matches, *self._phrases.find(text, matches)], key=itemgetter(0, 1))
 
     def is_cheap(self, text: str) -> bool:
         """Return whether `find` is fast for a text, because a term may occur in few places only."""
@@ -86,6 +92,11 @@ class Highlighter:
             return False
         lowered = text.lower()
         return sum(map(lowered.count, self._needles)) <= _MAX_OCCURRENCES
+
+    @property
+    def quoted(self) -> AbstractSet[str]:
+        """The terms that the user has quoted."""
+        return self._phrases.quoted
 
     @property
     def has_letters(self) -> bool:
@@ -104,26 +115,29 @@ class Highlighter:
         folded = text
         if self._spaced:
             folded = text.casefold() if accents or text.isascii() else tokens.without_accents(text)
-        return {
+        found = {
             term: 1.0 if any(form in folded for form in sure) else 0.5
             for term, forms, sure in self._glance_forms
             if any(form in folded for form in forms)
         }
+        return found | dict.fromkeys(self._phrases.glance(folded), 1.0)
 
     def weight(self, term: str) -> float:
-        """Return the weight of an index term; 0 if it does not match the query."""
+        """Return the weight of an index term or a phrase; 0 if it does not match the query."""
+        if term in self._phrases.weights:
+            return self._phrases.weights[term]
         weight = self._exact.get(term, 0.0)
         if self._prefix_tuple and term.startswith(self._prefix_tuple):
             weights = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
             weight = max(weight, *weights)
         return weight
 
-    def missing(self, found: AbstractSet[str]) -> list[float]:
-        """Return the weights of the query's terms of which no index term was found."""
-        return [
+    def missing(self, found: Mapping[str, object]) -> list[float]:
+        """Return the weights of the query's terms of which no index term was found, and of absent phrases."""
+        return self._phrases.missing(found) + [
             sum(map(self.weight, term.tokens))
             for term in self._terms
-            if found.isdisjoint(chain(term.tokens, *term.alternatives))
+            if found.keys().isdisjoint(chain(term.tokens, *term.alternatives))
             and not (term.prefix and any(each.startswith(term.tokens[-1]) for each in found))
         ]
 

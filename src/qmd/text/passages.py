@@ -91,7 +91,12 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         # A term that occurs in a block occurs in one or two of its windows.
         count = (end - start) // _SPACED
         idf = {term: _idf(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
-        blocks.sort(key=lambda block: -sum(idf[term] * sure for term, sure in block[0].items()))
+        blocks.sort(
+            key=lambda block: (
+                -len(highlighter.quoted & block[0].keys()),
+                -sum(idf[term] * sure for term, sure in block[0].items()),
+            )
+        )
         best = [(low, high) for _, low, high in blocks]
         most = _SEARCHED // _BLOCK
         found = _search_blocks(text, highlighter, best[:most], span)
@@ -102,27 +107,45 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         for matched in found
         for term, weight in matched.terms.items()
     }
-    absent = [weight + _idf(0, count) for weight in highlighter.missing(frequencies.keys())]
+    absent = [weight + _idf(0, count) for weight in highlighter.missing(frequencies)]
     total = sum(weights.values()) + sum(absent)
     windows = [
-        Window(each.start, each.end, sum(map(weights.__getitem__, each.terms)) / total, each.first)
+        Window(
+            each.start,
+            each.end,
+            sum(map(weights.__getitem__, each.terms)) / total,
+            len(highlighter.quoted & each.terms.keys()),
+        )
         for each in found
     ]
-    return sorted(windows, key=lambda window: (-round(window.share, 9), window.start))
+    return sorted(windows, key=lambda window: (-window.quoted, -round(window.share, 9), window.start))
+
+
+def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
+    """Return the first match in the line of a window that has most of the query; its start if none has."""
+    lines: dict[int, tuple[int, dict[str, float]]] = {}
+    for low, _, term, weight in highlighter.find_all(text[window.start : window.end]):
+        line = text.rfind("\n", window.start, window.start + low)
+        lines.setdefault(line, (window.start + low, {}))[1][term] = weight
+    best = max(
+        lines.values(),
+        key=lambda line: (len(highlighter.quoted & line[1].keys()), sum(line[1].values())),
+        default=(window.start, {}),
+    )
+    return best[0]
 
 
 class _Matched(NamedTuple):
-    """A window with the weights of the terms that it contains, and the position of the first."""
+    """A window with the weights of the terms that it contains."""
 
     start: int
     end: int
-    first: int
     terms: dict[str, float]
 
 
 def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Matched], int]:
     """Return the windows of a span that contain terms, in order, and the number of all its windows."""
-    matches = highlighter.find(text[start:end])
+    matches = highlighter.find_all(text[start:end])
     windows = divide(text, start, end) if matches else []
     return _matched(windows, start, matches), len(windows)
 
@@ -145,21 +168,24 @@ def _search_blocks(
         windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
         if windows:
             start, done = windows[0][0], windows[-1][1]
-            found += _matched(windows, start, highlighter.find(text[start:done]))
+            found += _matched(windows, start, highlighter.find_all(text[start:done]))
     return found
 
 
 def _matched(
     windows: Sequence[tuple[int, int]], offset: int, matches: Iterable[tuple[int, int, str, float]]
 ) -> list[_Matched]:
-    """Return the windows with matches, in order. The positions of the matches count from `offset`."""
+    """Return the windows with matches, in order, each with the whole of a phrase that starts in it.
+
+    The positions of the matches count from `offset`.
+    """
     starts = [low for low, _ in windows]
     found: dict[int, _Matched] = {}
-    for low, _, term, weight in matches:
+    for low, high, term, weight in matches:
         at = max(0, bisect_right(starts, offset + low) - 1)
-        if at not in found:
-            found[at] = _Matched(*windows[at], offset + low, {})
-        found[at].terms[term] = weight
+        start, end, terms = found.get(at) or (*windows[at], {})
+        terms[term] = weight
+        found[at] = _Matched(start, max(end, min(offset + high, windows[at][1] + _SPACED)), terms)
     return list(found.values())
 
 

@@ -9,16 +9,16 @@ from qmd.types import Snippet, Window
 WIDTH = 300
 
 
-def snippet(text: str, window: Window, *, lines: int | None = None) -> Snippet:
+def snippet(text: str, window: Window, place: int, *, lines: int | None = None) -> Snippet:
     """Return the lines or words around a window, about `WIDTH` characters or the window if it is longer.
 
-    With `lines`, return the line of the first match with that number of lines before and after it.
+    With `lines`, return the line of `place` with that number of lines before and after it.
     """
     body = body_start(text)
     floor = body if window.start >= body else 0
     if lines is not None:
-        return _lines_around(text, window.place, lines, floor)
-    return _around(text, window.start, window.end, window.place, WIDTH, floor)
+        return _lines_around(text, place, lines, floor)
+    return _around(text, window.start, window.end, place, WIDTH, floor)
 
 
 def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Snippet:

@@ -253,6 +253,11 @@ def words(text: str) -> list[str]:
     return _pattern(text).findall(text)
 
 
+def has_word(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text has a word."""
+    return _pattern(text).search(text, start, end) is not None
+
+
 def terms_of(word: str) -> list[str]:
     """Return the terms of a word from `words`."""
     return _terms[word].split(" ")

@@ -40,13 +40,8 @@ class Window:
     start: int
     end: int
     share: float = 0.0  #: The part of the weight of the query's terms that it contains, 0..1
-    first: int = -1  #: The position of the first match; -1 if nothing matches
+    quoted: int = 0  #: How many of the terms that the user has quoted it contains
     score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
-
-    @property
-    def place(self) -> int:
-        """The position that a reader should look at: the first match, otherwise the start."""
-        return self.start if self.first < 0 else self.first
 
 
 @dataclass(frozen=True, slots=True)

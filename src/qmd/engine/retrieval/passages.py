@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import section_path
-from qmd.text.passages import body_start, divide, find_windows
+from qmd.text.passages import best_place, body_start, divide, find_windows
 from qmd.text.snippet import opening, snippet
 from qmd.types import Chunk, Ranked, Snippet, Window
 
@@ -18,10 +18,16 @@ NEAREST = 0.3
 
 
 def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
-    """Return the windows that contain terms of the query, best first; front matter only if no other does."""
+    """Return the windows that contain terms of the query, best first.
+
+    Front matter is searched only if the body has no term, or nothing that the user has quoted.
+    """
     body = body_start(text)
     found = find_windows(text, highlighter, (body, len(text)))
-    return found or (find_windows(text, highlighter, (0, body)) if body else [])
+    if not body or (found and (not highlighter.quoted or found[0].quoted)):
+        return found
+    front = find_windows(text, highlighter, (0, body))
+    return [window for window in front if window.quoted or not found] + found
 
 
 def windows_of_chunk(text: str, chunk: Chunk | None) -> list[Window]:
@@ -50,7 +56,7 @@ def choose_passages(
     """
     chosen: list[tuple[Window, Snippet]] = []
     for window in _best_first(text, highlighter, ranked, count):
-        shown = snippet(text, window, lines=context_lines)
+        shown = snippet(text, window, best_place(text, window, highlighter), lines=context_lines)
         if not any(_overlap(shown, other) for _, other in chosen):
             chosen.append((window, shown))
         if len(chosen) == max(1, count):
@@ -73,7 +79,8 @@ def _overlap(one: Snippet, other: Snippet) -> bool:
 def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int) -> Iterator[Window]:
     """Yield the windows that may answer the query, with their scores of 0..1, the best first.
 
-    Windows that the reranker has read come before the others, which are only looked for if more are needed.
+    Those with most of what the user has quoted come first, then those that the reranker has read. The others
+    are only looked for if more are needed.
     """
     by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
     read = {(window.start, window.end) for window in ranked.windows}
@@ -86,9 +93,11 @@ def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int)
         if (window.start, window.end) not in read:
             nearest = NEAREST * (window.start < end and start < window.end)
             scored.append((ceiling * (window.share + nearest) / (1 + NEAREST), window))
-    scored.sort(key=lambda entry: (-entry[0], entry[1].start))
+    scored.sort(key=lambda entry: (-entry[1].quoted, -entry[0], entry[1].start))
+    ceiling = 1.0
     for score, window in scored:
-        yield replace(window, score=score)
+        ceiling = min(ceiling, score)
+        yield replace(window, score=ceiling)
 
 
 def _span(text: str, chunk: Chunk | None) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
@@ -18,7 +19,7 @@ from qmd.ranking.rerank import Evidence
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.highlight import Highlighter
-from qmd.text.query import LexicalQuery
+from qmd.text.query import LexicalQuery, as_prose, parse
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Stage, Window
 
@@ -34,15 +35,15 @@ MOST = 10
 ENOUGH = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
-    """The query of a hybrid search, parsed and as text, and the results of its retrievers.
+    """The query of a hybrid search and the user's intent, and the results of the retrievers.
 
-    `rerank_query` is the query with the user's intent. `vectors` are those searched; None if none were.
+    `vectors` are those searched; None if none were.
     """
 
-    query: LexicalQuery
-    rerank_query: str
+    text: str
+    intent: str
     lexical: LexicalResult
     dense: DenseResult
     vectors: ActiveVectors | None
@@ -61,9 +62,24 @@ class Candidates:
         """The idf of the query's terms, empty without keyword matches."""
         return self.lexical.first.idf if self.lexical.first else {}
 
+    @cached_property
+    def query(self) -> LexicalQuery:
+        return parse(self.text)
+
     @property
+    def rerank_query(self) -> str:
+        """The query with the intent."""
+        return as_prose(f"{self.text} {self.intent}".strip())
+
+    @cached_property
     def highlighter(self) -> Highlighter:
-        return Highlighter(self.query.terms, self.idf)
+        """Finds the terms of the query, and those of the intent, each of which counts as the rarest term."""
+        intent = parse(self.intent).terms
+        rarest = max(self.idf.values(), default=1.0)
+        return Highlighter(
+            (*self.query.terms, *intent),
+            {**dict.fromkeys((term.tokens for term in intent), rarest), **self.idf},
+        )
 
     def chunk(self, document: int) -> Chunk | None:
         match = self.dense.chunks.get(document)

@@ -35,7 +35,7 @@ from qmd.ranking.fusion import best_of, convex, reciprocal_rank
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.highlight import Highlighter
-from qmd.text.query import as_prose, parse, parse_document, refuse_exclusions
+from qmd.text.query import parse, parse_document, refuse_exclusions
 from qmd.types import Config, Hit, Ranked, Ranking, SearchResponse, Stage
 
 #: Documents of each list before fusion.
@@ -198,9 +198,7 @@ class _Search(Retrieval):
             lexical.lists += (self.gather("lexical variants", task) or LexicalResult()).lists
         if vectors:
             self._add_variants(dense, vectors, variants, length)
-        text = main_query(request)
-        rerank_query = as_prose(f"{text} {request.intent}" if request.intent else text)
-        return Candidates(parse(text), rerank_query, lexical, dense, vectors)
+        return Candidates(main_query(request), request.intent or "", lexical, dense, vectors)
 
     def _usable_vectors(self, queries: Sequence[SubQuery]) -> ActiveVectors | None:
         """Return the vectors to search; None, and a stage with the reason, if there are none."""
