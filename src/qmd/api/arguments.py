@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -208,6 +209,17 @@ class SearchArguments(AnySearchArguments):
     after: After | None = None
     before: Before | None = None
     filter: Filter | None = None
+
+
+class VectorSearchArguments(SearchArguments):
+    """Arguments of `vsearch`. A least score that was not given is of the raw scale."""
+
+    min_score: Score = 0.3
+
+    def request(self) -> SearchRequest:
+        request = super().request()
+        # No raw score is lower than the default: 1 / (1 + distance) is at least 1/3.
+        return request if "min_score" in self.model_fields_set else replace(request, min_score=0.0)
 
 
 class TypedSearchArguments(Arguments):

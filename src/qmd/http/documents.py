@@ -23,6 +23,7 @@ from qmd.api.arguments import (
     Passages,
     QueryArguments,
     SearchArguments,
+    VectorSearchArguments,
 )
 from qmd.api.results import Document, LinkLists, ValueCount, skipped_text
 from qmd.engine.documents.library import Page, Skipped
@@ -63,7 +64,7 @@ class SearchBody(Faceted, SearchArguments):
     model_config = example(query="deploy", limit=5)
 
 
-class VectorSearchBody(Faceted, SearchArguments):
+class VectorSearchBody(Faceted, VectorSearchArguments):
     """A search by meaning."""
 
     model_config = example(query="how do I ship a release")

@@ -14,6 +14,7 @@ from qmd.api.arguments import (
     QueryArguments,
     SearchArguments,
     StatusArguments,
+    VectorSearchArguments,
 )
 from qmd.api.results import Document, IndexOverview, SearchResults, heading, hit_line, skipped_text
 from qmd.engine.documents.library import Pages, Skipped
@@ -44,7 +45,7 @@ def _search(kind: operations.SearchKind) -> Handler[Index]:
 _Filter = Annotated[dict[str, Any], Field(description="As in search.")]
 
 
-class _VectorSearchArguments(SearchArguments):
+class _VectorSearchArguments(VectorSearchArguments):
     """Arguments of the tool `vsearch`."""
 
     filter: _Filter | None = None

@@ -146,6 +146,15 @@ def test_vsearch_leaves_out_what_scores_less_than_the_minimum(seeing: Agent) -> 
     assert all(each["score"] >= 0.4 for each in found)
 
 
+def test_vsearch_compares_raw_scores_with_the_default_minimum(seeing: Agent) -> None:
+    default, lowest = (
+        seeing.call("vsearch", query="xylophone", **given)["structuredContent"]["results"]
+        for given in ({}, {"minScore": 0})
+    )
+    assert default == lowest
+    assert min(each["score"] for each in default) < 0.3
+
+
 def test_query_reports_the_stages(seeing: Agent) -> None:
     told = stages(seeing.call("query", query="which budget is there for travel"))
     assert [told[stage][0] for stage in ("lexical", "vector", "fuse", "rerank")] == ["ran"] * 4

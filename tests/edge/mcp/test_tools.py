@@ -83,7 +83,7 @@ def test_the_arguments_of_each_tool_are_described(tools: dict[str, Any]) -> None
     }
     expected: dict[str, tuple[dict[str, Any], list[str]]] = {
         "search": (searched, ["query"]),
-        "vsearch": (later, ["query"]),
+        "vsearch": (later | {"minScore": searched["minScore"] | {"default": 0.3}}, ["query"]),
         "query": (
             later
             | {
