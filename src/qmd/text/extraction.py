@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qmd.text import blocks, front_matter, links
-from qmd.text.markdown import properties
+from qmd.text.markdown import file_title, properties
 from qmd.text.predicates import Value, ValueType, key_of
+from qmd.text.tokens import index_form
 from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
@@ -90,6 +91,10 @@ def stored_fields(
     return stored
 
 
-def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]]) -> str:
-    """Return the title with the aliases, a line each, as they are searched."""
-    return "\n".join((title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))))
+def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> str:
+    """Return the title, the aliases and the name of the file, a line each, as they are searched."""
+    names = [title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))]
+    file = file_title(path)
+    if index_form(file) not in map(index_form, names):
+        names.append(file)
+    return "\n".join(names)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qmd.text import dates
-from qmd.text.blocks import Block, blocks, front_matter
+from qmd.text.blocks import blocks, front_matter
 from qmd.text.outline import heading_text, one_line
 
 _TITLE_KEY, _AUTHOR_KEY, _DATE_KEY = (
@@ -23,7 +22,10 @@ _COMMENT = re.compile(r"(?:\A|[ \t])#")
 _NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
-
+#: A comment, then empty lines, rules and lines of images, HTML and tags.
+_ABOVE_TITLE = re.compile(
+    r"\s*+(?:<!--(?:(?!-->)[\s\S])*+-->)?+[ \t]*+\n?(?:[ \t]*+(?:(?:<|!\[|\[!\[|---|#[^\s#])[^\n]*+)?\n)*+"
+)
 
 # Suffixes of languages whose comments look like headings.
 _HASH_COMMENTS = frozenset(
@@ -43,13 +45,13 @@ class Properties:
 def properties(text: str, path: str) -> Properties:
     """Return title, author and date of the document at `path`. Never raises an exception.
 
-    The title is the `title` in the front matter, else the first heading outside code (a heading `Notes` only
-    if there is no other), else the file name without suffix. In `.org` files it is `#+TITLE:`, else the first
-    headline. It is one line of at most `MAX_TITLE` characters, without markup and control characters. Author
-    and date are from the front matter; of several authors, the first.
+    The title is the `title` in the front matter, else a heading of the first level at the beginning, before
+    which only images, HTML and tags may be, else the name of the file; a heading `Notes` is no title. In
+    `.org` files it is `#+TITLE:`, else the first headline. It is one line of at most `MAX_TITLE` characters,
+    without markup and control characters. Author and date are from the front matter; of several authors, the
+    first.
     """
-    name = path.rpartition("/")[2]
-    stem, _, suffix = name.rpartition(".")
+    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
     suffix = suffix.lower() if stem else ""
     title = author = date = ""
     if suffix == "org":
@@ -61,8 +63,14 @@ def properties(text: str, path: str) -> Properties:
             title = _entry(text, end, _TITLE_KEY)
             author = _entry(text, end, _AUTHOR_KEY, listed=True)
             date = dates.read(_entry(text, end, _DATE_KEY)) or ""
-        title = title or _heading_title(blocks(text, start))
-    return Properties(title or one_line(stem or name) or one_line(name), author, date)
+        title = title or _heading_title(text, start)
+    return Properties(title or file_title(path), author, date)
+
+
+def file_title(path: str) -> str:
+    """Return the name of a file without its suffix, in one line."""
+    name = path.rpartition("/")[2]
+    return one_line(name.rpartition(".")[0] or name) or one_line(name)
 
 
 def _entry(text: str, end: int, key: re.Pattern[str], *, listed: bool = False) -> str:
@@ -116,14 +124,10 @@ def _yaml_entry(text: str, start: int, end: int, listed: bool) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def _heading_title(body: Iterable[Block]) -> str:
-    fallback = ""
-    for block in body:
-        if block.kind != "heading":
-            continue
-        title = heading_text(block.content)
-        if title.removeprefix("📝").strip().lower() == "notes":
-            fallback = fallback or title
-        elif title:
-            return title
-    return fallback
+def _heading_title(text: str, start: int) -> str:
+    """Return the heading of the first level at the beginning of a body; "" if there is none."""
+    first = next((block for block in blocks(text, start) if block.kind != "rule"), None)
+    if first is None or first.level != 1 or not _ABOVE_TITLE.fullmatch(text, start, first.start):
+        return ""
+    title = heading_text(first.content)
+    return "" if title.removeprefix("📝").strip().lower() == "notes" else title

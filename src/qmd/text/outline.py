@@ -66,6 +66,12 @@ def section_path(text: str, line: int) -> str:
     return " > ".join(heading for _, heading in above)
 
 
+def first_heading(text: str) -> str:
+    """Return the first heading of a text, of any level; "" if there is none."""
+    headings = (heading_text(block.content) for block in blocks(text) if block.kind == "heading")
+    return next(headings, "")
+
+
 def find_section(sections: Sequence[Section], address: str) -> Section | None:
     """Return the first section at an address: a heading, or headings from above, as `a/b` or `a#b`.
 

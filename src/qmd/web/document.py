@@ -180,7 +180,7 @@ def view(
         file = _at_place(file, found)
     return View(
         document,
-        _name(document, rendered.headings),
+        visible(document.title),
         page.context,
         to_uri(document.file),
         absolute,
@@ -314,12 +314,6 @@ def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:
 def _stem(file: str) -> str:
     """Return the name of a file without the suffix of Markdown."""
     return file.rpartition("/")[2].removesuffix(".md")
-
-
-def _name(document: Document, headings: Sequence[Heading]) -> str:
-    """Return the name of a document: its title, or that of its file if the title is a lower heading."""
-    lower = any(heading.text == document.title and heading.level > 1 for heading in headings)
-    return visible(_stem(document.path) if lower else document.title)
 
 
 def _editor(index: Index, absolute: str, line: int, anchor: Anchor | None) -> str | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.markdown import properties
-from qmd.text.outline import MAX_TITLE
+from qmd.text.outline import MAX_TITLE, first_heading
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
 OTHERS = ("```", "~~~~", "```py", "<!--", "-->", "- item", "> quote", "    code", "\t")
@@ -135,14 +135,35 @@ def test_the_body_starts_after_the_front_matter(text: str, offset: int) -> None:
         ("````\n```\n# in code\n````\n# After code\n", "After code"),
         ("```inline``` code\n# Not in code\n", "Not in code"),
         ("<!--\n# in a comment\n-->\n# After a comment\n", "After a comment"),
-        ("# Notes\n\n## Real title\n", "Real title"),
-        ("# 📝 Notes\n\nReal title\n===\n", "Real title"),
-        ("# Notes\n\ntext\n", "Notes"),
-        ("# Notes on birds\n\n## More\n", "Notes on birds"),
     ],
 )
-def test_the_title_is_the_first_heading_outside_code(text: str, title: str) -> None:
-    assert title_of(text, "a.md") == title
+def test_the_first_heading_is_outside_code(text: str, title: str) -> None:
+    assert first_heading(text) == title
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# Birds of the sea\n\n# Two\n", "Birds of the sea"),
+        ("\n\nBirds of the sea\n===\n", "Birds of the sea"),
+        ("---\ntags: [a]\n---\n\n# Birds of the sea\n", "Birds of the sea"),
+        ("<!--\nlicence\n-->\n\n# Birds of the sea\n", "Birds of the sea"),
+        ("<!-- a --><br>\n[![b](c)](d)\n![e](f)\n<p>\n# Birds of the sea\n", "Birds of the sea"),
+        ("#birds #sea\n\n# Birds of the sea\n", "Birds of the sea"),
+        ("# Notes on birds\n\n## More\n", "Notes on birds"),
+        ("# Notes\n\n## Settings\n", "Manage notes"),
+        ("# 📝 Notes\n\n# Settings\n", "Manage notes"),
+        ("## Settings\n\n# Later\n", "Manage notes"),
+        ("Some words.\n\n# Settings\n", "Manage notes"),
+        ("- item\n# Settings\n", "Manage notes"),
+        ("```\ncode\n```\n# Settings\n", "Manage notes"),
+        ("Some words\nSettings\n===\n", "Some words Settings"),
+        ("words\n", "Manage notes"),
+        ("", "Manage notes"),
+    ],
+)
+def test_the_title_is_the_heading_at_the_beginning_or_the_name_of_the_file(text: str, title: str) -> None:
+    assert title_of(text, "vault/Manage notes.md") == title
 
 
 @pytest.mark.parametrize(
@@ -231,7 +252,9 @@ def test_blocks_are_in_order_and_apart(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["#", "-", "`", "~", "=", "_ ", "#\n", "> a\n-\n", "```\n~~~\n", "*a [`"])
+@pytest.mark.parametrize(
+    "unit", ["#", "-", "`", "~", "=", "_ ", "#\n", "> a\n-\n", "```\n~~~\n", "*a [`", "<!--", "<!--\n"]
+)
 def test_hostile_texts_of_a_million_characters_are_read(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     for hostile in (text, "---\n" + text, "# " + text, "---\ntitle: |\n  " + text + "\n---\n"):

@@ -13,6 +13,7 @@ from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, UsageErro
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
+from qmd.text.markdown import file_title
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
 
@@ -35,7 +36,7 @@ class References:
         self._store = store
         self._documents = store.documents
         self._config = config
-        self._names: tuple[dict[str, list[Document]], dict[str, list[Document]]] | None = None
+        self._names: tuple[dict[str, list[Document]], ...] | None = None
 
     def resolve(self, reference: str) -> Document:
         """Return the document that a reference names. Raises as `Index.get`."""
@@ -130,19 +131,31 @@ class References:
         return []
 
     def _by_name(self, name: str) -> list[Document]:
-        """Return documents whose path ends with `name`, otherwise those with this title, ignoring case."""
+        """Return the documents whose path ends with `name`, ignoring case.
+
+        If there are none, those whose path does so without its suffix, then those with this title.
+        """
         if self._names is None:
             # Read all documents once, because `multi_get` may look up many names.
-            self._names = {}, {}
+            self._names = {}, {}, {}
             for document in self.visible():
                 file_name = document.path.rpartition("/")[2]
-                for by_name, key in zip(self._names, (file_name, document.title), strict=True):
+                for by_name, key in zip(
+                    self._names, (file_name, file_title(document.path), document.title), strict=True
+                ):
                     by_name.setdefault(key.casefold(), []).append(document)
-        files, titles = self._names
         folded = nfc(name).strip("/").casefold()
-        same_name = files.get(folded.rpartition("/")[2], ())
-        by_path = [item for item in same_name if f"/{item.file}".casefold().endswith(f"/{folded}")]
-        return by_path or titles.get(folded, [])
+        folder, _, last = folded.rpartition("/")
+        files, stems, titles = self._names
+        for names in (files, stems):
+            found = [
+                document
+                for document in names.get(last, ())
+                if not folder or f"/{document.file}".casefold().rpartition("/")[0].endswith(f"/{folder}")
+            ]
+            if found:
+                return found
+        return titles.get(folded, [])
 
     def _named(self, name: str, errors: list[str]) -> Iterator[Location]:
         """Yield the documents of one list item: a reference with or without lines, or a glob."""

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from qmd.sources.formats.base import RawFile
 from qmd.text import extraction
-from qmd.text.outline import one_line
+from qmd.text.outline import first_heading, one_line
 from qmd.types import Extracted, Link
 
 name = "html"
@@ -44,7 +44,7 @@ def extract(file: RawFile) -> Extracted:
         Link(unquote(link.target), link.text, link.line, link.kind) if link.kind != "url" else link
         for link in found.links
     )
-    title = one_line("".join(head.title)) or found.title
+    title = one_line("".join(head.title)) or first_heading(text)
     return Extracted(text, title, head.fields, links)
 
 

@@ -31,8 +31,9 @@ class Collections(StoredCollections):
         self._documents = documents
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        if self._state.get("format", "strong") in FORMER:
-            self._documents.upgrade()
+        layout = self._state.get("format", "strong")
+        if layout in FORMER:
+            self._documents.upgrade(layout)
             self._state.put({"format": FORMAT})
         super().sync(config, drop=drop)
 

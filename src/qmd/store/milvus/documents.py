@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from heapq import nsmallest
 from typing import Any
@@ -22,12 +22,12 @@ from qmd.store.milvus.client import Client, Reading, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts, stamp
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import content_id, document_id, number
-from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
+from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, WITHOUT_FIELDS
 from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
-from qmd.text.extraction import extract, searched_title
-from qmd.text.tokens import has_other_terms_than_before
+from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.markdown import properties
 from qmd.types import Document, Fingerprint
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -79,7 +79,9 @@ class Documents(base.Documents):
     ) -> Applied:
         identity = self._state.collection_id(collection)
         weighted = [
-            weigh(searched_title(item.source.title, item.source.fields), item.source.text, item.path)
+            weigh(
+                searched_title(item.source.title, item.source.fields, item.path), item.source.text, item.path
+            )
             for item in changed
         ]
         paths = [*(item.path for item in changed), *removed]
@@ -207,40 +209,44 @@ class Documents(base.Documents):
                 )
         return existing
 
-    def upgrade(self) -> None:
-        """Add the fields of all documents of an index in a former format, and their new terms."""
+    def upgrade(self, layout: str) -> None:
+        """Renew the titles and terms of all documents of a former layout, and add missing fields."""
         rows = [*self._client.all(DOCUMENTS, "live == true", ["collection", "title", *ADDRESS])]
+        self._state.mark_stale_statistics()
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
             texts = self.contents(int(row["content"]) for row in batch)
+            if layout in WITHOUT_FIELDS:
+                extracted = [(row, extract(texts.get(int(row["content"]), ""), row["path"])) for row in batch]
+                self._field_rows.put(
+                    [(row, each.fields, each.links, each.anchors) for row, each in extracted]
+                )
+            stored = self._field_rows.fields(batch)
+            titles: dict[int, str] = {}
             weighted: dict[int, Weighted] = {}
-            fields = []
             for row in batch:
-                text = texts.get(int(row["content"]), "")
-                extracted = extract(text, row["path"])
-                fields.append((row, extracted.fields, extracted.links, extracted.anchors))
-                parts = (row["title"], text, row["path"])
-                if "alias" in extracted.fields or has_other_terms_than_before("\n".join(parts)):
-                    title = searched_title(row["title"], extracted.fields)
-                    weighted[int(row["id"])] = weigh(title, text, row["path"])
-            self._field_rows.put(fields)
-            self._reweigh(weighted)
+                identity, path, text = int(row["id"]), row["path"], texts.get(int(row["content"]), "")
+                fields = stored[identity]
+                markdown = MARKDOWN in fields.get("format", ())
+                titles[identity] = _truncate(properties(text, path).title) if markdown else row["title"]
+                weighted[identity] = weigh(searched_title(titles[identity], fields, path), text, path)
+            self._put_terms([*weighted.values()])
+            outdated = self._client.among(
+                DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
+            )
+            self._client.put(
+                DOCUMENTS,
+                (
+                    {
+                        **row,
+                        "title": titles[int(row["id"])],
+                        "length": weighted[int(row["id"])].length,
+                        **weighted[int(row["id"])].fields(),
+                    }
+                    for row in outdated
+                ),
+            )
         self.refresh_statistics()
-
-    def _reweigh(self, weighted: Mapping[int, Weighted]) -> None:
-        """Replace the terms of documents."""
-        self._state.mark_stale_statistics()
-        self._put_terms([*weighted.values()])
-        outdated = self._client.among(
-            DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
-        )
-        self._client.put(
-            DOCUMENTS,
-            (
-                {**row, "length": weighted[int(row["id"])].length, **weighted[int(row["id"])].fields()}
-                for row in outdated
-            ),
-        )
 
     def _put_texts(self, changed: Sequence[DocumentChange]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}

@@ -351,7 +351,7 @@ class _Search:
         texts = read_texts(self._client, {int(row["content"]) for row in unread.values()})
         stored = self._rows.fields(unread.values())
         for document, row in unread.items():
-            title = searched_title(str(row["title"]), stored[document])
+            title = searched_title(str(row["title"]), stored[document], str(row["path"]))
             body = texts.get(int(row["content"]), "")
             self._fields[document] = (terms_of(title), terms_of(body), terms_of(row["path"]))
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 #: The version of the layout, stored in `STATE`.
-FORMAT = "3"
-#: Former layouts. 1 lacks terms of documents with symbols or long words. Both lack `FIELDS`, and the terms
-#: of aliases.
-FORMER = ("1", "2")
+FORMAT = "4"
+#: Former layouts without rows in `FIELDS`, and the terms of aliases.
+WITHOUT_FIELDS = ("1", "2")
+#: All former layouts. They lack the terms of the names of files, and their titles are those of a former rule.
+FORMER = (*WITHOUT_FIELDS, "3")
 #: The most that Milvus stores in one text (bytes) and one array (elements).
 MAX_TEXT = 65_535
 MAX_ARRAY = 4_096

@@ -53,7 +53,10 @@ class Documents(base.Documents):
 
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [
-            (index_form(searched_title(item.source.title, item.source.fields)), index_form(item.source.text))
+            (
+                index_form(searched_title(item.source.title, item.source.fields, item.path)),
+                index_form(item.source.text),
+            )
             for item in changed
         ]
         left, self._left = self._left, None  # a batch that fails leaves nothing

@@ -8,6 +8,7 @@ in all but one of a million cases.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from qmd.store.upkeep_values import OnStep
+from qmd.text.extraction import searched_title
 from qmd.text.tokens import index_form
 
 if TYPE_CHECKING:
@@ -30,12 +32,13 @@ _PROGRESS = 2_000
 #: Document ids are reduced modulo this, so that sums over a billion postings fit in 63 bits.
 _MODULUS = 1021
 _COLUMNS = ("title", "body", "path")
-#: The title with the aliases, as `text.extraction.searched_title` returns it.
-SEARCHED_TITLE = (
-    "d.title || coalesce((SELECT char(10) || group_concat(v.value, char(10) ORDER BY v.value) "
+#: The indexed texts of each document: its id, title, aliases (JSON), text and path.
+INDEXED = (
+    "SELECT d.id, d.title, (SELECT json_group_array(v.value) "
     "FROM document_fields df JOIN field_values v ON v.id = df.value_id "
     "WHERE df.document_id = d.id AND v.type IN ('text', 'date') "
-    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), '')"
+    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
+    "FROM documents d JOIN contents t ON t.id = d.content_id"
 )
 
 
@@ -61,14 +64,11 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
 
     (total,) = db.execute("SELECT count(*) FROM documents").fetchone() or (0,)
     positions = [[0, 0] for _ in _COLUMNS]
-    rows = db.execute(
-        f"SELECT d.id, {SEARCHED_TITLE}, t.text, d.path FROM documents d JOIN contents t "
-        "ON t.id = d.content_id"
-    )
-    for number, (identity, *texts) in enumerate(rows):
+    for number, (identity, title, aliases, body, path) in enumerate(db.execute(INDEXED)):
         if number % _PROGRESS == 0:
             on_step(f"Comparing the words of {total:,} documents ({number / total:.0%})")
         terms: list[str] = []
+        texts = (searched_title(title, {"alias": tuple(json.loads(aliases))}, path), body, path)
         for sums, text in zip(positions, texts, strict=True):
             words = index_form(text).split()
             sums[0] += len(words)

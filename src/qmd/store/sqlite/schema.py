@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import apsw
@@ -280,7 +281,7 @@ def _fields(db: apsw.Connection) -> None:
             db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
             db.execute(
                 "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-                (identity, *map(index_form, (searched_title(title, fields), text, path))),
+                (identity, *map(index_form, (searched_title(title, fields, path), text, path))),
             )
     writer.flush()
     db.execute("DROP INDEX documents_author")
@@ -313,6 +314,38 @@ CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
 """
 
 
+def _titles(db: apsw.Connection) -> None:
+    """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
+
+    Vectors stay as they are: a text keeps those that were made with the former title.
+    """
+    from qmd.store.sqlite.postings import INDEXED
+    from qmd.text.extraction import MARKDOWN, searched_title
+    from qmd.text.markdown import properties
+    from qmd.text.tokens import index_form
+
+    markdown = {
+        identity
+        for (identity,) in db.execute(
+            "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+            "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'format' AND v.value = ?",
+            (MARKDOWN,),
+        )
+    }
+    for (identity,) in db.execute("SELECT id FROM documents").fetchall():
+        (row,) = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,))
+        _, title, aliases, text, path = row
+        if identity in markdown:
+            title = properties(text, path).title
+            db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
+        searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
+        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, *map(index_form, (searched, text, path))),
+        )
+
+
 def _sql(script: str) -> Callable[[apsw.Connection], object]:
     return lambda db: db.execute(script)
 
@@ -330,6 +363,7 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     _fields,
     _sql(_COUNTS),
     _sql(_NAMED_LINKS),
+    _titles,
 )
 VERSION = len(MIGRATIONS)
 

@@ -1,0 +1,96 @@
+"""The titles of notes: where they come from, and that the name of a file is found as one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+import qmd
+from qmd.store.sqlite import schema
+from qmd.text.tokens import index_form
+from tests.conftest import Notes
+
+VAULT = {
+    "Manage notes.md": "Some words about files.\n\n## Settings\n\nMore words.\n",
+    "Appearance.md": "Some words.\n\n# Settings\n\nHow to manage notes, and manage notes again.\n",
+    "Sync.md": "---\ntitle: Sync your notes\n---\n\n# Settings\n",
+    "hotkeys.md": "# Keyboard\n\nPress a key.\n",
+}
+TITLES = {
+    "Manage notes.md": "Manage notes",
+    "Appearance.md": "Appearance",
+    "Sync.md": "Sync your notes",
+    "hotkeys.md": "Keyboard",
+}
+
+
+def titles(index: qmd.Index) -> dict[str, str]:
+    return {document.path: document.title for document in index.documents()}
+
+
+@pytest.fixture
+def vault(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes(VAULT)), "vault")
+    return index
+
+
+def test_a_section_gives_no_note_its_title(vault: qmd.Index) -> None:
+    assert titles(vault) == TITLES
+    assert {hit.path: hit.title for hit in vault.search("settings OR words OR key").hits} == TITLES
+
+
+@pytest.mark.parametrize("reference", ["Manage notes", "manage notes", "vault/Manage notes"])
+def test_get_finds_a_note_by_the_name_of_its_file(vault: qmd.Index, reference: str) -> None:
+    assert vault.get(reference).document.path == "Manage notes.md"
+
+
+def test_get_prefers_the_name_of_a_file_to_a_title(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "# b\n", "b.md": "# c\n"})), "vault")
+    assert index.get("b").document.path == "b.md"
+    assert index.get("c").document.path == "b.md"
+
+
+def test_the_name_of_a_file_counts_as_a_title(vault: qmd.Index) -> None:
+    assert vault.search("manage notes").hits[0].path == "Manage notes.md"
+    first, *_ = vault.search("hotkeys", scores="raw").hits
+    other, *_ = vault.search("keyboard", scores="raw").hits
+    assert first.path == other.path == "hotkeys.md"
+    assert first.score == pytest.approx(other.score, rel=0.15)
+
+
+@pytest.mark.slow
+def test_an_earlier_index_gets_titles_without_its_files(
+    index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    folder = notes(VAULT)
+    index.add_collection(str(folder), "vault")
+    index.embed()
+    expected = [(hit.path, hit.score) for hit in index.search("manage notes", scores="raw").hits]
+    path = tmp_path / "index.sqlite"
+    index.close()
+    shutil.rmtree(folder)
+    step = schema.MIGRATIONS.index(schema._titles)
+    db = apsw.Connection(str(path))
+    rows = db.execute("SELECT d.id, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id")
+    for identity, text, name in rows.fetchall():
+        db.execute("UPDATE documents SET title = 'Settings' WHERE id = ?", (identity,))
+        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        forms = map(index_form, ("Settings", text, name))
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)", (identity, *forms)
+        )
+    vectors = db.execute("SELECT * FROM content_vectors").fetchall()
+    db.execute(f"PRAGMA user_version={step}")
+    db.close()
+    with qmd.open_index(path, environ=environ) as migrated:
+        assert titles(migrated) == TITLES
+        assert [
+            (hit.path, hit.score) for hit in migrated.search("manage notes", scores="raw").hits
+        ] == expected
+        assert migrated.status().needs_embedding == 0
+        assert {each.level for each in migrated.doctor() if each.check == "index"} == {"ok"}
+    db = apsw.Connection(str(path))
+    assert db.execute("SELECT * FROM content_vectors").fetchall() == vectors
