@@ -16,6 +16,7 @@ from qmd.store.milvus.store import MilvusStore
 from qmd.store.sqlite import schema
 from qmd.text import tokens
 from qmd.text.filters import from_options
+from qmd.text.markdown import properties
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,
@@ -114,10 +115,14 @@ def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_t
         return MilvusStore(f"milvus://{tmp_path}/index.db", {})
 
     text = "---\naliases: [Albatross]\nstatus: draft\n---\n\n[[data]]"
-    fill(oracle, {**TEXTS, "note.md": text})
+    texts = {**TEXTS, "note.md": text}
+    fill(oracle, texts)
+    titled = [changed(path, text, properties(text, path).title) for path, text in texts.items()]
+    oracle.documents.apply("a", titled, [])
+    oracle.documents.refresh_statistics()
     store = opened()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(documents, "searched_title", lambda title, fields: title)
+        patched.setattr(documents, "searched_title", lambda title, fields, path: title)
         fill(store, {**TEXTS, "note.md": text})
     embed(store)
     store._client.drop(FIELDS)
@@ -138,6 +143,29 @@ def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_t
     # No rows of removed documents and of former versions are left.
     store.documents.apply("a", [changed("data.md", "edited", version=2)], ["note.md"])
     assert store._client.count(FIELDS, "part == 0", reading="strong") == len(TEXTS)
+    store.close()
+
+
+@pytest.mark.milvus
+def test_documents_of_an_earlier_index_in_milvus_get_titles_from_their_texts_and_names(
+    tmp_path: Path,
+) -> None:
+    def opened() -> MilvusStore:
+        return MilvusStore(f"milvus://{tmp_path}/index.db", {})
+
+    store = opened()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(documents, "searched_title", lambda title, fields, path: title)
+        fill(store, {"Manage otters.md": "words\n\n# Settings\n", "data.md": "words\n\n# Settings\n"})
+    embed(store)
+    store._state.put({"format": FORMER[2]})
+    store.close()
+    store = opened()
+    store.collections.sync(config("a", "b"))
+    matches = store.lexical.search(parse("manage"), everything(), 5).matches
+    [document] = store.documents.by_id([match.document for match in matches]).values()
+    assert (document.path, document.title) == ("Manage otters.md", "Manage otters")
+    assert store.pending.count(EMBEDDER, everything()) == 0
     store.close()
 
 
