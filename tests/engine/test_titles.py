@@ -47,10 +47,10 @@ def test_get_finds_a_note_by_the_name_of_its_file(vault: qmd.Index, reference: s
     assert vault.get(reference).document.path == "Manage notes.md"
 
 
-def test_get_prefers_the_name_of_a_file_to_a_title(index: qmd.Index, notes: Notes) -> None:
+def test_get_prefers_a_title_to_the_name_of_a_file_without_its_suffix(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "# b\n", "b.md": "# c\n"})), "vault")
-    assert index.get("b").document.path == "b.md"
-    assert index.get("c").document.path == "b.md"
+    for reference, path in {"b": "a.md", "c": "b.md", "a": "a.md", "b.md": "b.md"}.items():
+        assert index.get(reference).document.path == path
 
 
 def test_the_name_of_a_file_counts_as_a_title(vault: qmd.Index) -> None:

@@ -133,7 +133,7 @@ class References:
     def _by_name(self, name: str) -> list[Document]:
         """Return the documents whose path ends with `name`, ignoring case.
 
-        If there are none, those whose path does so without its suffix, then those with this title.
+        If there are none, those with this title, then those whose path ends so without its suffix.
         """
         if self._names is None:
             # Read all documents once, because `multi_get` may look up many names.
@@ -146,16 +146,16 @@ class References:
                     by_name.setdefault(key.casefold(), []).append(document)
         folded = nfc(name).strip("/").casefold()
         folder, _, last = folded.rpartition("/")
-        files, stems, titles = self._names
-        for names in (files, stems):
-            found = [
-                document
-                for document in names.get(last, ())
-                if not folder or f"/{document.file}".casefold().rpartition("/")[0].endswith(f"/{folder}")
-            ]
-            if found:
-                return found
-        return titles.get(folded, [])
+        files, stems, titles = (
+            names.get(key, []) for names, key in zip(self._names, (last, last, folded), strict=True)
+        )
+        below = [
+            [item for item in named if f"/{item.file}".casefold().rpartition("/")[0].endswith(f"/{folder}")]
+            if folder
+            else named
+            for named in (files, stems)
+        ]
+        return below[0] or titles or below[1]
 
     def _named(self, name: str, errors: list[str]) -> Iterator[Location]:
         """Yield the documents of one list item: a reference with or without lines, or a glob."""

@@ -40,8 +40,8 @@ class DocumentMethods:
 
         Args:
             reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
-                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, the name of a
-                file without its suffix, or a title. It may end in `:from` or `:from:count`, or in the
+                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, a title, or the
+                name of a file without its suffix. It may end in `:from` or `:from:count`, or in the
                 heading of a section, `#Restoring` or `#Backups/Restoring`, which override the other
                 arguments. Case is ignored if no path or title matches exactly.
             from_line: The first line to return, from 1.
