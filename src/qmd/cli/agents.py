@@ -14,6 +14,7 @@ from qmd.cli.command import Group, fail
 from qmd.cli.options import Decorated, OneOf, combined, flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say, write
+from qmd.processes import python
 
 if TYPE_CHECKING:
     from qmd.config.agents import Entry
@@ -185,7 +186,7 @@ def _program(project: str | None) -> list[str]:
     program = os.path.abspath(sys.argv[0])
     if os.path.basename(program) == "qmd" and os.path.isfile(program) and os.access(program, os.X_OK):
         return [program]
-    return [sys.executable, "-m", "qmd"]
+    return python("qmd")
 
 
 def _server_name(session: Session, name: str | None) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.options import Decorated, flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
+from qmd.processes import python
 
 if TYPE_CHECKING:
     from qmd.server.daemon import Daemon
@@ -24,7 +24,7 @@ def start_daemon(session: Session, name: str, arguments: Sequence[str]) -> None:
 
     With `--replace`, a daemon of the same index is stopped first.
     """
-    command = [sys.executable, "-m", "qmd", name, *arguments, *session.options()]
+    command = python("qmd", name, *arguments, *session.options())
     daemon = _daemon(session, name)
     if "--replace" in arguments:
         daemon.stop()

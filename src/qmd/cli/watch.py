@@ -16,6 +16,7 @@ from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say
 from qmd.errors import QmdError
+from qmd.processes import python
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -181,10 +182,9 @@ def _service(session: Session) -> Service:
     """Return the service of the index that this command was given."""
     from qmd.server.user_service import service
 
-    words = [sys.executable, "-m", "qmd", *session.options()]
     label = session.label
     name = "qmd-watch" if label is None else f"qmd-watch-{_unit_name(label)}"
-    return service(name, [*words, "watch"], session.project, os.environ)
+    return service(name, python("qmd", *session.options(), "watch"), session.project, os.environ)
 
 
 def _unit_name(index: str) -> str:

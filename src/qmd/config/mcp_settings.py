@@ -115,7 +115,8 @@ def _runs_qmd(entry: Any) -> bool:
     ]
     if not all(isinstance(word, str) for word in words):
         return False
-    program = os.path.basename(words[0]) == "qmd" or words[1:3] == ["-m", "qmd"]
+    module = [word for word in words[1:] if word != "-P"][:2]
+    program = os.path.basename(words[0]) == "qmd" or module == ["-m", "qmd"]
     return program and "mcp" in words
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE
 
 from qmd.errors import BusyError, QmdError, StoreError
+from qmd.processes import start
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_TIMEOUT = 10.0
@@ -45,11 +46,12 @@ class Daemon:
             os.ftruncate(file, 0)
             self._rotate_log()
             with open(self.log, "ab") as log:
-                start = log.tell()
-                process = subprocess.Popen(
+                end = log.tell()
+                process = start(
                     command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
+                    folder=os.getcwd(),  # it may be in a project, and options may have relative paths
+                    stdin=DEVNULL,
+                    stdout=PIPE,
                     stderr=log,
                     # The inherited file keeps the lock after this process has ended.
                     pass_fds=[file],
@@ -61,7 +63,7 @@ class Daemon:
             if not first_line:
                 process.wait()
                 os.ftruncate(file, 0)
-                raise self._start_error(start)
+                raise self._start_error(end)
             return first_line
 
     def running(self) -> int | None:
@@ -109,9 +111,9 @@ class Daemon:
             if os.path.getsize(self.log) > _MAX_LOG_SIZE:
                 os.replace(self.log, f"{self.log}.1")
 
-    def _start_error(self, start: int) -> QmdError:
+    def _start_error(self, end: int) -> QmdError:
         with open(self.log, "rb") as log:
-            log.seek(start)
+            log.seek(end)
             lines = log.read().decode("utf-8", "replace").strip().splitlines()
         errors = [line for line in lines if line.startswith("Error: ")]
         messages = [*lines[-1:], *errors[:1]] or ["the server ended immediately"]

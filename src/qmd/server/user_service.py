@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import plistlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 from qmd.config.atomic import replace_file
 from qmd.errors import QmdError, SourceError, UsageError
+from qmd.processes import run
 
 #: Variables that decide which index is used, and how it is embedded. Secrets are not among them.
 _VARIABLES = (
@@ -127,9 +127,7 @@ def _require(program: str) -> None:
 
 def _run(commands: Sequence[Sequence[str]], *, check: bool = True) -> None:
     for command in commands:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
-        )
+        done = run(command)
         if check and done.returncode != 0:
             output = (done.stderr or done.stdout).strip().splitlines() or [f"code {done.returncode}"]
             raise QmdError(

@@ -15,11 +15,13 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from qmd.errors import SourceError
+from qmd.sources.confinement import confine, limit
 from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Container, Unreadable
 from qmd.sources.read import RawBytes
 from qmd.text.links import MAX_LINKS
 
-#: What no reader needs: programs, the network, changed files. They end reading with an error.
+#: What no reader needs: programs, the network, changed files. They end reading with an error, also if the
+#: system cannot refuse them.
 _FORBIDDEN = (
     *("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"),
     *("socket.connect", "socket.bind", "socket.getaddrinfo", "urllib.Request"),
@@ -33,6 +35,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 def main() -> None:
     requests, answers = _pipes()
     limit(int(sys.argv[1]))
+    confine()
     sys.addaudithook(_refuse)
     while line := requests.readline():
         request = json.loads(line)
@@ -41,16 +44,6 @@ def main() -> None:
         answer = json.dumps(_answer(request, data)).encode()
         answers.write(b"%d\n" % len(answer) + answer)
         answers.flush()
-
-
-def limit(memory: int) -> None:
-    """Limit the memory of this process, and forbid it to write files and core dumps."""
-    with suppress(ImportError, ValueError, OSError):  # not on Windows; not all limits on macOS
-        import resource
-
-        for kind, value in (("AS", memory), ("FSIZE", 0), ("CORE", 0)):
-            with suppress(ValueError, OSError):
-                resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (value, value))
 
 
 def _limit_time() -> None:

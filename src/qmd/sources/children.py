@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from subprocess import DEVNULL, PIPE
 from typing import Any, Self, cast
 
 from qmd.errors import SourceError
+from qmd.processes import python, start
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.outcome import Outcome, failed, finished
@@ -31,6 +31,8 @@ MEMORY = 1 << 30
 _MAX_ANSWER = 64 * 1024 * 1024
 #: The most child processes.
 _MOST = 4
+#: Variables by which Python finds its modules and libraries. A child gets no others: they have secrets.
+_VARIABLES = ("HOME", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE")
 
 
 class Children:
@@ -92,11 +94,12 @@ class _Child:
     """A child process that reads one file after the other; see `qmd.sources.child`."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "qmd.sources.child", str(MEMORY)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+        self._process = start(
+            python("qmd.sources.child", str(MEMORY)),
+            environ={name: os.environ[name] for name in _VARIABLES if name in os.environ},
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
         )
         self._late = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from qmd.errors import SourceError
+from qmd.processes import run
 from qmd.types import Collection
 
 #: The time limit of a `git pull`, in seconds.
@@ -65,25 +66,16 @@ def _is_repository(path: str) -> bool:
 def _git(top: str, *arguments: str) -> tuple[str, str | None]:
     """Run git in a clone without prompts. Return the last line of its output and the reason if it failed."""
     # Imported on use, because it would cost every command in a project some milliseconds.
-    import subprocess
+    from subprocess import TimeoutExpired
 
     environ = {name: value for name, value in os.environ.items() if name not in _INHERITED}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
     settings = [part for setting in _SAFE for part in ("-c", setting)]
     try:
-        done = subprocess.run(
-            ["git", *settings, "-C", top, *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PULL_TIMEOUT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-            env=environ,
-        )
+        done = run(["git", *settings, "-C", top, *arguments], environ=environ, timeout=PULL_TIMEOUT)
     except OSError as error:
         return "", f"git cannot be run: {error.strerror}"
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         return "", f"it took more than {PULL_TIMEOUT} seconds"
     output, errors = done.stdout.strip(), done.stderr.strip()
     if done.returncode != 0:

@@ -171,7 +171,7 @@ def _workers(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [int(child) for child in children if b"spawn_main" in _command(int(child))]
+    return [int(child) for child in children if b"qmd.processes" in _command(int(child))]
 
 
 def _command(pid: int) -> bytes:

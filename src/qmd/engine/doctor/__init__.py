@@ -40,6 +40,7 @@ def examine(
 ) -> Iterator[Finding]:
     """Run all checks and yield their findings; `on_step` is called before each slow step."""
     yield from program.versions()
+    yield from program.readers()
     yield from program.variables(environ)
     yield from program.plugins()
     written = yield from configuration.read(locations.config)

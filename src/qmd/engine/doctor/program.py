@@ -12,6 +12,7 @@ from qmd._version import __version__
 from qmd.config.settings import environment_settings
 from qmd.engine.doctor.finding import Finding, attempt, ok, warning
 from qmd.plugins import TABLES, Table, entries, load, package_of
+from qmd.processes import python, start
 from qmd.sources.formats import registry as formats  # noqa: F401 - enters its table
 from qmd.store.sqlite.opening import probe
 
@@ -34,6 +35,14 @@ def versions() -> Iterator[Finding]:
     sqlite = yield from attempt("sqlite", probe)
     if sqlite is not None:
         yield ok("sqlite", f"{sqlite}, full-text search works")
+
+
+def readers() -> Iterator[Finding]:
+    """Report what holds the processes that read other formats than text."""
+    confined = start(python("qmd.sources.confinement")).wait() == 0
+    held = "may only read, which the system sees to" if confined else "are held by Python and limits alone"
+    hint = None if confined else "this system offers no more, so be careful with files of strangers"
+    yield ok("readers", f"the processes that read PDF, Office and other files {held}", hint)
 
 
 def variables(environ: Mapping[str, str]) -> Iterator[Finding]:

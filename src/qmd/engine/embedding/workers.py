@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.errors import ModelError, QmdError
 from qmd.models.base import Cancelled, CancelledError
+from qmd.processes import call
 from qmd.store.values import Scope
 
 #: The priority of workers in the background: the lowest.
@@ -23,7 +23,7 @@ _NICE = 19
 _CHECK_SECONDS = 0.2
 
 if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
+    from subprocess import Popen
 
 
 def embed(
@@ -46,16 +46,14 @@ def embed(
     processors = workspace.settings.threads or os.cpu_count() or 1
     threads = max(1, processors // count // (2 if background else 1))
     environ = {**workspace.environ, "QMD_THREADS": str(threads)}
-    #: The processes by the pipe from which their messages are read. A process has the name of its worker.
-    workers: dict[Connection, SpawnProcess] = {}
+    #: Each process and the name of its worker, by the pipe from which its messages are read.
+    workers: dict[Connection, tuple[Popen[bytes], str]] = {}
     lost = 0
 
     def start() -> None:
-        nonlocal lost
-        while not _start(workers, workspace.locations, environ, scope, worker_name(prefix), background):
-            lost += 1
-            if lost >= count:
-                raise _too_many_lost(lost, None)
+        name = worker_name(prefix)
+        process, messages = call(_run, workspace.locations, environ, scope, name, background)
+        workers[messages] = process, name
 
     try:
         for _ in range(min(count, tally.total)):
@@ -71,45 +69,19 @@ def embed(
                 elif isinstance(message, QmdError):
                     raise message
                 else:
-                    process = workers.pop(messages)
-                    process.join()
-                    if process.exitcode:
+                    process, name = workers.pop(messages)
+                    if exitcode := process.wait():
                         lost += 1
-                        workspace.store.pending.release(process.name)
+                        workspace.store.pending.release(name)
                         if lost >= count:
-                            raise _too_many_lost(lost, process.exitcode)
+                            raise _too_many_lost(lost, exitcode)
                         start()
     finally:
-        for process in workers.values():
+        for process, name in workers.values():
             process.terminate()
-            process.join()
-            workspace.store.pending.release(process.name)
+            process.wait()
+            workspace.store.pending.release(name)
     return lost
-
-
-def _start(
-    workers: dict[Connection, SpawnProcess],
-    locations: Locations,
-    environ: Mapping[str, str],
-    scope: Scope,
-    name: str,
-    background: bool,
-) -> bool:
-    """Start a worker; return false if it died before it received its task."""
-    context = multiprocessing.get_context("spawn")
-    messages, sender = context.Pipe(duplex=False)
-    task = locations, environ, scope, name, background, sender
-    process = context.Process(target=_run, args=task, name=name, daemon=True)
-    try:
-        process.start()
-    except BrokenPipeError:
-        messages.close()
-        return False
-    finally:
-        # The worker must have the only open end, so that reading ends when it dies.
-        sender.close()
-    workers[messages] = process
-    return True
 
 
 def _run(
@@ -145,10 +117,8 @@ def _receive(messages: Connection) -> Share | QmdError | None:
     return None
 
 
-def _too_many_lost(lost: int, exitcode: int | None) -> ModelError:
-    how = "while it started"
-    if exitcode is not None:
-        how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
+def _too_many_lost(lost: int, exitcode: int) -> ModelError:
+    how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
     return ModelError(
         f"{lost} workers have died, the last one {how}",
         "each needs memory for the model: use fewer --workers; finished vectors are stored",

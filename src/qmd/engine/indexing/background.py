@@ -5,7 +5,6 @@ In the server itself, the scan and the searches would share one interpreter lock
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from qmd.engine.indexing.scan import ScanReport
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.errors import QmdError, StoreError
 from qmd.models.base import Cancelled, CancelledError
+from qmd.processes import call
 
 #: The priority of the process. It is lower than that of searches, but higher than that of embedding.
 _NICE = 10
@@ -35,24 +35,19 @@ def rescan(
     """
     if cancelled is not None and cancelled():
         raise CancelledError
-    context = multiprocessing.get_context("spawn")
-    messages, sender = context.Pipe(duplex=False)
-    task = workspace.locations, dict(workspace.environ), collection, tuple(within), record, sender
-    process = context.Process(target=_run, args=task, daemon=True)
-    process.start()
-    sender.close()
+    task = workspace.locations, dict(workspace.environ), collection, tuple(within), record
+    process, messages = call(_run, *task)
     try:
         while not messages.poll(_CHECK_SECONDS):
             if cancelled is not None and cancelled():
                 raise CancelledError
         answer: ScanReport | QmdError = messages.recv()
     except EOFError:
-        process.join()
-        raise StoreError(f"the process of the scan has died with code {process.exitcode}") from None
+        raise StoreError(f"the process of the scan has died with code {process.wait()}") from None
     finally:
         messages.close()
         process.terminate()
-        process.join()
+        process.wait()
     if isinstance(answer, QmdError):
         raise answer
     return answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Sequence
 
 from qmd.engine.indexing import scan
@@ -11,6 +10,7 @@ from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError
 from qmd.models.base import Cancelled
+from qmd.processes import run
 from qmd.sources import git
 from qmd.types import Collection
 
@@ -110,15 +110,7 @@ def _run_update_command(collection: Collection) -> str | None:
     """Run a collection's `update` command, if it has one, in its folder; return its last line of output."""
     if not collection.update:
         return None
-    process = subprocess.run(
-        collection.update,
-        shell=True,
-        cwd=collection.path,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    process = run(collection.update, folder=collection.path)
     output = (process.stdout + process.stderr).strip().splitlines()
     if process.returncode != 0:
         raise SourceError(

@@ -1,0 +1,105 @@
+"""The only place that starts processes: modules in the working folder, which may be a clone, must not run."""
+
+# subprocess and multiprocessing are imported on use, because commands that start nothing import this module.
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from subprocess import CompletedProcess, Popen
+
+
+class Call(NamedTuple):
+    """A function that runs in another process, and the pipe from which its messages are read."""
+
+    process: Popen[bytes]
+    messages: Connection
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """Return the words that run a module by this Python, which does not import from the working folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def start(
+    words: Sequence[str], *, folder: str = os.sep, environ: Mapping[str, str] | None = None, **options: Any
+) -> Popen[bytes]:
+    """Start a process of this program.
+
+    Args:
+        words: The words of `python`.
+        folder: Its working folder.
+        environ: Its environment, by default that of this process. Relative parts of `PYTHONPATH` are left
+            out, because they would name the working folder.
+        options: Options of `subprocess.Popen`.
+    """
+    from subprocess import Popen
+
+    variables = dict(os.environ if environ is None else environ)
+    path = filter(os.path.isabs, variables.pop("PYTHONPATH", "").split(os.pathsep))
+    return Popen(words, cwd=folder, env={**variables, "PYTHONPATH": os.pathsep.join(path)}, **options)
+
+
+def call(function: Callable[..., None], *arguments: Any) -> Call:
+    """Call `function(*arguments, sender)` in another process; what it sends by `sender` is to be read.
+
+    If the process dies, also before it has its arguments, reading raises `EOFError`.
+    """
+    import pickle
+    from multiprocessing import Pipe
+    from subprocess import PIPE
+
+    messages, sender = Pipe(duplex=False)
+    with sender:  # closed here, so that reading ends when the process ends
+        process = start(python(__name__), stdin=PIPE, stdout=sender.fileno())
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as task:
+        task.write(pickle.dumps((function, arguments)))
+    return Call(process, messages)
+
+
+def run(
+    words: Sequence[str] | str,
+    *,
+    folder: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> CompletedProcess[str]:
+    """Run another program to its end without input, and return its output. The shell runs a string."""
+    import subprocess
+
+    return subprocess.run(
+        words,
+        shell=isinstance(words, str),
+        cwd=folder,
+        env=environ,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _answer() -> None:
+    """Do what `call` asks for, in its process."""
+    import pickle
+    from multiprocessing.connection import Connection
+
+    sender = Connection(os.dup(1), readable=False)
+    os.dup2(2, 1)  # what libraries print is no message
+    function, arguments = pickle.load(sys.stdin.buffer)
+    function(*arguments, sender)
+    # Everything is sent. Models may crash when the interpreter is torn down.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _answer()
