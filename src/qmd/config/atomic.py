@@ -50,40 +50,44 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     If `private` is set, only the user may read the file; otherwise the permissions stay. Raises `ConfigError`
     if the file cannot be replaced; the old file stays.
     """
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
+        mode = 0o600 if private else _mode_of(path)
+        # 0o666 lets the umask set the permissions of a new file.
+        descriptor, temporary = create_beside(path, 0o666 if mode is None else 0o600)
         try:
-            _write(temporary, data, 0o600 if private else _mode_of(path))
+            with open(descriptor, "wb") as file:
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
             os.replace(temporary, path)
         except BaseException:
-            if os.path.lexists(temporary):
-                os.unlink(temporary)
+            os.unlink(temporary)
             raise
         sync_to_disk(os.path.dirname(path))
     except OSError as error:
         raise _cannot_write(path, error) from error
 
 
+def create_beside(path: str, mode: int = 0o600) -> tuple[int, str]:
+    """Create an empty file beside `path`, which is to replace it; return its descriptor and its path.
+
+    Nobody can know the name before: a link of that name, in someone else's folder, would lead elsewhere.
+    """
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
+    return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), temporary
+
+
 def abandoned(path: str, before: float) -> list[str]:
-    """Return the temporary files of killed `replace_file` calls for `path` that are older than `before`."""
+    """Return the files of `create_beside` that killed processes left, if they are older than `before`."""
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         return []
-    temporary = re.compile(re.escape(name) + r"\.[0-9]+\.tmp")
+    temporary = re.compile(re.escape(name) + r"\.([0-9]+|[0-9a-f]{16})\.tmp")  # once by process id
     names = sorted(filter(temporary.fullmatch, os.listdir(folder)))
     paths = [os.path.join(folder, name) for name in names]
     return [path for path in paths if os.stat(path).st_mtime < before]
-
-
-def _write(path: str, data: bytes, mode: int | None) -> None:
-    # 0o666 lets the umask set the permissions of a new file.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666 if mode is None else 0o600)
-    with open(descriptor, "wb") as file:
-        if mode is not None:
-            os.chmod(path, mode)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _mode_of(path: str) -> int | None:

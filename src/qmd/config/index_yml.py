@@ -24,7 +24,12 @@ def load(path: str) -> Config:
 
 
 def read_bytes(path: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return the bytes of the file, b"" if it does not exist.
+    """Return the bytes of the file, b"" if it does not exist; see `read_file`."""
+    return read_file(path, max_bytes) or b""
+
+
+def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """Return the bytes of the file, None if it does not exist.
 
     Of a file larger than `max_bytes`, return the first `max_bytes` + 1 bytes, which `decode` rejects. Raises
     `ConfigError` if the path is a broken link, no regular file or not readable.
@@ -40,7 +45,7 @@ def read_bytes(path: str, max_bytes: int = MAX_BYTES) -> bytes:
             raise ConfigError(
                 f"{path}: the file it links to is missing.", "Correct or remove the link."
             ) from error
-        return b""
+        return None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}.") from error
 

@@ -15,10 +15,13 @@ from typing import Any
 
 from qmd.config.agents import Entry
 from qmd.config.atomic import replace_file
+from qmd.config.index_yml import read_file
 from qmd.errors import BusyError, ConfigError, ConflictError
 
 #: Names that need no quotes in TOML.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.
+_MAX_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Change:
         """
         if self.after is None or not self:
             return None
-        if _read(self.path) != self.before:
+        if read_file(self.path, _MAX_BYTES) != self.before:
             raise BusyError(f"{self.path} is being changed by another program", "run the command again")
         # A link, as in a folder of dotfiles, stays a link.
         target = os.path.realpath(self.path)
@@ -129,7 +132,7 @@ def _servers(path: str, settings: Entry, section: str) -> Entry:
 
 def _load(path: str) -> tuple[bytes | None, Entry]:
     """Return a file's bytes and its settings."""
-    data = _read(path)
+    data = read_file(path, _MAX_BYTES)
     if data is None or not data.strip():
         return data, {}
     try:
@@ -143,18 +146,6 @@ def _load(path: str) -> tuple[bytes | None, Entry]:
     if not isinstance(settings, dict):
         raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
     return data, settings
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        if os.path.islink(path):
-            raise ConfigError(f"{path} is a link that leads nowhere", "Remove it.") from None
-        return None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _is_toml(path: str) -> bool:

@@ -11,6 +11,7 @@ import re
 from hashlib import sha256
 
 from qmd.config.atomic import replace_file
+from qmd.config.index_yml import read_file
 from qmd.errors import ConfigError, ConflictError
 
 NAME = "qmd"
@@ -97,11 +98,11 @@ def _installed(path: str) -> str | None:
     if os.path.islink(folder) or os.path.islink(path):
         raise foreign
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            content = file.read(1_000_000)
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
+        data = read_file(path)
+        if data is None:
+            return None
+        content = data.decode("utf-8")
+    except (ConfigError, UnicodeDecodeError) as error:
         raise foreign from error
     mark = _MARK.search(content)
     if mark is None or _digest(content[: mark.start()]) != mark[1]:

@@ -91,9 +91,10 @@ def find(cache_dir: str, index: str) -> Advertisement | None:
 
 def _publish(path: str, advertisement: Advertisement) -> int:
     """Write and lock the file before it gets its final name. Return its descriptor."""
+    from qmd.config.atomic import create_beside
+
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    file, temporary = create_beside(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         os.write(file, json.dumps(advertisement._asdict()).encode())

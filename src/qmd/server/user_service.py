@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import plistlib
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from qmd.config.atomic import replace_file
+from qmd.config.index_yml import read_file
 from qmd.errors import QmdError, SourceError, UsageError
 from qmd.processes import run
 
@@ -19,6 +21,9 @@ _VARIABLES = (
     *("QMD_CONFIG_DIR", "QMD_INDEX_PATH", "INDEX_PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
     *("XDG_DATA_HOME", "QMD_STORE", "QMD_EMBED_MODEL", "QMD_THREADS", "QMD_MAX_RAM_MB"),
 )
+#: Control characters, separators of lines, surrogates and what else XML cannot contain.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_RENAME = "rename the folder, or run 'qmd watch' in a terminal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,13 @@ def service(
 ) -> Service:
     """Return the service that runs a command in a folder (by default, the home folder).
 
-    Raises `UsageError` if the platform has neither systemd nor launchd.
+    Raises `UsageError` if the platform has neither systemd nor launchd, or if their files cannot contain a
+    word, the folder or a variable.
     """
     home = environ.get("HOME") or os.path.expanduser("~")
     variables = {key: environ[key] for key in _VARIABLES if environ.get(key)}
+    for value in (*command, *variables.values(), folder or home):
+        _require_plain(value)
     if platform == "darwin":
         label = f"org.qmd.{name.removeprefix('qmd-')}"
         path = os.path.join(home, "Library", "LaunchAgents", f"{label}.plist")
@@ -89,11 +97,7 @@ def install(item: Service) -> bool:
     Raises `SourceError` if the file cannot be written, and `QmdError` if the service does not start.
     """
     _require(item.start[0][0])
-    try:
-        with open(item.file, "rb") as file:
-            changed = file.read() != item.content
-    except OSError:
-        changed = True
+    changed = read_file(item.file) != item.content
     try:
         os.makedirs(os.path.dirname(item.file), exist_ok=True)
     except OSError as error:
@@ -144,7 +148,7 @@ def _unit(command: Sequence[str], folder: str | None, variables: Mapping[str, st
         "[Service]",
         "Type=exec",
         f"ExecStart={' '.join(_quoted(word, dollar=True) for word in command)}",
-        f"WorkingDirectory={'~' if folder is None else folder.replace('%', '%%')}",
+        f"WorkingDirectory={'~' if folder is None else _unquoted(folder)}",
         *(f"Environment={_quoted(f'{name}={value}')}" for name, value in sorted(variables.items())),
         "Restart=on-failure",
         "RestartSec=10",
@@ -157,10 +161,21 @@ def _unit(command: Sequence[str], folder: str | None, variables: Mapping[str, st
     return "\n".join(lines) + "\n"
 
 
+def _require_plain(value: str) -> None:
+    """Raise `UsageError` for a value that would end its line in a unit, or that XML cannot contain."""
+    if _UNFIT.search(value):
+        raise UsageError(f"a service cannot use {value!r}, which has control characters", _RENAME)
+
+
+def _unquoted(folder: str) -> str:
+    """Return a folder for a systemd unit, which takes it as it is up to the end of the line."""
+    if folder.endswith("\\") or folder != folder.strip():
+        raise UsageError(f"a service cannot run in {folder!r}, because of its last character", _RENAME)
+    return folder.replace("%", "%%")
+
+
 def _quoted(word: str, *, dollar: bool = False) -> str:
-    """Return a word for a systemd unit, in quotes. Raises `UsageError` if it has a line break."""
-    if "\n" in word:
-        raise UsageError("a path with a line break cannot be used in a service")
+    """Return a word for a systemd unit, in quotes."""
     word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{word.replace("$", "$$") if dollar else word}"'
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd.errors import UsageError
 from qmd.server.user_service import service
 from tests.clients import server_of
 from tests.edge.cli.schemas import faults, schema
@@ -173,7 +174,7 @@ def test_install_writes_a_unit_once_and_uninstall_removes_it(user: User, systemc
     assert not unit.exists() and not systemctl.exists()
     assert user.ok("watch", "--install", *name).startswith("Installed qmd-watch-my_work.service")
     content = unit.read_text()
-    assert f'ExecStart="{sys.executable}" "-m" "qmd" "--index" "my_work" "watch"' in content
+    assert f'ExecStart="{sys.executable}" "-P" "-m" "qmd" "--index" "my_work" "watch"' in content
     assert f'Environment="XDG_CACHE_HOME={user.home / "cache"}"' in content
     assert user.ok("watch", "--install", *name).startswith("Already installed")
     assert unit.read_text() == content
@@ -206,6 +207,37 @@ def test_units_quote_odd_paths() -> None:
     assert 'Environment="QMD_CONFIG_DIR=/a b/50%%/\\"x\\""\n' in content
     assert "WorkingDirectory=/p/100%%\n" in content
     assert "secret" not in content
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a\n[Service]\nExecStartPre=id",
+        "a\rb",
+        "a\x1bb",
+        "a\x85b",
+        "a\u2028b",
+        "a\\",
+        "a ",
+        os.fsdecode(b"a\xff"),
+    ],
+)
+def test_install_refuses_a_folder_that_a_unit_cannot_name(user: User, systemctl: Path, name: str) -> None:
+    project = user.home / name
+    (project / ".qmd").mkdir(parents=True)
+    (project / ".qmd" / "index.yml").write_text("collections: {}\n", encoding="utf-8")
+    refused = user.call("watch", "--install", cwd=project)
+    assert (refused.returncode, refused.stdout) == (2, ""), refused
+    assert "a service cannot" in refused.stderr
+    assert "rename the folder" in refused.stderr
+    assert not list(user.home.rglob("*.service")) and not systemctl.exists()
+
+
+@pytest.mark.parametrize("value", ["/a\n<key>Nice</key>", "/a\0b", "/a\ud800"])
+def test_agents_of_launchd_refuse_what_xml_cannot_contain(value: str) -> None:
+    for folder, environ in ((value, {}), (None, {"QMD_CONFIG_DIR": value})):
+        with pytest.raises(UsageError):
+            service("qmd-watch", ["/py"], folder, {"HOME": "/h", **environ}, platform="darwin")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd: see scripts/packages.sh")

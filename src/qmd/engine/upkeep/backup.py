@@ -77,11 +77,9 @@ def make(store: Store, locations: Locations, target: str | None, *, force: bool,
     notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
     if os.path.exists(locations.config):
         notes[_CONFIG] = read_bytes(locations.config)
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with copies.new_file(temporary):
+        with copies.new_file(path) as temporary:
             store.backup(temporary, notes, on_pages)
-            os.replace(temporary, path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"

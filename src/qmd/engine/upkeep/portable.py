@@ -95,9 +95,8 @@ def make(
         seal(temporary, mark, _yaml(portable), {name: scans.get(name) for name in names})
         PortableStore(temporary).close()
         if encrypted:
-            with new_file(f"{temporary}.age"):
-                encryption.encrypt(temporary, f"{temporary}.age", passphrase, recipients)
-                os.replace(f"{temporary}.age", temporary)
+            with new_file(temporary) as sealed:
+                encryption.encrypt(temporary, sealed, passphrase, recipients)
     size = os.path.getsize(path)
     chunks = report.total_chunks
     return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
@@ -106,11 +105,9 @@ def make(
 @contextmanager
 def _written(path: str) -> Iterator[str]:
     """Yield the path of a private file that gets the name `path` if the body succeeds."""
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with new_file(temporary):
+        with new_file(path) as temporary:
             yield temporary
-            os.replace(temporary, path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from qmd.config.atomic import create_beside
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 
 #: How long to wait for a process that is about to end or to write its port, in seconds.
@@ -118,8 +119,7 @@ def _publish(place: str, port: int) -> int:
     """Write the port of a database to its file and return its descriptor, which keeps the file locked."""
     path = os.path.join(place, _PORT)
     # Locked and written before it gets its name: an old file may contain the port of another program.
-    temporary = f"{path}.{os.getpid()}"
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor, temporary = create_beside(path)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.write(descriptor, str(port).encode())
     os.replace(temporary, path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from qmd.config.atomic import sync_to_disk
+from qmd.config.atomic import create_beside, sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 from qmd.store.sqlite.database import REMAKE, Database
 from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
@@ -110,9 +110,8 @@ def _write_over(
 
 
 def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPages) -> bool:
-    temporary = f"{path}.{os.getpid()}.tmp"
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with new_file(temporary):
+    with new_file(path) as temporary:
         with _unjournaled(temporary) as new:
             _copy_pages(source, new, on_pages)
             _forget_notes(new)
@@ -124,33 +123,35 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
         for ending in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(path + ending, kept + ending)
-        os.replace(temporary, path)
-        sync_to_disk(os.path.dirname(path))
+    sync_to_disk(os.path.dirname(path))
     return there
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[None]:
-    """Create an empty file that only the user may read, and delete it if the body fails."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+def new_file(path: str) -> Iterator[str]:
+    """Yield the path of an empty file that only the user may read, and which replaces `path` at the end.
+
+    If the body fails, it is deleted.
+    """
+    descriptor, temporary = create_beside(path)
+    os.close(descriptor)
     try:
-        yield
+        yield temporary
+        os.replace(temporary, path)
     except BaseException:
         for ending in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
-                os.unlink(path + ending)
+                os.unlink(temporary + ending)
         raise
 
 
 def _keep(path: str, kept: str) -> None:
     """Copy an index to the file `kept`, damaged or not."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with new_file(temporary):
+    with new_file(kept) as temporary:
         before = apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
         with closing(before), _unjournaled(temporary) as copy:
             _copy_pages(before, copy, lambda done, total: None)
         sync_to_disk(temporary)
-        os.replace(temporary, kept)
 
 
 @contextmanager
