@@ -70,6 +70,34 @@ class User:
             result = self.invoke(*args, input=stdin, **environ)
         return subprocess.CompletedProcess(args, result.exit_code, result.stdout, result.stderr)
 
+    def on_terminal(self, answer: str, *args: str, cwd: Path | None = None) -> str:
+        """What a command shows on a terminal where `answer` is typed."""
+        import pty
+        import termios
+
+        ours, theirs = pty.openpty()
+        flags = termios.tcgetattr(theirs)
+        flags[3] &= ~termios.ECHO  # what is typed is not shown
+        termios.tcsetattr(theirs, termios.TCSANOW, flags)
+        os.write(ours, answer.encode())
+        with subprocess.Popen(
+            [sys.executable, "-m", "qmd", *args],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**self.environ, "NO_COLOR": "1"},
+            cwd=cwd or self.home,
+        ) as process:
+            os.close(theirs)
+            seen = b""
+            # Reading fails when the other end is closed.
+            with contextlib.suppress(OSError):
+                while data := os.read(ours, 65536):
+                    seen += data
+            process.wait(60)
+        os.close(ours)
+        return seen.decode().replace("\r\n", "\n")
+
     def ok(self, *args: str, input: str | None = None) -> str:
         """The output of a command that must succeed."""
         result = self.invoke(*args, input=input)

@@ -52,15 +52,21 @@ def can_ask() -> bool:
 
 def ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
     """Ask whether to approve the permissions, and remember the answer."""
-    write("Approve this? [y/N] ", sys.stderr)
+    approved = confirm("Approve this?")
+    if approved is not None:
+        trust.decide(permissions, approved=approved)
+    return bool(approved)
+
+
+def confirm(question: str) -> bool | None:
+    """Ask a question on stderr; the answer is None at the end of input, which is no answer."""
+    write(f"{question} [y/N] ", sys.stderr)
     sys.stderr.flush()
     answer = sys.stdin.readline()
-    if not answer:  # end of input: not an answer, so nothing is remembered
+    if not answer:
         write("\n", sys.stderr)
-        return False
-    approved = answer.strip().lower() in ("y", "yes")
-    trust.decide(permissions, approved=approved)
-    return approved
+        return None
+    return answer.strip().lower() in ("y", "yes")
 
 
 def show(trust: Trust, permissions: Sequence[Permission], stream: IO[str]) -> None:

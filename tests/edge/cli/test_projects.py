@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,30 +50,7 @@ class Checkout:
         return found.stdout
 
     def on_terminal(self, answer: str, *args: str) -> str:
-        """What a command shows on a terminal where `answer` is typed."""
-        ours, theirs = pty.openpty()
-        flags = termios.tcgetattr(theirs)
-        flags[3] &= ~termios.ECHO  # what is typed is not shown
-        termios.tcsetattr(theirs, termios.TCSANOW, flags)
-        os.write(ours, answer.encode())
-        with subprocess.Popen(
-            [sys.executable, "-m", "qmd", *args],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={**self.user.environ, "NO_COLOR": "1"},
-            cwd=self.folder,
-        ) as process:
-            os.close(theirs)
-            seen = b""
-            try:
-                while data := os.read(ours, 65536):
-                    seen += data
-            except OSError:  # the other end is closed
-                pass
-            process.wait(60)
-        os.close(ours)
-        return seen.decode().replace("\r\n", "\n")
+        return self.user.on_terminal(answer, *args, cwd=self.folder)
 
     def write(self, text: str) -> None:
         file = self.folder / ".qmd" / "index.yml"
