@@ -196,8 +196,8 @@ def test_a_context_that_is_typed_is_approved_and_no_other(project: Path, opened:
         assert left_out(index) == [CONTEXT]
         index.add_context("qmd://site/sub", "Typed")
         assert left_out(index) == [CONTEXT]
-        # Nothing is left out of anything but what agents are told.
-        assert index.status().notes == ()
+        assert index.contexts() == [("qmd://site/sub", "Typed")]
+        assert "the context of qmd://site;" in index.status().notes[0]
 
 
 def test_a_new_name_neither_approves_nor_takes_back(project: Path, opened: Open) -> None:

@@ -32,7 +32,7 @@ def test_a_client_of_the_typescript_sdk_has_all_that_there_is(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["server"]["name"], told["server"]["version"]) == ("qmd", __version__)
-    assert "- notes (" in told["instructions"]
+    assert '- "notes" (' in told["instructions"]
     assert [tool["name"] for tool in told["tools"]] == list(CALLS)
     for tool in CALLS:
         check(tool, told["calls"][tool])

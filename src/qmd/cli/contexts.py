@@ -54,6 +54,7 @@ def list_(session: Session) -> None:
       qmd context list
       qmd context list --json
     """
+    session.uses |= {"context"}
     contexts = session.index.contexts()
     if chosen_format() != "cli":
         rows = [{"path": path, "context": text} for path, text in contexts]
@@ -89,6 +90,7 @@ def check(session: Session) -> None:
     """
     from shlex import quote
 
+    session.uses |= {"context"}
     rows = [
         {
             "path": path,

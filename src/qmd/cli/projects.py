@@ -57,7 +57,7 @@ def trust(ctx: click.Context, yes: bool) -> None:
 
     The file may come from someone else, with a git checkout. Until you approve it, its update commands and
     'git pull' are not run, its folders outside the project are not read, its models and its store are not
-    used, and agents do not see its contexts. Everything else works. A setting that changes needs approval
+    used, and its contexts are not shown. Everything else works. A setting that changes needs approval
     again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     Examples:

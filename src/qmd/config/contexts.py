@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qmd.config.validate import nfc
@@ -34,6 +36,21 @@ def list_contexts(config: Config) -> list[tuple[str, str]]:
     for name, collection in config.collections.items():
         rows += [(context_uri(name, prefix), text) for prefix, text in sorted(collection.context.items())]
     return rows
+
+
+def only(config: Config, uris: Container[str]) -> Config:
+    """Return a configuration with the contexts of these addresses only."""
+    collections = {
+        name: replace(
+            item,
+            context={
+                prefix: text for prefix, text in item.context.items() if context_uri(name, prefix) in uris
+            },
+        )
+        for name, item in config.collections.items()
+    }
+    described = config.global_context if SCHEME in uris else None
+    return replace(config, collections=collections, global_context=described)
 
 
 def context_uri(collection: str | None, prefix: str) -> str:

@@ -73,15 +73,23 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         if self._owns_store:
             self._store.close()
 
-    def limited(self, collections: Sequence[str] | None = None, *, read_only: bool = False) -> Index:
-        """Return this index, restricted to some collections (None: all), or to reading.
+    def limited(
+        self,
+        collections: Sequence[str] | None = None,
+        *,
+        read_only: bool = False,
+        contexts: bool = True,
+    ) -> Index:
+        """Return this index, restricted to some collections (None: all), to reading, or without contexts.
 
         It shares everything with this index, and is closed with it. Calls that are not permitted raise
         `ForbiddenError`.
         """
         from qmd.engine.access.restricted import RestrictedIndex
 
-        permissions = self._workspace.permissions.narrowed(collections, read_only=read_only)
+        permissions = self._workspace.permissions.narrowed(
+            collections, read_only=read_only, contexts=contexts
+        )
         with self._lock:
             if permissions not in self._restricted:
                 index = Index(replace(self._workspace, permissions=permissions), owns_store=False)

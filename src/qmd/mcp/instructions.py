@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from qmd.engine.index import Index
@@ -12,9 +13,11 @@ from qmd.text.wording import plural
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus, Status
 
-#: Limits that save the agent's context: collections, and characters of a context.
+#: Limits that save the agent's context: collections, and characters of a name, a context and an error.
 _MAX_COLLECTIONS = 20
-_MAX_CHARACTERS = 200
+_MAX_NAME = 40
+_MAX_CONTEXT = 200
+_MAX_ERROR = 400
 
 _ADVICE = (
     "Call query for questions and search for exact words; then get or multi_get to read the documents. "
@@ -32,17 +35,13 @@ def instructions(index: Index) -> str:
     status = index.status()
     if not status.collections:
         return "qmd searches Markdown on this machine. Nothing is indexed yet: run 'qmd collection add PATH'."
-    # A project's contexts come with its files, so agents see them only after the user has approved them.
-    unapproved = {request.name for request in index.trust.unapproved({"context"})}
-    contexts = {uri: text for uri, text in index.contexts() if uri not in unapproved}
-    if index.locations.portable:
-        contexts = {}  # the file may come from anybody
+    contexts = dict(index.contexts())
     lines = [
         f"qmd searches Markdown on this machine: {status.total_documents:,} documents "
         f"in {plural(len(status.collections), 'collection')}."
     ]
     if "qmd://" in contexts:
-        lines.append(_short(contexts["qmd://"]))
+        lines.append(_short(contexts["qmd://"], _MAX_CONTEXT))
     lines += [_collection(collection, contexts) for collection in status.collections[:_MAX_COLLECTIONS]]
     more = len(status.collections) - _MAX_COLLECTIONS
     if more > 0:
@@ -52,16 +51,18 @@ def instructions(index: Index) -> str:
 
 def unavailable(error: QmdError) -> str:
     """Return the instructions for an index that cannot be opened."""
-    return f"qmd searches Markdown on this machine, but cannot now: {plain(error.in_one_line())}"
+    return (
+        f"qmd searches Markdown on this machine, but cannot now: {_quoted(error.in_one_line(), _MAX_ERROR)}"
+    )
 
 
 def _collection(collection: CollectionStatus, contexts: dict[str, str]) -> str:
     updated = f"indexed {collection.last_updated}" if collection.last_updated else "not indexed yet"
     excluded = "" if collection.include_by_default else ", searched only when named"
     context = contexts.get(f"qmd://{collection.name}")
-    about = f": {_short(context)}" if context else ""
+    about = f": {_short(context, _MAX_CONTEXT)}" if context else ""
     documents = plural(collection.documents, "document")
-    return f"- {plain(collection.name)} ({documents}, {updated}{excluded}){about}"
+    return f"- {_quoted(collection.name, _MAX_NAME)} ({documents}, {updated}{excluded}){about}"
 
 
 def _vectors(status: Status) -> str:
@@ -78,6 +79,11 @@ def _vectors(status: Status) -> str:
     return "All documents have vectors."
 
 
-def _short(context: str) -> str:
-    line = plain(context)
-    return line if len(line) <= _MAX_CHARACTERS else f"{line[:_MAX_CHARACTERS]}..."
+def _quoted(text: str, length: int) -> str:
+    """Return a text in quotes, because whoever wrote the configuration of a project may have chosen it."""
+    return json.dumps(_short(text, length), ensure_ascii=False)
+
+
+def _short(text: str, length: int) -> str:
+    line = plain(text)
+    return line if len(line) <= length else f"{line[:length]}..."

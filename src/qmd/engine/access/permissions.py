@@ -7,25 +7,37 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
+from qmd.config.contexts import only
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
 
 
 class Permissions(NamedTuple):
-    """The access of a caller to an index: the visible collections, None for all, and whether it may write."""
+    """The access of a caller to an index.
+
+    Attributes:
+        collections: The visible collections; None for all.
+        read_only: Whether it may change nothing.
+        contexts: Whether it is shown the contexts.
+    """
 
     collections: frozenset[str] | None = None
     read_only: bool = False
+    contexts: bool = True
 
-    def narrowed(self, collections: Collection[str] | None, *, read_only: bool) -> Permissions:
+    def narrowed(
+        self, collections: Collection[str] | None, *, read_only: bool, contexts: bool = True
+    ) -> Permissions:
         """Return these permissions with further restrictions. They can never be widened."""
         names = None if collections is None else frozenset(collections)
         if self.collections is not None:
             names = self.collections if names is None else self.collections & names
-        return Permissions(names, self.read_only or read_only)
+        return Permissions(names, self.read_only or read_only, self.contexts and contexts)
 
     def visible(self, config: Config) -> Config:
-        """Return a configuration without the collections that are not visible."""
+        """Return a configuration without the collections and contexts that are not visible."""
+        if not self.contexts:
+            config = only(config, ())
         if self.collections is None:
             return config
         collections = {name: item for name, item in config.collections.items() if name in self.collections}

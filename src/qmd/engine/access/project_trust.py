@@ -35,7 +35,7 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
     "marks": "its pins and marks",
 }
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
-_CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store"})
+_CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store", "context"})
 
 
 class Trust:
@@ -187,6 +187,7 @@ def _marks(config: Config) -> Permission | None:
 def _without(config: Config, refused: Iterable[Permission]) -> Config:
     collections = dict(config.collections)
     models, store = config.models, config.store
+    described = {place for place, _ in contexts.list_contexts(config)}
     for permission in refused:
         match permission.kind:
             case "path":
@@ -197,7 +198,9 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
                 models = replace(models, **{permission.name: None})
             case "store":
                 store = None
-    return replace(config, collections=collections, models=models, store=store)
+            case "context":
+                described.discard(permission.name)
+    return contexts.only(replace(config, collections=collections, models=models, store=store), described)
 
 
 def _without_personal(config: Config) -> Config:
