@@ -8,6 +8,8 @@ import random
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ import qmd
 from tests.agents import agents
 from tests.clients import server_of
 from tests.users import MakeUser, User
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -221,6 +224,28 @@ def test_a_passphrase_encrypts_the_file(owner: User, guest: User, tmp_path: Path
     assert "passphrase is wrong" in refusal(guest, "--index-file", file, "ls", QMD_PASSPHRASE="x")
     assert "needs a terminal" in refusal(owner, "backup", "--portable", "--encrypt", str(tmp_path / "b"))
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.age"]
+
+
+def test_a_killed_encryption_leaves_no_plain_text_beside_the_file_and_the_next_removes_the_rest(
+    owner: User, tmp_path: Path
+) -> None:
+    target = tmp_path / "out.age"
+    index = owner.home / "cache" / "qmd" / "index.sqlite"
+    command = [sys.executable, "-m", "qmd", "backup", "--portable", "--encrypt", str(target)]
+    environ = owner.environ | {"QMD_PASSPHRASE": "open sesame"}
+    before = set(index.parent.iterdir())
+
+    def plain() -> list[Path]:
+        new = [path for path in index.parent.iterdir() if path not in before]
+        return [path for path in [*new, *tmp_path.iterdir()] if path.read_bytes().startswith(b"SQLite")]
+
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
+        until(plain)
+        process.kill()
+    assert {path.parent for path in plain()} == {index.parent}
+    owner.run("backup", "--portable", "--encrypt", str(target), QMD_PASSPHRASE="open sesame")
+    assert plain() == []
+    assert target.read_bytes().startswith(b"age-encryption.org/v1")
 
 
 def test_a_recipient_decrypts_with_an_identity(owner: User, guest: User, tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from qmd.config.atomic import locked
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.requests import unknown_collection
 from qmd.engine.upkeep import copying
 from qmd.engine.upkeep.backup import now, target_path
 from qmd.errors import ModelError, NotFoundError, StoreError, UsageError
 from qmd.store.sqlite import encryption
-from qmd.store.sqlite.backup import new_file
+from qmd.store.sqlite.backup import discard, new_file
 from qmd.store.sqlite.portable import Mark, PortableStore, seal
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Collection, Config
@@ -84,19 +85,18 @@ def make(
     path = target_path(store, target, name, force=force)
     vectors = _vectors(workspace, config)
     portable = _relative(config, names)
-    with _written(path) as temporary:
-        with closing(SqliteStore(temporary)) as copy:
+    with _written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
+        with closing(SqliteStore(plain)) as copy:
             sets = [] if vectors is None else [vectors]
             report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
         has_vectors = vectors is not None and report.total_chunks > 0
         created = now().isoformat(timespec="seconds")
         mark = Mark(created, texts, *((vectors.name, vectors.fingerprint) if vectors and has_vectors else ()))
         on_progress("writing", 0, 0)
-        seal(temporary, mark, _yaml(portable), {name: scans.get(name) for name in names})
-        PortableStore(temporary).close()
+        seal(plain, mark, _yaml(portable), {name: scans.get(name) for name in names})
+        PortableStore(plain).close()
         if encrypted:
-            with new_file(temporary) as sealed:
-                encryption.encrypt(temporary, sealed, passphrase, recipients)
+            encryption.encrypt(plain, temporary, passphrase, recipients)
     size = os.path.getsize(path)
     chunks = report.total_chunks
     return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
@@ -112,6 +112,25 @@ def _written(path: str) -> Iterator[str]:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
         ) from error
+
+
+@contextmanager
+def _plain(workspace: Workspace, temporary: str, encrypted: bool) -> Iterator[str]:
+    """Yield the path of the file to make: `temporary`, or one to encrypt.
+
+    The latter is in the folder of the index, which has these texts already. It is deleted at the end, or by the
+    next export if the process is killed.
+    """
+    if not encrypted:
+        yield temporary
+        return
+    with locked(f"{workspace.locations.index}.portable") as path:
+        discard(path)
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            yield path
+        finally:
+            discard(path)
 
 
 def _stem(workspace: Workspace) -> str:

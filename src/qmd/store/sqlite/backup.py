@@ -139,10 +139,15 @@ def new_file(path: str) -> Iterator[str]:
         yield temporary
         os.replace(temporary, path)
     except BaseException:
-        for ending in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                os.unlink(temporary + ending)
+        discard(temporary)
         raise
+
+
+def discard(path: str) -> None:
+    """Delete a database file that no process uses, if it exists, with its log and journal."""
+    for ending in ("", "-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + ending)
 
 
 def _keep(path: str, kept: str) -> None:
