@@ -358,6 +358,7 @@ FORGERIES = {
     "DROP TABLE links": "other tables than an index",
     "DELETE FROM meta WHERE key = 'portable'": "not a portable one",
     "UPDATE meta SET value = '[' WHERE key = 'portable'": "its description cannot be read",
+    f"UPDATE meta SET value = '{'[' * 100_000}' WHERE key = 'portable'": "its description cannot be read",
     "UPDATE meta SET value = 'collections: [' WHERE key = 'portable config'": "index.yml",
     "UPDATE documents SET path = '../../../../../etc/passwd' WHERE title = 'Talk'": "outside its collection",
     "UPDATE documents SET path = '/etc/passwd' WHERE title = 'Talk'": "outside its collection",
@@ -365,14 +366,47 @@ FORGERIES = {
     "UPDATE documents SET title = zeroblob(10)": "wrong type",
     "UPDATE contents SET text = x'ff'": "wrong type",
     "UPDATE collections SET name = x'00' WHERE name = 'talks'": "wrong type",
+    "UPDATE collections SET root = '[[['": "a collection has a folder",
 }
 
 
-@pytest.mark.parametrize("statement", FORGERIES)
+@pytest.mark.parametrize("statement", FORGERIES, ids=lambda statement: statement[:60])
 def test_a_forged_file_is_refused_in_one_line(guest: User, portable: Path, statement: str) -> None:
     with forged(guest, str(portable)) as (db, path):
         db.execute(statement)
     assert FORGERIES[statement] in refusal(guest, "--index-file", path, "search", "kestrel")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE OR IGNORE collections SET id = {1 << 62}",
+        "UPDATE common_terms SET documents = -1",
+        "UPDATE OR IGNORE field_names SET id = -1",
+        "UPDATE OR IGNORE field_counts SET value_id = -1",
+        "UPDATE field_values SET value = 'x'",
+        f"UPDATE contents SET bytes = {1 << 62}",
+    ],
+)
+def test_a_forged_number_is_an_error_of_the_file(guest: User, tmp_path: Path, statement: str) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in "abcd":
+        (notes / f"{name}.md").write_text(f"---\nyear: 2024\nx: {name}\n---\n# {name}\n\nkestrel\n")
+    source = str(tmp_path / "source.qmd")
+    with qmd.open_index(tmp_path / "i.sqlite", config=tmp_path / "i.yml", environ=guest.environ) as index:
+        index.add_collection(str(notes))
+        index.update()
+        index.export(source)
+    with forged(guest, source) as (db, path):
+        assert db.execute(statement).rowcount
+    with (
+        pytest.raises(qmd.StoreError, match="is damaged"),
+        qmd.open_index_file(path, environ=guest.environ) as index,
+    ):
+        index.fields()
+        index.search("kestrel")
+        index.status()
 
 
 def test_a_forged_configuration_names_no_folder_command_model_or_server(guest: User, portable: Path) -> None:

@@ -118,8 +118,8 @@ def _written(path: str) -> Iterator[str]:
 def _plain(workspace: Workspace, temporary: str, encrypted: bool) -> Iterator[str]:
     """Yield the path of the file to make: `temporary`, or one to encrypt.
 
-    The latter is in the folder of the index, which has these texts already. It is deleted at the end, or by the
-    next export if the process is killed.
+    The latter is in the folder of the index, which has these texts already. It is deleted at the end, or by
+    the next export if the process is killed.
     """
     if not encrypted:
         yield temporary

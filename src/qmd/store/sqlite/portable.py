@@ -14,6 +14,8 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import apsw
 
@@ -34,11 +36,20 @@ from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.sqlite.untrusted import harden, require_tables
 
+if TYPE_CHECKING:
+    from qmd.store.sqlite.pending import PendingTexts
+    from qmd.store.sqlite.upkeep import Upkeep
+    from qmd.store.sqlite.vector_sets import VectorSets
+    from qmd.store.sqlite.vectors import Vectors
+
+_Part = TypeVar("_Part")
 #: The first version whose files can be portable.
 _FIRST_VERSION = 9
 _MARK, _CONFIG = "portable", "portable config"
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
+#: What a value that nobody would write can cause: too large, too nested, of another form, or not there.
+_UNEXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 _MADE_BY = "the command backup makes such files with --portable"
 
 #: Tables that are too large to check before each search. A wrong value in them is an error when it is read.
@@ -94,6 +105,23 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
     sync_to_disk(path)
 
 
+class _Checked:
+    """A part of a store that reports whatever an unchecked value breaks as damage to the file."""
+
+    def __init__(self, part: object, path: str) -> None:
+        self._part = part
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._part, name)
+        return partial(self._call, member) if callable(member) else member
+
+    def _call(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        with _translated(self._path):
+            result = method(*args, **options)
+            return iter(list(result)) if isinstance(result, Iterator) else result
+
+
 class _Documents(Documents):
     """Documents whose texts may be of another type, because nobody has checked them."""
 
@@ -138,7 +166,30 @@ class PortableStore(SqliteStore):
             with closing(self._connect()) as db:
                 self.mark, self.config_text = _check(db, path)
         super().__init__(path, opener=self._open)
-        self.documents = _Documents(self._database)
+        self.collections = self._checked(self.collections)
+        self.documents = self._checked(_Documents(self._database))
+        self.lexical = self._checked(self.lexical)
+        self.fields = self._checked(self.fields)
+        self.answers = self._checked(self.answers)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        return self._checked(super().vectors)
+
+    @cached_property
+    def pending(self) -> PendingTexts:
+        return self._checked(super().pending)
+
+    @cached_property
+    def vector_sets(self) -> VectorSets:
+        return self._checked(super().vector_sets)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        return self._checked(super().upkeep)
+
+    def _checked(self, part: _Part) -> _Part:
+        return cast("_Part", _Checked(part, self._path))
 
     def close(self) -> None:
         super().close()
@@ -205,6 +256,8 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     for table in _tables(db):
         if table not in _UNCHECKED:
             _require_types(db, path, table)
+    if db.execute("SELECT 1 FROM collections WHERE root IS NOT NULL LIMIT 1").fetchone():
+        raise _damaged(path, "a collection has a folder")
     # An index covers the hashes, so the texts need not be read.
     if db.execute("SELECT 1 FROM contents WHERE typeof(hash) <> 'text' LIMIT 1").fetchone():
         raise _damaged(path, "a text has no hash")
@@ -217,7 +270,7 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     try:
         fields = json.loads(values[_MARK])
         mark = Mark(str(fields["created"]), fields["texts"] is True, *(str(fields[n]) for n in _EMBEDDER))
-    except (ValueError, TypeError, KeyError) as error:
+    except _UNEXPECTED as error:
         raise _damaged(path, "its description cannot be read") from error
     return mark, values[_CONFIG]
 
@@ -251,7 +304,7 @@ def _require_types(db: apsw.Connection, path: str, table: str) -> None:
 def _translated(path: str) -> Iterator[None]:
     try:
         yield
-    except (apsw.Error, UnicodeDecodeError, OverflowError, MemoryError) as error:
+    except (apsw.Error, *_UNEXPECTED) as error:
         raise _damaged(path, str(error)) from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
