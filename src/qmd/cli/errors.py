@@ -43,12 +43,6 @@ def show(error: BaseException, session: Session) -> int:
         case OSError() if error.strerror:
             _print(f"{error.filename}: {error.strerror}" if error.filename else error.strerror, None)
             return 1
-    if session.portable_file is not None:
-        _print(
-            f"{session.portable_file} is damaged or a forgery: {type(error).__name__}: {error}",
-            None,
-        )
-        return 1
     hint = None if debug else "run the command again with --debug to see the traceback"
     _print(f"internal error: {type(error).__name__}: {error}", hint)
     return 1

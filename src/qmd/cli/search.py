@@ -28,7 +28,7 @@ _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '
 
 #: Options of all three commands.
 search_options = options.combined(
-    options.query_argument,
+    click.argument("text", nargs=-1, metavar="[QUERY...]"),
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
@@ -70,11 +70,13 @@ timeout_option = click.option(
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
-    Documents must contain all words, in any order. "Quoted words" must stand together, word* also finds
-    longer words, and -word excludes documents (write it after --). A single - reads the query from stdin.
+    Documents with all words come first, in any order, then those with some of them. "Quoted words" must stand
+    together, word* also finds longer words, and -word excludes documents (write it after --). A single - reads
+    the query from stdin.
 
     Filters can be typed in all searches: tag:work, path:ops/, author:ann, after:2024-06, [status:draft],
-    [priority>=2], -tag:old. Without words they list the documents that pass, newest first. See 'qmd fields'.
+    [priority>=2], -tag:old. Filters without words, typed or as options, list the documents that pass, newest
+    first. See 'qmd fields'.
 
     Examples:
       qmd search deploy kubernetes
@@ -82,6 +84,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
       qmd search --json -- performance -sports
       qmd search backup --author ann --where status=draft --facets tag,year
       qmd search 'tag:work after:2026'
+      qmd search --tag work --after 2026
     """
     _run(session, "search", text, arguments)
 
@@ -133,6 +136,8 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
     if arguments["passages"] > 1 and format_name not in _WITH_PASSAGES:
         fail(f"--passages needs the format {' or '.join(_WITH_PASSAGES)}, not {format_name}")
+    if not words and not options.filters_of(arguments):
+        fail("missing QUERY...")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
     request = options.search_request(

@@ -102,10 +102,11 @@ class SearchRequest:
         return replace(self, ranking=ranking, scores=self.scores or settings.scores or DEFAULT_SCORES)
 
     def _check_texts(self) -> None:
-        if bool(self.query.strip()) == bool(self.searches):
-            raise UsageError(
-                "the query is empty" if not self.searches else "give a query or searches, not both"
-            )
+        if self.query.strip() and self.searches:
+            raise UsageError("give a query or searches, not both")
+        # A filter without words lists the documents.
+        if not (self.query.strip() or self.searches or self.where):
+            raise UsageError("the query is empty")
         require_unicode(*self.facets)
         for comparison in () if self.where is None else comparisons(self.where):
             require_unicode(comparison.field, str(comparison.value))

@@ -130,7 +130,7 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
                 raise UsageError(f"{name} is empty")
             predicate = make(value)
             if predicate is None:
-                raise UsageError(f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}")
+                raise UsageError(_no_date(name, value))
             found.append(predicate)
     given = options.get("filter")
     if given is not None:
@@ -143,7 +143,8 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
 def split(text: str) -> tuple[str, Predicate | None]:
     """Split a query into its text and its filters, which must all hold.
 
-    A filter in quotes, with an unknown key, without a value or with an invalid date stays in the text.
+    A filter in quotes, with an unknown key, without a value or with an invalid date stays in the text; see
+    `refuse_wrong_dates`.
     """
     remaining: list[str] = []
     found: list[Predicate] = []
@@ -159,6 +160,18 @@ def split(text: str) -> tuple[str, Predicate | None]:
         return text, None
     rest = " ".join(part.strip() for part in (*remaining, text[at:]) if part.strip())
     return rest, both(*found[:MAX_NODES])
+
+
+def refuse_wrong_dates(text: str) -> None:
+    """Raise `UsageError` if a filter in a query needs a date and has none. `split` leaves it in the text."""
+    for match in _PIECE.finditer(text.translate(QUOTES)):
+        key, value = (match["key"] or "").lower(), (match["value"] or "").strip('"').strip()
+        if _KEYS.get(key) in (since, until) and value and _typed(match) is None:
+            raise UsageError(_no_date(key, value), f"in quotes it is text: '\"{match[0]}\"'")
+
+
+def _no_date(name: str, value: str) -> str:
+    return f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}"
 
 
 def places(text: str) -> list[tuple[int, int]]:

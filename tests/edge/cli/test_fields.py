@@ -331,3 +331,22 @@ def test_bench_searches_only_documents_that_pass_the_filters(keeper: User) -> No
     for value, recall in (("draft", 1), ("done", 0)):
         ran = printed(keeper, "bench", str(fixture), "--ways", "bm25", "--where", f"status={value}")
         assert ran["ways"][0]["measures"]["recall@10"] == recall
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+@pytest.mark.parametrize("typed", ["after:yesterday", "-before:2024-13", 'AFTER:"next week"'])
+def test_a_typed_filter_without_a_date_is_an_error(keeper: User, command: str, typed: str) -> None:
+    result = keeper.invoke(command, "--", "herons", typed)
+    assert result.exit_code == 2
+    assert re.match(r"Error: (after|before) must be a date, such as 2024", result.stderr), result.stderr
+    assert "in quotes it is text" in result.stderr
+    assert "No results" in keeper.ok("search", f'"{typed.strip("-")}"')
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+def test_filters_without_words_list_documents_as_typed_ones_do(keeper: User, command: str) -> None:
+    expected = files(keeper, command, "tag:work")
+    assert expected == ["vault/plan.md", "vault/ops.md"]
+    assert files(keeper, command, "--tag", "work") == expected
+    assert files(keeper, command, "--where", "status=done") == ["vault/ops.md"]
+    assert "QUERY" in keeper.invoke(command).stderr

@@ -208,6 +208,17 @@ def test_a_file_is_replaced_only_by_force_and_completely(owner: User, tmp_path: 
     assert len(hits(owner, "--index-file", str(file), "search", "kestrel")) == 3
 
 
+@pytest.mark.parametrize("options", [[], ["--without-texts"]])
+def test_a_portable_file_cannot_be_restored(owner: User, user: User, options: list[str]) -> None:
+    file = str(user.home / "out.qmd")
+    owner.ok("backup", "--portable", *options, file)
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    told = refusal(user, "restore", "--config", file)
+    assert "is a portable file" in told
+    assert "qmd --index-file FILE search" in told
+    assert "notes/deploy.md" in user.ok("search", "deploying")
+
+
 @pytest.mark.parametrize("option", ["-c notes", "--without-texts", "--encrypt", "--recipient age1x"])
 def test_options_of_portable_files_need_the_option(owner: User, option: str) -> None:
     assert "needs --portable" in refusal(owner, "backup", *option.split())

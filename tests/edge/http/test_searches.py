@@ -64,6 +64,7 @@ def test_filters_are_fields_and_can_be_typed(client: Client, path: str) -> None:
     assert client.post(path, query="kestrel author:nobody")["results"] == []
     told = client.refused(400, path, query="kestrel", after="nonsense")
     assert told == "after must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'"
+    assert client.refused(400, path, query="kestrel after:nonsense").startswith(told)
     assert client.refused(400, path, query="kestrel", author=" ") == "author is empty"
 
 

@@ -26,21 +26,26 @@ def without_filters(request: SearchRequest) -> SearchRequest:
     """Move the filters typed in a query to the filter of the request.
 
     Of typed searches, only lexical ones can contain filters, which then apply to all of them; a search that
-    contains nothing else is left out. The result may have no query.
+    contains nothing else is left out. The result may have no query. Raises `UsageError` for a wrong date.
     """
     where = request.where
     searches: list[TypedSearch] = []
     for search in request.searches:
         if search.type == "lex":
-            text, typed = filters.split(search.query)
+            text, typed = _split(search.query)
             where, search = both(where, typed), replace(search, query=text)
         if search.query:
             searches.append(search)
     query = request.query
     if not request.searches:
-        query, typed = filters.split(query)
+        query, typed = _split(query)
         where = both(where, typed)
     return replace(request, query=query, searches=tuple(searches), where=where)
+
+
+def _split(query: str) -> tuple[str, Predicate | None]:
+    filters.refuse_wrong_dates(query)
+    return filters.split(query)
 
 
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:

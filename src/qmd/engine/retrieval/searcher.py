@@ -319,6 +319,8 @@ def read_query_document(request: SearchRequest) -> SearchRequest:
     if request.searches:
         refuse_exclusions(request.searches)
         return request
+    if not request.query.strip():
+        return request  # its filters list documents
     document = parse_document(request.query)
     if document.expand is not None:
         return replace(request, query=document.expand)

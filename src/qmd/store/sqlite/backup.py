@@ -17,6 +17,7 @@ from qmd.config.atomic import create_beside, sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 from qmd.store.sqlite.database import REMAKE, Database
 from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
+from qmd.store.sqlite.schema import PORTABLE
 from qmd.store.upkeep_values import OnPages
 
 #: Pages copied between two checks for Ctrl-C.
@@ -57,12 +58,17 @@ def read(path: str, *, thorough: bool = True) -> Contents:
     """Return the contents of a copy, after a check of all its pages if `thorough`.
 
     Raises `StoreError` for a file that is missing, damaged or no index, `ForeignIndexError` for a file of
-    another program or of a newer version.
+    another program or of a newer version. A portable file is refused.
     """
     with _opened(path) as copy:
         result = _check(copy, "integrity_check") if thorough else "ok"
         if result != "ok":
             raise _damaged(path, " ".join(result.split()))
+        if copy.execute("SELECT 1 FROM meta WHERE key = ?", (PORTABLE,)).fetchone():
+            raise StoreError(
+                f"{path} is a portable file, which lacks what an index has",
+                "search it with 'qmd --index-file FILE search'; 'qmd update' makes an index from your files",
+            )
         counts = _counts(copy)
         notes = dict(copy.execute("SELECT key, value FROM meta WHERE key GLOB ?", (_NOTE + "*",)))
         return Contents(

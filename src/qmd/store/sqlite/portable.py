@@ -32,7 +32,7 @@ from qmd.store.sqlite.opening import (
     require_known_version,
     stamp_of,
 )
-from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
+from qmd.store.sqlite.schema import APPLICATION_ID, PORTABLE, VERSION, migrate_to
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.sqlite.untrusted import harden, require_tables
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part")
 #: The first version whose files can be portable.
 _FIRST_VERSION = 9
-_MARK, _CONFIG = "portable", "portable config"
+_CONFIG = "portable config"
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
 #: What a value that nobody would write can cause: too large, too nested, of another form, or not there.
@@ -93,7 +93,7 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
             if not mark.texts:
                 db.execute("UPDATE contents SET text = ''")
             db.execute("DELETE FROM meta WHERE key GLOB 'config*'")
-            values = ((_MARK, json.dumps(asdict(mark))), (_CONFIG, config))
+            values = ((PORTABLE, json.dumps(asdict(mark))), (_CONFIG, config))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
             db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
         db.execute("PRAGMA journal_mode=DELETE").fetchall()
@@ -250,8 +250,8 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     if version != VERSION:
         raise StoreError(f"{path} has the format {version}, which cannot be portable", _MADE_BY)
     require_tables(db, path, _MADE_BY)
-    values = dict(db.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (_MARK, _CONFIG)))
-    if values.keys() != {_MARK, _CONFIG}:
+    values = dict(db.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (PORTABLE, _CONFIG)))
+    if values.keys() != {PORTABLE, _CONFIG}:
         raise StoreError(f"{path} is an index, but not a portable one", _MADE_BY)
     for table in _tables(db):
         if table not in _UNCHECKED:
@@ -268,7 +268,7 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     if unsafe:
         raise _damaged(path, "a document has a path outside its collection")
     try:
-        fields = json.loads(values[_MARK])
+        fields = json.loads(values[PORTABLE])
         mark = Mark(str(fields["created"]), fields["texts"] is True, *(str(fields[n]) for n in _EMBEDDER))
     except _UNEXPECTED as error:
         raise _damaged(path, "its description cannot be read") from error

@@ -9,6 +9,8 @@ import apsw
 
 #: "qmdp" in ASCII. Identifies index files of this program.
 APPLICATION_ID = 0x716D6470
+#: The key in the table `meta` that marks a portable file.
+PORTABLE = "portable"
 
 #: The id of a document is the id of its collection shifted left by this, plus a number. A collection is then
 #: one range of ids, and a filter on it one comparison, also in full-text search.
