@@ -41,7 +41,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command(if_missing=_IF_MISSING)
-@click.argument("reference", metavar="REF[:FROM[:COUNT]|#HEADING]", shell_complete=candidates.paths)
+@click.argument("reference", metavar="REF[:FROM[:COUNT]|:FROM-TO|#HEADING]", shell_complete=candidates.paths)
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
 @path_options
@@ -53,12 +53,13 @@ def get(
     """Print a document, some of its lines, or one of its sections.
 
     REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
-    :FROM or :FROM:COUNT to print only these lines, or #HEADING to print only this section, as 'qmd outline'
-    shows it. If the output is a pipe, only the text is printed.
+    :FROM, :FROM:COUNT or :FROM-TO to print only these lines, or #HEADING to print only this section, as 'qmd
+    outline' shows it. If the output is a pipe, only the text is printed.
 
     Examples:
       qmd get notes/meeting.md
       qmd get meeting.md:120:20
+      qmd get meeting.md:120-139
       qmd get 'notes/ops.md#Restoring'
       qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
@@ -74,6 +75,8 @@ def get(
         raise DocumentNotFoundError(
             f"{reference} is not indexed: {absence.reason}", (), absence.hint
         ) from error
+    if page.counted and (max_lines is not None or from_line is not None):
+        session.note(f"{reference} names its lines, so --from and -l have no effect")
     format_name = chosen_format()
     view = view_for(session, options)
     view = view._replace(exact=format_name != "cli" or not view.terminal)

@@ -42,6 +42,8 @@ _MAX_LINES = 200  # lines of such front matter
 _SEPARATORS = re.compile(r"[\s,]+")
 #: Nodes that are read at most, aliases counted each time.
 _MAX_NODES = 50_000
+#: Mappings inside each other.
+_MAX_DEPTH = 8
 #: Kinds of lines that are no items: `key: value`, and `key:`, which items may follow.
 _COMPLETE, _OPEN = -1, -2
 #: The name of a field, and values.
@@ -65,7 +67,7 @@ def read(text: str) -> FrontMatter:
     entries: Iterable[_Entry] | None = _simple_entries(text)
     if entries is None:
         root = _compose(text, result)
-        entries = [] if root is None else _entries(root, "", result)
+        entries = [] if root is None else _entries(root, result)
     return collect(entries, result)
 
 
@@ -148,41 +150,52 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     return root
 
 
-def _entries(root: yaml.Node, prefix: str, result: FrontMatter) -> Iterator[_Entry]:
-    """Yield the entries of a mapping, and those of a mapping inside it as `name.key`."""
+def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
+    """Yield the entries of a mapping, and those of mappings inside it as `name.key`."""
     import yaml
 
-    if not isinstance(root, yaml.MappingNode):
-        return
     room = _MAX_NODES
-    for key_node, node in root.value[: _MAX_NODES // 10]:
-        key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
-        if not key:
-            continue
-        name = prefix + key
-        if isinstance(node, yaml.MappingNode):
-            if prefix and name != "qmd.metadata":
+
+    def entries(mapping: yaml.MappingNode, prefix: str, depth: int) -> Iterator[_Entry]:
+        nonlocal room
+        for key_node, node in mapping.value:
+            room -= 1
+            if room < 0:
+                result.omitted.append("the end of a front matter with too many values")
+                return
+            key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+            if not key:
+                continue
+            name = prefix + key
+            if len(name) > MAX_KEY_LENGTH:
+                result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
+            elif not isinstance(node, yaml.MappingNode):
+                values = tuple(items(node, name))
+                if values:
+                    yield field_name(name), values
+            elif depth == _MAX_DEPTH:
                 result.omitted.append(f"field {name}: nested too deeply")
             else:
                 # The block of tobi/qmd: its names count as fields themselves.
-                yield from _entries(node, "" if name == "qmd.metadata" else f"{name}.", result)
-            continue
-        values: list[Value] = []
+                inner = "" if name == "qmd.metadata" else f"{name}."
+                yield from entries(node, inner, depth + 1)
+
+    def items(node: yaml.Node, name: str) -> Iterator[Value]:
+        nonlocal room
         for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             room -= 1
             if room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
-                break
+                return
             if not isinstance(item, yaml.ScalarNode):
                 result.omitted.append(f"field {name}: nested too deeply")
-                break
+                return
             value = scalar(item.value, plain=not item.style)
             if value is not None:
-                values.append(value)
-        if values:
-            yield field_name(name), tuple(values)
-        if room < 0:
-            return
+                yield value
+
+    if isinstance(root, yaml.MappingNode):
+        yield from entries(root, "", 1)
 
 
 def _name(key: str) -> str:

@@ -43,14 +43,19 @@ def parse_uri(uri: str) -> str:
 
 
 def split_location(reference: str) -> tuple[str, int | None, int | None]:
-    """Split `path:from:count` or `path:from` into (path, from, count). Missing numbers are None.
+    """Split `path:from:count`, `path:from-to` or `path:from` into (path, from, count). Missing ones are None.
 
     Numbers consist of ASCII digits and are at most `MAX_LINE`. The name of a file may end in `:12`, so the
     caller should look for the whole reference first.
     """
     path, last = _split_number(reference)
     if last is None:
-        return reference, None, None
+        path, dash, end = reference.rpartition("-")
+        path, first = _split_number(path)
+        last = _number(end)
+        if not dash or first is None or last is None:
+            return reference, None, None
+        return path, first, last - first + 1
     shorter, first = _split_number(path)
     if first is None:
         return path, last, None
@@ -65,10 +70,15 @@ def split_fragment(reference: str) -> tuple[str, str]:
 
 def _split_number(reference: str) -> tuple[str, int | None]:
     path, _, digits = reference.rpartition(":")
-    if not path or not (digits.isascii() and digits.isdigit()):
-        return reference, None
+    number = _number(digits) if path else None
+    return (reference if number is None else path), number
+
+
+def _number(digits: str) -> int | None:
+    if not (digits.isascii() and digits.isdigit()):
+        return None
     significant = digits.lstrip("0") or "0"
-    return path, int(significant) if len(significant) <= len(str(MAX_LINE)) - 1 else MAX_LINE
+    return int(significant) if len(significant) <= len(str(MAX_LINE)) - 1 else MAX_LINE
 
 
 def _encode(match: re.Match[str]) -> str:

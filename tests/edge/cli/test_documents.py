@@ -257,3 +257,23 @@ def test_a_folder_ends_at_a_slash(reader: User) -> None:
 def test_an_empty_index_says_how_to_begin(user: User) -> None:
     assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
     assert user.ok("ls", "--json") == "[]\n"
+
+
+def test_get_takes_a_range_of_lines(reader: User) -> None:
+    lines = FILES["deploy.md"].splitlines()
+    for reference in ("deploy.md:3-5", "qmd://notes/deploy.md:3-5", "deploy.md:3:3"):
+        assert reader.ok("get", reference) == "\n".join(lines[2:5]) + "\n"
+    assert "at least 1" in reader.invoke("get", "deploy.md:5-3").stderr
+    (page,) = json.loads(reader.ok("multi-get", "deploy.md:3-5", "--json"))
+    assert page["body"] == "\n".join(lines[2:5])
+
+
+def test_get_says_that_the_lines_of_the_reference_count(reader: User) -> None:
+    found = reader.invoke("get", "deploy.md:3:1", "-l", "2")
+    assert found.stdout == FILES["deploy.md"].splitlines()[2] + "\n"
+    assert "deploy.md:3:1 names its lines, so --from and -l have no effect" in found.stderr
+
+
+def test_a_name_that_looks_encoded_can_be_written_as_it_is_in_an_address(reader: User) -> None:
+    for address in ("qmd://notes/100%20 done.md", "qmd://notes/100%2520%20done.md"):
+        assert reader.ok("get", address) == FILES["100%20 done.md"]

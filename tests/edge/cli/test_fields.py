@@ -350,3 +350,31 @@ def test_filters_without_words_list_documents_as_typed_ones_do(keeper: User, com
     assert files(keeper, command, "--tag", "work") == expected
     assert files(keeper, command, "--where", "status=done") == ["vault/ops.md"]
     assert "QUERY" in keeper.invoke(command).stderr
+
+
+def test_maps_of_maps_are_fields(user: User) -> None:
+    (user.notes / "menu.md").write_text(
+        "---\nmenu: {main: {weight: 5, names: [left, top]}}\nx: y\n---\nkestrel\n",
+        encoding="utf-8",
+    )
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    assert files(user, "search", "[menu.main.weight>=5]") == ["notes/menu.md"]
+    assert files(user, "search", "kestrel", "--where", "menu.main.names=top") == ["notes/menu.md"]
+    (row,) = (row for row in printed(user, "fields") if row["name"] == "menu.main.weight")
+    assert (row["types"], row["documents"]) == (["number"], 1)
+
+
+def test_each_of_several_authors_is_found_and_listed(user: User) -> None:
+    (user.notes / "several.md").write_text(
+        "---\nauthor: [Ann Bee, Bob]\ndate: 2024-05-01\n---\nkestrel\n", encoding="utf-8"
+    )
+    (user.notes / "one.md").write_text("---\nauthor: BOB\ndate: 2025-05-01\n---\nkestrel\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    assert set(files(user, "search", "kestrel", "--author", "bob")) == {"notes/several.md", "notes/one.md"}
+    listed = {row["name"].casefold(): row for row in printed(user, "ls", "--authors")}
+    assert (listed["bob"]["documents"], listed["bob"]["first"][:4], listed["bob"]["last"][:4]) == (
+        2,
+        "2024",
+        "2025",
+    )
+    assert listed["ann bee"]["documents"] == 1

@@ -107,6 +107,12 @@ def test_sections_include_their_subsections() -> None:
     )
 
 
+#: Maps that hold the one before ten times: more than 10^7 values in 600 characters.
+MANY_TIMES = "a0: &a0 {x: 1}\n" + "\n".join(
+    f"a{n}: &a{n} {{{', '.join(f'k{m}: *a{n - 1}' for m in range(10))}}}" for n in range(1, 8)
+)
+
+
 @pytest.mark.parametrize(
     ("front_matter", "reason"),
     [
@@ -115,7 +121,9 @@ def test_sections_include_their_subsections() -> None:
         ("\n".join(f"k{n}: 1" for n in range(300)), "more than 200 fields"),
         (f"a: [{', '.join(map(str, range(500)))}]", "400 of 500 values"),
         (f"a: {'x' * 600}", "a value of 600 characters"),
-        ("a: {b: {c: 1}}", "nested too deeply"),
+        ("a: " + "{b: " * 8 + "1" + "}" * 8, "nested too deeply"),
+        (f"a: {{{'b' * 60}: {{{'c' * 60}: 1}}}}", "a name of 123 characters"),
+        (MANY_TIMES, "too many values"),
         (f"a: {'[' * 900}{']' * 900}", "nested too deeply"),
     ],
 )

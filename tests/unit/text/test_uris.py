@@ -76,6 +76,11 @@ def test_encoding_and_decoding_never_fail(text: str) -> None:
         ("a.md:10", ("a.md", 10, None)),
         ("a.md:10:5", ("a.md", 10, 5)),
         ("a.md:0:0", ("a.md", 0, 0)),
+        ("a.md:3-5", ("a.md", 3, 3)),
+        ("a:1:3-3", ("a:1", 3, 1)),
+        ("a.md:5-3", ("a.md", 5, -1)),
+        ("a-b.md:3-x", ("a-b.md:3-x", None, None)),
+        ("a.md-5", ("a.md-5", None, None)),
         ("a:1:2:3", ("a:1", 2, 3)),
         ("qmd://notes/a.md:7", ("qmd://notes/a.md", 7, None)),
         ("#abc123:7:2", ("#abc123", 7, 2)),
@@ -103,4 +108,4 @@ def test_any_reference_can_be_split(reference: str) -> None:
     path, first, count = split_location(reference)
     assert reference.startswith(path)
     assert first is None or 0 <= first <= MAX_LINE
-    assert count is None or 0 <= count <= MAX_LINE
+    assert count is None or -MAX_LINE < count <= MAX_LINE + 1

@@ -194,9 +194,12 @@ class Library(References):
         # If documents spell an author's name differently, the first document's spelling is used.
         by_key: dict[str, tuple[str, list[str]]] = {}
         for collection in collections:
-            for document in self._documents.listing(collection):
-                if document.author:
-                    _, dates = by_key.setdefault(author_key(document.author), (document.author, []))
+            documents = list(self._documents.listing(collection))
+            fields = self._store.fields.of([document.id for document in documents if document.author])
+            for document in documents:
+                # The document has the first author, and its field all of them.
+                for author in map(str, fields.get(document.id, {}).get("author", ())):
+                    _, dates = by_key.setdefault(author_key(author), (author, []))
                     dates.append(document.date)
         authors = [Author(name, len(dates), min(dates), max(dates)) for name, dates in by_key.values()]
         return sorted(authors, key=lambda author: author.name)

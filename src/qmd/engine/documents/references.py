@@ -14,7 +14,7 @@ from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
 from qmd.text.markdown import file_title
-from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
+from qmd.text.uris import SCHEME, is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
 
 #: A document, its first line, and the number of lines, as far as a reference names them.
@@ -88,11 +88,13 @@ class References:
 
     def _look_up(self, reference: str) -> Document | None:
         path = parse_uri(reference) if is_uri(reference) else reference
-        collection, _, rest = path.strip("/").partition("/")
-        if rest and collection in self._config.collections:
-            exact = self._documents.find(collection, rest)
-            if exact is not None:
-                return exact
+        # The name of a file may look encoded: somebody may write `qmd://notes/100%25.md` for `100%25.md`.
+        for spelling in dict.fromkeys((path, reference[len(SCHEME) :] if is_uri(reference) else path)):
+            collection, _, rest = spelling.strip("/").partition("/")
+            if rest and collection in self._config.collections:
+                exact = self._documents.find(collection, nfc(rest))
+                if exact is not None:
+                    return exact
         if _is_on_disk(path) and not is_uri(reference):
             absolute = os.path.abspath(os.path.expanduser(path))
             on_disk = self._absolute(absolute) or self._absolute(os.path.realpath(absolute))

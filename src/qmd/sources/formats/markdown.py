@@ -7,7 +7,7 @@ from qmd.text import extraction
 from qmd.types import Extracted
 
 name = extraction.MARKDOWN
-version = 1
+version = 2  # 2: fields of nested maps
 media_type = "text/markdown"
 
 
