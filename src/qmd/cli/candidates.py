@@ -1,8 +1,9 @@
-"""Completions for the shell: names of collections, paths of documents, folders on disk."""
+"""Completions for the shell: names of indexes and collections, paths, fields and their values, folders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -78,10 +79,27 @@ def _facets(index: Index, incomplete: str) -> Iterable[str]:
     return (f"{before}{comma}{name}" for name in names if name.startswith(start))
 
 
+def _typed(index: Index, incomplete: str) -> Iterable[str]:
+    """Yield the values of a filter that is typed in a query, as `tag:work`, and fields after `[`."""
+    name, colon, start = incomplete.partition(":")
+    if not colon:
+        return (f"[{field}" for field in _fields(index, name[1:])) if name.startswith("[") else ()
+    values = _TYPED[name](index, start) if name in _TYPED else ()
+    return (f'{name}:"{value}"' if " " in value else f"{name}:{value}" for value in values)
+
+
 def _inner_paths(index: Index, incomplete: str) -> Iterable[str]:
     """Yield paths inside collections, one folder at a time."""
     paths = (document.path for document in index.documents() if document.path.startswith(incomplete))
     return _one_folder(paths, incomplete)
+
+
+#: What completes the values of typed filters.
+_TYPED: Mapping[str, Callable[[Index, str], Iterable[str]]] = {
+    "tag": _tags,
+    "author": _authors,
+    "path": _inner_paths,
+}
 
 
 def _one_folder(paths: Iterable[str], start: str) -> Iterable[str]:
@@ -123,6 +141,7 @@ authors = _completing(_authors)
 tags = _completing(_tags)
 fields = _completing(_fields)
 conditions = _completing(_conditions)
+typed = _completing(_typed)
 inner_paths = _completing(_inner_paths, kind="path")
 facets = _completing(_facets)
 described_paths = _completing(_described_paths)
@@ -139,6 +158,18 @@ def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -
         return []  # the next argument is the text
     items = [item for item in paths(ctx, param, incomplete or SCHEME) if item.value.endswith("/")]
     return [*items, *([CompletionItem("/", kind="name")] if not incomplete else [])]
+
+
+def indexes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    from click.shell_completion import CompletionItem
+
+    from qmd.config.paths import index_names
+
+    try:
+        names = index_names(os.environ)
+    except QmdError:  # there is no home folder
+        return []
+    return [CompletionItem(name, kind="name") for name in names if name.startswith(incomplete)]
 
 
 def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

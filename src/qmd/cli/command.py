@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from inspect import cleandoc
 from typing import Any, NoReturn
 
@@ -30,7 +31,14 @@ def _global_option(*names: str, **attributes: Any) -> click.Option:
 
 #: Accepted before and after a command's name, and therefore stored in the session.
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
-    _global_option("--index", "index_name", metavar="NAME", help="Use the index with this name."),
+    _global_option(
+        "--index",
+        "index_name",
+        metavar="NAME",
+        help="Use the index with this name.",
+        # Imported on use, because it is needed only to complete.
+        shell_complete=lambda *typed: import_module("qmd.cli.candidates").indexes(*typed),
+    ),
     _global_option("--store", metavar="URL", help="Keep the index in this store: milvus://HOST:PORT/DB."),
     _global_option(
         "--index-file",

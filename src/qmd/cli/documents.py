@@ -41,14 +41,25 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command(if_missing=_IF_MISSING)
-@click.argument("reference", metavar="REF[:FROM[:COUNT]|:FROM-TO|#HEADING]", shell_complete=candidates.paths)
+@click.argument(
+    "reference",
+    nargs=-1,
+    required=True,
+    metavar="REF[:FROM[:COUNT]|#HEADING]",
+    shell_complete=candidates.paths,
+)
 @max_lines_option
 @click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
 @path_options
 @flag("--full", help="Print the whole document (the default).")
 @all_formats
 def get(
-    session: Session, /, reference: str, max_lines: int | None, from_line: int | None, **options: Any
+    session: Session,
+    /,
+    reference: tuple[str, ...],
+    max_lines: int | None,
+    from_line: int | None,
+    **options: Any,
 ) -> None:
     """Print a document, some of its lines, or one of its sections.
 
@@ -66,17 +77,20 @@ def get(
     """
     from qmd.cli.render.formats import render_pages
 
+    if len(reference) > 1:
+        from shlex import join
+
+        fail(session.addressed(f"get prints one document; for several: qmd multi-get {join(reference)}"))
+    (name,) = reference
     try:
-        page = session.index.get(reference, from_line=from_line, max_lines=max_lines)
+        page = session.index.get(name, from_line=from_line, max_lines=max_lines)
     except DocumentNotFoundError as error:
-        absence = session.index.absence(reference)
+        absence = session.index.absence(name)
         if absence is None:
             raise
-        raise DocumentNotFoundError(
-            f"{reference} is not indexed: {absence.reason}", (), absence.hint
-        ) from error
+        raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error
     if page.counted and (max_lines is not None or from_line is not None):
-        session.note(f"{reference} names its lines, so --from and -l have no effect")
+        session.note(f"{name} names its lines, so --from and -l have no effect")
     format_name = chosen_format()
     view = view_for(session, options)
     view = view._replace(exact=format_name != "cli" or not view.terminal)
@@ -127,20 +141,23 @@ def multi_get(
     """Print the documents that match a glob, or the documents of a list separated by commas.
 
     A glob must match the whole path, with or without the name of the collection. A list may contain anything
-    that get accepts. Documents that are not found are reported on stderr, and documents that do not pass the
-    filters are left out.
+    that get accepts. A single - reads names from stdin, one per line. Documents that are not found are
+    reported on stderr, and documents that do not pass the filters are left out.
 
     Examples:
       qmd multi-get 'journals/2026-05*.md'
       qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
       qmd multi-get 'notes/**' --tag work --where status=draft
+      rg -l budget ~/notes | qmd multi-get -
     """
     from qmd.cli.render.formats import render_pages
 
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
     limit = None if options["full"] else max_bytes or _MAX_BYTES
+    if patterns == ("-",):
+        patterns = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
     pages = session.index.multi_get(
         ",".join(patterns), max_lines=max_lines, max_bytes=limit, **filters_of(options)
     )

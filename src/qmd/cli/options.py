@@ -148,7 +148,25 @@ def _choose(ctx: click.Context, param: click.Parameter, value: str | bool | None
 
 #: All formats, for commands that print hits, documents or a listing.
 all_formats = format_options(*FORMATS)
-json_option = flag("--json", "as_json", help="Print JSON.")
+
+
+def _choose_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    _choose(ctx, param, value)
+    return ctx.meta.get(_CHOSEN) == "json"
+
+
+#: For commands that print JSON or text for people. An option that is given is handled before `as_json`.
+json_option = combined(
+    click.option(
+        "--format",
+        type=OneOf(["cli", "json"]),
+        metavar="F",
+        expose_value=False,
+        callback=_choose,
+        help="Print as cli or json.",
+    ),
+    flag("--json", "as_json", help="Print JSON.", callback=_choose_json),
+)
 #: For commands that print documents.
 path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
@@ -172,7 +190,9 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-query_argument = click.argument("text", nargs=-1, required=True, metavar="QUERY...")
+query_argument = click.argument(
+    "text", nargs=-1, required=True, metavar="QUERY...", shell_complete=candidates.typed
+)
 #: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
     click.option(

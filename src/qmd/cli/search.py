@@ -28,7 +28,7 @@ _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '
 
 #: Options of all three commands.
 search_options = options.combined(
-    click.argument("text", nargs=-1, metavar="[QUERY...]"),
+    click.argument("text", nargs=-1, metavar="[QUERY...]", shell_complete=candidates.typed),
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,

@@ -12,6 +12,7 @@ import click
 
 from qmd.cli.collections import adding_options, index_folder
 from qmd.cli.command import command, fail
+from qmd.cli.errors import INTERRUPTED
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say
@@ -130,7 +131,11 @@ def _watch(session: Session) -> None:
     stopped = threading.Event()
     watcher = Watcher(IndexWork(index, stopped.is_set), "qmd watch", Printer())
 
-    def stop(*_: object) -> None:
+    interrupted = False
+
+    def stop(number: int, _: object) -> None:
+        nonlocal interrupted
+        interrupted = number == signal.SIGINT
         stopped.set()
         watcher.stop()
 
@@ -140,6 +145,8 @@ def _watch(session: Session) -> None:
     thread.start()
     session.note("watching; stop with Ctrl-C")
     thread.join()
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _line(text: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from qmd.config.validate import validate_index_name
@@ -58,6 +59,15 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
         index = os.path.join(cache_dir(environ), f"{name}.sqlite")
     store = environ.get("QMD_STORE", "").strip() or None
     return Locations(index, config, not override and name == DEFAULT_INDEX, project, store)
+
+
+def index_names(environ: Mapping[str, str]) -> list[str]:
+    """Return the names of the indexes that have a file or a configuration, for `--index`."""
+    names: set[str] = set()
+    for folder, suffix in ((config_dir(environ), ".yml"), (cache_dir(environ), ".sqlite")):
+        with suppress(OSError):
+            names |= {name.removesuffix(suffix) for name in os.listdir(folder) if name.endswith(suffix)}
+    return sorted(names)
 
 
 def config_dir(environ: Mapping[str, str]) -> str:

@@ -68,6 +68,22 @@ def test_completion_offers_tags_paths_fields_and_values(user: User) -> None:
     assert offered(user, "vsearch", "x", "--facets", "y") == ["year"]
 
 
+def test_completion_offers_typed_filters_and_names_of_indexes(user: User) -> None:
+    text = "---\nstatus: draft\nauthor: Ann Bee\ntags: [Work/plan]\n---\nherring\n"
+    (user.notes / "run.md").write_text(text, encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    user.ok("--index", "work", "collection", "add", str(user.notes))
+    for command in ("search", "vsearch x", "query", "why run.md"):
+        # For bash a colon ends a word, so what follows it is offered.
+        assert offered(user, *command.split(), "tag:wo") == ["tag:Work/plan"]
+        assert offered(user, *command.split(), "author:a") == ['author:"Ann Bee"']
+        assert offered(user, *command.split(), "path:ru") == ["path:run.md"]
+        assert offered(user, *command.split(), "'[sta") == ["[status"]
+        assert offered(user, *command.split(), "http:") == []
+    assert offered(user, "--index", "") == ["index", "work"]
+    assert offered(user, "search", "--index", "w") == ["work"]
+
+
 def test_completion_offers_places_for_contexts(reader: User) -> None:
     assert offered(reader, "context", "add", "") == ["qmd://notes/", "/"]
     assert offered(reader, "context", "add", "'qmd://notes/2") == ["qmd://notes/2026/"]

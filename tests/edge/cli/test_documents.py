@@ -277,3 +277,29 @@ def test_get_says_that_the_lines_of_the_reference_count(reader: User) -> None:
 def test_a_name_that_looks_encoded_can_be_written_as_it_is_in_an_address(reader: User) -> None:
     for address in ("qmd://notes/100%20 done.md", "qmd://notes/100%2520%20done.md"):
         assert reader.ok("get", address) == FILES["100%20 done.md"]
+
+
+def test_get_of_several_names_names_multi_get(reader: User) -> None:
+    found = reader.invoke("get", "deploy.md", "it's.md")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert """for several: qmd multi-get deploy.md 'it'"'"'s.md'""" in found.stderr
+
+
+def test_multi_get_reads_names_from_stdin(reader: User) -> None:
+    names = ["notes/deploy.md", "notes/lists, with, commas.md", str(reader.notes / "it's.md"), "nope.md"]
+    found = reader.call("multi-get", "-", "--json", stdin="\n".join(names).encode() + b"\n")
+    assert [page["title"] for page in json.loads(found.stdout)] == [
+        "Deploying the service",
+        "Commas",
+        "Apostrophe",
+    ]
+    assert "nope.md" in found.stderr
+    assert reader.call("multi-get", "-").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["status", "why deploy.md rollback --search search", "cleanup --dry-run"])
+def test_format_names_json_too(reader: User, command: str) -> None:
+    expected = json.loads(reader.ok(*command.split(), "--json"))
+    assert json.loads(reader.ok(*command.split(), "--format", "json")).keys() == expected.keys()
+    assert reader.ok(*command.split(), "--format", "cli")[:1] not in "[{"
+    assert "two formats" in reader.invoke(*command.split(), "--json", "--format", "cli").stderr

@@ -92,7 +92,7 @@ def test_watch_prints_each_change_and_embeds_until_it_is_interrupted(owner: User
         assert state["watcher"]["pid"] == running.process.pid
         assert "Watched:" in owner.ok("status")
         running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(PATIENCE) == 0
+        assert running.process.wait(PATIENCE) == 130
     assert json.loads(owner.ok("status", "--json"))["watching"] == "off"
 
 
