@@ -6,37 +6,26 @@ tobi/qmd has copies of its collections, which count if there is no `index.yml`.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
-
-import apsw
+from typing import Literal, TypeAlias
 
 from qmd.config import editing
-from qmd.config.contexts import context_uri, normalise_prefix
+from qmd.config.contexts import context_uri
 from qmd.config.index_yml import load
-from qmd.config.paths import Locations, locate, resolve_folder
+from qmd.config.paths import Locations, locate
 from qmd.config.schema import WRITTEN_BY_TOBI
 from qmd.config.validate import validate_collection_name
 from qmd.engine.index import open_index
-from qmd.errors import ConfigError, ConflictError, ForeignIndexError, NotFoundError, QmdError, StoreError
-from qmd.store.sqlite.opening import connect_frozen, is_database
-from qmd.store.sqlite.schema import APPLICATION_ID
-from qmd.types import DEFAULT_PATTERN, Collection, Config
+from qmd.engine.tobi_index import TobiIndex, is_tobi, read
+from qmd.errors import ConfigError, ConflictError, NotFoundError, QmdError
+from qmd.types import Collection, Config
 
 #: `shared`: both programs read it from the same file. `added`, or to be added. `same` as here. `differs`: it
 #: stays as it is here. `conflict`: another collection here has the same folder and pattern.
 Action: TypeAlias = Literal["shared", "added", "same", "differs", "conflict"]
 
-_COLLECTIONS = (
-    "SELECT name, path, pattern, ignore_patterns, include_by_default, update_command, context "
-    "FROM store_collections ORDER BY name"
-)
 #: What two definitions of a collection are compared by, and what messages call it.
 _COMPARED = {
     "path": "path",
@@ -103,15 +92,6 @@ class Migration:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Old:
-    """The index of tobi/qmd: its copies of the collections, and the paths of its documents by collection."""
-
-    collections: Mapping[str, Collection]
-    global_context: str | None
-    documents: Mapping[str, frozenset[str]]
-
-
 def migrate(
     name: str | None = None,
     index: str | None = None,
@@ -145,7 +125,7 @@ def migrate(
     variables = os.environ if environ is None else environ
     locations = locate(name, variables, os.getcwd())
     index_file, config_file = _files(locations, index, config)
-    old = _read(index_file) if index_file is not None else _Old({}, None, {})
+    old = read(index_file) if index_file is not None else TobiIndex({}, None, {})
     target = locations.config
     shared = config_file is not None and os.path.realpath(config_file) == os.path.realpath(target)
     notes: list[str] = []
@@ -246,7 +226,7 @@ def _files(locations: Locations, index: str | None, config: str | None) -> tuple
     if config is not None and not os.path.isfile(config):
         raise NotFoundError(f"{config} is not there, or is no file", "name the index.yml of tobi/qmd")
     if index is None and config is None:
-        index = locations.index if _is_tobi(locations.index) else None
+        index = locations.index if is_tobi(locations.index) else None
         config = locations.config if os.path.isfile(locations.config) else None
         if index is None:
             raise NotFoundError(
@@ -262,87 +242,7 @@ def _files(locations: Locations, index: str | None, config: str | None) -> tuple
     return index, None if config is None else os.path.abspath(config)
 
 
-def _is_tobi(path: str) -> bool:
-    """Return whether a file is a database that this program has not made."""
-    if not os.path.isfile(path) or not is_database(path):
-        return False
-    with open(path, "rb") as file:
-        return int.from_bytes(file.read(72)[68:72], "big") != APPLICATION_ID
-
-
-def _read(path: str) -> _Old:
-    """Read the index of tobi/qmd. Raises `ForeignIndexError` if it is something else."""
-    if not _is_tobi(path):
-        known = "was made by this program" if is_database(path) else "is not an index"
-        raise ForeignIndexError(f"{path} {known}", "name the index.sqlite of tobi/qmd")
-    try:
-        with _opened(path) as db:
-            try:
-                rows = list(db.execute(_COLLECTIONS))
-                values = dict(db.execute("SELECT key, value FROM store_config"))
-                documents: dict[str, set[str]] = {}
-                for name, file in db.execute("SELECT collection, path FROM documents WHERE active = 1"):
-                    documents.setdefault(str(name), set()).add(str(file))
-            except apsw.SQLError as error:
-                raise ForeignIndexError(
-                    f"{path} is not an index of tobi/qmd 2: {error}", "open it with tobi/qmd 2 once"
-                ) from error
-    except (apsw.Error, UnicodeDecodeError) as error:
-        raise StoreError(f"{path} cannot be read: {error}") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
-    collections = {str(row[0]): _collection(path, *row) for row in rows}
-    text = values.get("global_context")
-    found = {name: frozenset(files) for name, files in documents.items()}
-    return _Old(collections, text if isinstance(text, str) and text.strip() else None, found)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[apsw.Connection]:
-    """Open an index of tobi/qmd without writing beside it.
-
-    The changes in a write-ahead log can only be read by writing, so then a copy is opened.
-    """
-    with tempfile.TemporaryDirectory(prefix="qmd-migrate-") as folder:
-        if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
-            copy = os.path.join(folder, "index.sqlite")
-            for ending in ("", "-wal"):
-                shutil.copyfile(path + ending, copy + ending)
-            db = apsw.Connection(copy, apsw.SQLITE_OPEN_READWRITE)
-        else:
-            db = connect_frozen(path)
-        with closing(db):
-            db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-            db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-            db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-            yield db
-
-
-def _collection(
-    index: str, name: Any, path: Any, pattern: Any, ignore: Any, include: Any, update: Any, context: Any
-) -> Collection:
-    contexts = _json(context, dict)
-    return Collection(
-        str(name),
-        resolve_folder(str(path), index),
-        str(pattern or DEFAULT_PATTERN),
-        tuple(map(str, _json(ignore, list))),
-        {normalise_prefix(str(prefix)): str(text) for prefix, text in contexts.items() if str(text).strip()},
-        update=str(update) if update else None,
-        include_by_default=include != 0,
-    )
-
-
-def _json(text: Any, kind: type) -> Any:
-    """Return a stored list or mapping; an empty one if there is none, or it is something else."""
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        value = None
-    return value if isinstance(value, kind) else kind()
-
-
-def _notes(written: Config, old: _Old, shared: bool) -> list[str]:
+def _notes(written: Config, old: TobiIndex, shared: bool) -> list[str]:
     """Say what else an `index.yml` contains, and what its index has besides."""
     notes = [
         f"the {role} model '{model}' is used here too, if it can be had: see 'qmd models'"
