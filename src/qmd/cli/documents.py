@@ -149,7 +149,7 @@ def multi_get(
       qmd multi-get 'notes/a.md, notes/b.md, #a1b2c3' --json
       qmd multi-get 'docs/**' --max-bytes 20480 -l 50
       qmd multi-get 'notes/**' --tag work --where status=draft
-      rg -l budget ~/notes | qmd multi-get -
+      grep -rl planning ~/notes | qmd multi-get -
     """
     from qmd.cli.render.formats import render_pages
 
