@@ -7,7 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 
 from qmd.sources.formats import registry
-from qmd.sources.patterns import Matcher, compile_globs, compile_pattern, either_case, split_pattern
+from qmd.sources.patterns import compile_pattern, either_case, split_pattern
+from qmd.text.globs import Matcher, compile_globs
 from qmd.types import Collection
 
 VENDOR_FOLDERS = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.globs import compile_globs
 from qmd.text.predicates import (
     PATTERNS,
     And,
@@ -78,7 +79,10 @@ def tag_is(value: str) -> Predicate:
 def path_is(value: str) -> Predicate:
     """Return a filter on the path in a collection: the beginning of a path, or a glob."""
     path = value.removeprefix("/")
-    return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
+    if not _GLOB.search(path):
+        return Comparison("path", "prefix", path)
+    compile_globs((path,))  # raises the error for a glob that is too long
+    return Comparison("path", "glob", path)
 
 
 def author_is(value: str) -> Predicate:

@@ -16,9 +16,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from qmd.text import dates
+from qmd.text.globs import compile_globs
 
 Value: TypeAlias = str | float | bool
 Fields: TypeAlias = Mapping[str, Sequence[Value]]
@@ -27,11 +29,17 @@ ValueType = Literal["text", "number", "boolean", "date"]
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
 
+
+@lru_cache(maxsize=64)
+def _glob(pattern: str) -> Callable[[str], bool]:
+    return compile_globs((pattern,))
+
+
 #: The operators that look inside texts: each tells whether a folded text satisfies a folded operand.
 PATTERNS: Mapping[str, Callable[[str, str], bool]] = {
     "suffix": lambda text, operand: text.endswith(operand),
     "contains": lambda text, operand: operand in text,
-    "glob": lambda text, operand: _glob(operand).fullmatch(text) is not None,
+    "glob": lambda text, operand: _glob(operand)(text),
 }
 
 #: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.
@@ -353,10 +361,3 @@ def shown_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.15g}"
-
-
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile a glob over paths: `*` and `?` stay in one folder, `**` does not."""
-    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
-    wild = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
-    return re.compile("".join(wild.get(part, re.escape(part)) for part in parts), re.DOTALL)

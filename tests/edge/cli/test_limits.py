@@ -14,7 +14,7 @@ from qmd.engine.embedding import batches
 from qmd.server import body_limit, connections
 from qmd.sources import git
 from qmd.sources.formats import base
-from qmd.text import filters, front_matter, links, query, tokens
+from qmd.text import filters, front_matter, globs, links, query, tokens
 
 PAGE = (Path(__file__).parents[3] / "docs" / "limits.md").read_text(encoding="utf-8")
 LIMITS = {
@@ -26,6 +26,7 @@ LIMITS = {
     "passages of a result; lines around each": [requests.MAX_PASSAGES, requests.MAX_CONTEXT_LINES],
     "facets of a search": [requests.MAX_FACETS],
     "conditions of a filter; their depth": [filters.MAX_NODES, filters.MAX_DEPTH],
+    "a glob; those that its braces stand for": [globs.MAX_LENGTH, globs.MAX_ALTERNATIVES],
     "time of `vsearch` and `query`": [requests.DEFAULT_TIMEOUT],
     "a document in `multi-get`": [requests.DEFAULT_MAX_BYTES / 1024],
     "the text that is read from one file of another format": [base.MAX_TEXT],

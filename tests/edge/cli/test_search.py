@@ -236,3 +236,20 @@ def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
     assert "belongs to another program" in first.stderr
     assert user.call("ls").stderr == ""
     assert foreign.read_bytes() == before
+
+
+#: To a matcher that tries all ways, this is a matter of years.
+ENDLESS = "**?" * 24 + "Z"
+
+
+def test_a_glob_that_fits_in_many_ways_is_answered_at_once(user: User) -> None:
+    (user.notes / f"{'n' * 60}.md").write_text("# Heron\n\nThe heron waits.\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes), "--ignore", ENDLESS)
+    assert hits(user, f"heron path:{ENDLESS}") == []
+    assert len(hits(user, f"heron path:{'**/' * 30}{'?*' * 20}")) == 1
+    assert "No documents match" in user.call("multi-get", ENDLESS).stderr
+
+
+def test_a_glob_that_is_too_long_is_refused(reader: User) -> None:
+    for arguments in (("search", f"budget path:{'*a' * 600}"), ("multi-get", "*a" * 600)):
+        assert "longer than 1,000 characters" in reader.invoke(*arguments).stderr
