@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from qmd.text import dates
 from qmd.text.predicates import Value, field_name, fold
@@ -44,6 +44,8 @@ _SEPARATORS = re.compile(r"[\s,]+")
 _MAX_NODES = 50_000
 #: Mappings inside each other.
 _MAX_DEPTH = 8
+#: Levels of YAML that are read at all.
+_MAX_LEVELS = 500
 #: Kinds of lines that are no items: `key: value`, and `key:`, which items may follow.
 _COMPLETE, _OPEN = -1, -2
 #: The name of a field, and values.
@@ -140,6 +142,9 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     # Only the nodes are read, so no types need to be resolved.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
+        if len(text) > _MAX_LEVELS and _depth(text, loader) > _MAX_LEVELS:
+            result.omitted.append(f"front matter nested deeper than {_MAX_LEVELS} levels")
+            return None
         root = yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or "invalid"
@@ -148,6 +153,17 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
         result.omitted.append(f"front matter that is not valid YAML{where}: {problem}")
         return None
     return root
+
+
+def _depth(text: str, loader: Any) -> int:
+    """Return the depth of YAML without recursion. Composing some thousand levels would end the process."""
+    import yaml
+
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from qmd.text.blocks import fences
+from qmd.text.closings import Closings
 from qmd.types import Link, LinkKind
 
 #: More links or tags of one document are left out.
@@ -35,7 +36,8 @@ _BRACKETS = re.compile(
     re.DOTALL,
 )
 _DEFINITION = re.compile(
-    r"\n[ ]{0,3}\[(?!\^)(?P<label>[^\[\]\n]{1,500})\]:[ \t]*\n?[ \t]*(?P<dest><[^<>\n]{0,1000}>|\S{1,1000})"
+    r"\n[ ]{0,3}\[(?!\^)(?P<label>[^\[\]\n]{1,500})\]:[ \t]*+(?:\n[ \t]*+)?+"
+    r"(?P<dest><[^<>\n]{0,1000}>|\S{1,1000}+)"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
@@ -65,8 +67,9 @@ def find(text: str, start: int = 0) -> Inline:
     links: list[Link] = []
     tags: dict[str, None] = {}
     omitted: list[str] = []
+    closings = Closings(text)
     for low, high in _spans(text, start, fences(text, start)):
-        for match, marked in _tokens(text, low, high):
+        for match, marked in _tokens(text, low, high, closings):
             if match.re is _START:
                 tag = match[1].strip("/")
                 if tag and not tag.isdigit() and low >= start:
@@ -99,13 +102,12 @@ def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[t
         yield at, len(text)
 
 
-def _tokens(text: str, low: int, high: int) -> Iterator[tuple[re.Match[str], bool]]:
+def _tokens(text: str, low: int, high: int, closings: Closings) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield links and tags of a span, outside inline code and comments, and whether `!` is before them.
 
     The pattern of the match tells what it is; that of a tag is `_START`.
     """
     at = low
-    paragraph = low  # the end of the paragraph that `at` is in, if it is not before `at`
     search = _START.search
     while start := search(text, at, high):
         first, before = start.start(), at
@@ -119,17 +121,14 @@ def _tokens(text: str, low: int, high: int) -> Iterator[tuple[re.Match[str], boo
                 if first > before and text[first - 1] == "\\":
                     at = first + 1
                 elif text[first:at].strip("`") == "":
-                    if paragraph < at:
-                        blank = text.find("\n\n", at, high)
-                        paragraph = high if blank < 0 else blank
-                    at = _code_end(text, start[0], at, paragraph)
+                    at = closings.of_code(at - first, at, high)
                 continue
             case "%":
-                at = _after(text, "%%", at, high)
+                at = closings.after("%%", at, high)
                 continue
             case "<":
                 if text.startswith("<!--", first):
-                    at = _after(text, "-->", at, high)
+                    at = closings.after("-->", at, high)
                     continue
                 match = _AUTO.match(text, first, high)
             case ":":
@@ -143,25 +142,6 @@ def _tokens(text: str, low: int, high: int) -> Iterator[tuple[re.Match[str], boo
         if match is not None:
             at = match.end()
             yield match, first > low and text[first - 1] == "!"
-
-
-def _after(text: str, closing: str, at: int, high: int) -> int:
-    """Return the end of a comment; `at` if it is not closed."""
-    closed = text.find(closing, at, high)
-    return at if closed < 0 else closed + len(closing)
-
-
-def _code_end(text: str, ticks: str, at: int, limit: int) -> int:
-    """Return the end of inline code; `at` if it is not closed before `limit`, the end of its paragraph."""
-    closed = text.find(ticks, at, limit)
-    while closed >= 0:
-        end = closed + len(ticks)
-        if text[end : end + 1] != "`":
-            return end
-        while text[end : end + 1] == "`":
-            end += 1
-        closed = text.find(ticks, end, limit)
-    return at
 
 
 def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str, str]) -> Iterator[Link]:
@@ -178,7 +158,7 @@ def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str,
     else:
         text, dest, ref = match.groups()
         if "](" in text and not marked:
-            for inner, is_image in _tokens(text, 0, len(text)):
+            for inner, is_image in _tokens(text, 0, len(text), Closings(text)):
                 if inner.re is not _START:
                     yield from _links(inner, is_image, line, definitions)
         if dest is not None:

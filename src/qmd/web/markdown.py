@@ -115,16 +115,15 @@ def _parser() -> MarkdownIt:
 def _places(state: StateCore) -> None:
     """Give headings ids, and blocks their lines."""
     context: Context = state.env["context"]
-    taken: set[str] = set()
+    taken: dict[str, int] = {}  # ids, with the number of the last heading that would have had the same
     for at, token in enumerate(state.tokens):
         if token.type == "heading_open":
             text = _plain(state.tokens[at + 1])
-            anchor = slug(text)
-            number = 2
+            anchor = base = slug(text)
             while anchor in taken:
-                anchor = f"{slug(text)}-{number}"
-                number += 1
-            taken.add(anchor)
+                taken[base] += 1
+                anchor = f"{base}-{taken[base]}"
+            taken[anchor] = 1
             token.attrSet("id", anchor)
             context.headings.append(Heading(text, int(token.tag[1]), anchor))
         if token.map is not None and token.nesting >= 0 and token.block and token.tag and not token.hidden:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
@@ -16,6 +17,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
+
+from qmd.text.closings import Closings
 
 #: The scheme of an address.
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -88,6 +91,14 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     return parser
 
 
+class _State(StateInline):
+    """The state of a text with the places of its marks."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.closings = Closings(self.src)
+
+
 class _Inline(ParserInline):
     """Tries only the rules that can begin with a character: the same tokens in less time."""
 
@@ -127,7 +138,7 @@ class _Inline(ParserInline):
         if _NEXT_STOP.search(src) is None:
             tokens.append(Token("text", "", 0, content=src))
             return tokens
-        state = StateInline(src, md, env, tokens)
+        state = _State(src, md, env, tokens)
         self.tokenize(state)
         # They pair delimiters, and join the texts of those that have no partner.
         for rule in self.ruler2.getRules("") if state.delimiters or any(state.tokens_meta) else ():
@@ -174,12 +185,9 @@ def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> boo
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("<!--", begin):
         return False
-    closed = state.src.find("-->", begin + 4)
-    if closed < 0:
-        return False
-    line = start
-    while line < end and state.eMarks[line] < closed + 3:
-        line += 1
+    closings: Closings = state.env.setdefault("closings", Closings(state.src))
+    closed = closings.find("-->", begin + 4)
+    line = bisect_left(state.eMarks, closed + 3, start, end)
     if line >= end or state.src[closed + 3 : state.eMarks[line]].strip():
         return False
     if not silent:
@@ -189,11 +197,13 @@ def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 def _comment(state: StateInline, silent: bool) -> bool:
     """Leave out `<!-- … -->` and `%% … %%` inside a paragraph."""
+    assert isinstance(state, _State)
     for opening, closing in (("<!--", "-->"), ("%%", "%%")):
         if state.src.startswith(opening, state.pos):
-            closed = state.src.find(closing, state.pos + len(opening), state.posMax)
-            if closed >= 0:
-                state.pos = closed + len(closing)
+            begin = state.pos + len(opening)
+            end = state.closings.after(closing, begin, state.posMax)
+            if end > begin:
+                state.pos = end
                 return True
     return False
 
@@ -275,6 +285,13 @@ def _callouts(state: StateCore) -> None:
     """Turn quotes that begin with `[!note]` into callouts."""
     found: list[Token] = []
     tokens = state.tokens
+    closings: dict[int, Token] = {}  # of quotes, by their opening tokens
+    open_quotes: list[Token] = []
+    for token in tokens:
+        if token.type == "blockquote_open":
+            open_quotes.append(token)
+        elif token.type == "blockquote_close":
+            closings[id(open_quotes.pop())] = token
     for at, token in enumerate(tokens):
         found.append(token)
         if token.type != "inline" or at < 2 or tokens[at - 2].type != "blockquote_open":
@@ -284,10 +301,7 @@ def _callouts(state: StateCore) -> None:
             continue
         kind = match[1].lower()
         quote_open = tokens[at - 2]
-        depth = quote_open.level
-        closing = next(
-            other for other in tokens[at:] if other.type == "blockquote_close" and other.level == depth
-        )
+        closing = closings[id(quote_open)]
         folds = match[2] in ("+", "-") and match[2] != ""
         quote_open.tag = closing.tag = "details" if folds else "div"
         quote_open.attrs = {"class": f"callout {_CALLOUTS.get(kind, 'note')}"}

@@ -12,7 +12,7 @@ name = "asciidoc"
 version = 1
 media_type = "text/markdown"
 
-_HEADING = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*\Z")
+_HEADING = re.compile(r"(={1,6})[ \t]++(\S.*+)")
 _ATTRIBUTE = re.compile(r":([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)")
 _DELIMITER = re.compile(r"(-{4,}|\.{4,}|/{4,}|\+{4,}|`{3,})\s*\Z")
 _FENCE = "```"
@@ -36,8 +36,14 @@ def extract(file: RawFile) -> Extracted:
             # A line of dashes below a text would be a heading.
             lines[at] = _FENCE if closing[0] in "-." else line
         elif heading := _HEADING.match(line):
-            headings[at] = (len(heading[1]), heading[2])
+            headings[at] = (len(heading[1]), _without_closing(heading[2].rstrip()))
     return Extracted(as_markdown(lines, headings, set()), first_title(headings), _fields(lines))
+
+
+def _without_closing(heading: str) -> str:
+    """Return a heading without the `==` that may stand after it."""
+    bare = heading.rstrip("=")
+    return bare.rstrip() if bare[-1:] in (" ", "\t") else heading
 
 
 def _fields(lines: list[str]) -> dict[str, tuple[str, ...]]:

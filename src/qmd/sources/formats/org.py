@@ -13,8 +13,8 @@ name = "org"
 version = 1
 media_type = "text/markdown"
 
-_HEADLINE = re.compile(r"(\*+)[ \t]+(\S.*?)\s*\Z")
-_TAGS = re.compile(r"[ \t]+:([\w@#%:]+):\Z")
+_HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
+_TAGS = re.compile(r":[\w@#%:]+:")
 _STATE = re.compile(r"(TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+")
 _PRIORITY = re.compile(r"\[#\w\][ \t]*")
 _KEYWORD = re.compile(r"#\+(\w+):[ \t]*(\S.*)")
@@ -49,14 +49,15 @@ def extract(file: RawFile) -> Extracted:
         if block is not None:
             continue
         if headline := _HEADLINE.match(line):
-            heading = headline[2]
-            if tags := _TAGS.search(heading):
-                fields.setdefault("tag", []).extend(tag for tag in tags[1].split(":") if tag)
-                heading = heading[: tags.start()]
+            heading = headline[2].rstrip()
+            headings[at] = (len(headline[1]), heading)
+            bare, *last = heading.rsplit(maxsplit=1)
+            if last and _TAGS.fullmatch(last[0]):
+                fields.setdefault("tag", []).extend(tag for tag in last[0].split(":") if tag)
+                heading = bare
             if state := _STATE.match(heading):
                 fields.setdefault("todo", []).append(state[1])
             first = first or heading_text(_PRIORITY.sub("", _STATE.sub("", heading, count=1), count=1))
-            headings[at] = (len(headline[1]), headline[2])
         elif keyword := _KEYWORD.match(line):
             title = _keyword(keyword[1].lower(), keyword[2].strip(), fields) or title
         elif line.strip().upper() in (":PROPERTIES:", ":END:"):
