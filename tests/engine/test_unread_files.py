@@ -118,10 +118,41 @@ def test_reading_is_ended_after_its_time_and_others_are_read(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(children, "SECONDS", 0.0)
-    folder = notes({"a.md": "alpha", "b.ipynb": json.dumps(NOTEBOOK)})
+    folder = notes({"a.md": "alpha", "b.ipynb": json.dumps(NOTEBOOK), "long.md": "beta\n" * 30_000})
     report = index.add_collection(str(folder), formats=["all"])
     assert report.added == 1
-    assert report.problems == [("b.ipynb", "cannot read b.ipynb: too slow (more than 0 s)")]
+    assert report.problems == [
+        (file, f"cannot read {file}: too slow (more than 0 s)") for file in ("b.ipynb", "long.md")
+    ]
+
+
+@pytest.mark.parametrize("name", ["note.md", "note.org", "note.rst", "note.txt"])
+def test_a_long_text_is_read_as_a_short_one(index: qmd.Index, notes: Notes, name: str) -> None:
+    text = (
+        "---\nstatus: draft\nnumber: 2\nopen: true\n---\n# Heron é\n\n\0[x](other.md) #tag\n"
+        + "Waits.\n" * 10
+    )
+    folder = notes({f"short/{name}": text, f"long/{name}": text + "\n" * 120_000})
+    index.add_collection(str(folder), formats=["all"])
+    short, long = (index.get(f"{folder.name}/{kind}/{name}") for kind in ("short", "long"))
+    assert long.text == short.text + "\n" * 120_000
+    assert long.document.title == short.document.title
+    files = [short.document.file, long.document.file]
+    first, second = ([(link.target, link.kind, link.line) for link in index.links(file)] for file in files)
+    assert first == second
+    of_file = {"path", "file", "size", "modified", "date"}
+    first, second = (
+        {name: values for name, values in index.fields_of([file])[file].items() if name not in of_file}
+        for file in files
+    )
+    assert first == second
+
+
+def test_a_long_file_that_is_no_text_is_named_as_a_short_one(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.md").write_bytes(b"\x01\x02" * 100_000)
+    ((path, reason),) = index.add_collection(str(folder)).problems
+    assert (path, reason) == ("b.md", "cannot read b.md: not text")
 
 
 def test_a_bomb_costs_itself(index: qmd.Index, notes: Notes) -> None:

@@ -41,7 +41,7 @@ def main() -> None:
         request = json.loads(line)
         _limit_time()
         data = requests.read(request["size"])
-        answer = json.dumps(_answer(request, data)).encode()
+        answer = json.dumps(_answer(request, data), ensure_ascii=False).encode()
         answers.write(b"%d\n" % len(answer) + answer)
         answers.flush()
 
@@ -93,7 +93,7 @@ def _content(request: Any, data: bytes) -> dict[str, Any]:
     found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
     documents = [
         {
-            "key": key,
+            "key": _printable(key),
             "text": _printable(content.text),
             "title": _printable(content.title),
             "fields": {_printable(name): [*map(_plain, values)] for name, values in content.fields.items()},

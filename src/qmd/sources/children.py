@@ -28,7 +28,7 @@ SECONDS = 30.0
 #: The most memory of a child process, in bytes of address space.
 MEMORY = 1 << 30
 #: The most that a child process may return for one file, in bytes.
-_MAX_ANSWER = 64 * 1024 * 1024
+_MAX_ANSWER = 128 * 1024 * 1024
 #: The most child processes.
 _MOST = 4
 #: Variables by which Python finds its modules and libraries. A child gets no others: they have secrets.
@@ -66,12 +66,13 @@ class Children:
     def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
         try:
             raw, fingerprint = read_raw(file, encoding, root=self._root)
+            if not reader.isolated:  # decoded here, so that the errors are those of short texts
+                raw.data = raw.text().encode()
         except SourceError as error:
             return Outcome(file, error=error)
         try:
-            answer = self._child().read(raw, reader.module, encoding)
-            charset, doubtful, zeros = answer["decoding"]
-            decoding = Decoding(one_line(str(charset))[:40], bool(doubtful), int(zeros))
+            answer = self._child().read(raw, reader.module, encoding if reader.isolated else None)
+            decoding = _decoding(answer["decoding"]) if reader.isolated else raw.decoding
             found = [
                 (key, to_source(registry.checked(content, reader, file.path), decoding))
                 for key, content in _contents(answer["documents"])
@@ -80,7 +81,11 @@ class Children:
             return failed(file, error)
         except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
             return failed(file, Unreadable(DAMAGED, type(error).__name__))
-        return finished(file, found, fingerprint)
+        return (
+            finished(file, found, fingerprint)
+            if reader.isolated
+            else Outcome(file, tuple(found), fingerprint)
+        )
 
     def _child(self) -> _Child:
         child: _Child | None = getattr(self._local, "child", None)
@@ -158,6 +163,12 @@ class _Child:
                 with suppress(OSError):
                     stream.close()
         self._process.wait()
+
+
+def _decoding(answer: Any) -> Decoding:
+    """Return how a child process decoded a text. Raises an exception if it is malformed."""
+    charset, doubtful, zeros = answer
+    return Decoding(one_line(str(charset))[:40], bool(doubtful), int(zeros))
 
 
 def _contents(documents: Any) -> list[tuple[str, Extracted]]:

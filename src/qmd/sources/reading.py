@@ -1,4 +1,4 @@
-"""Read the files of a collection: text in this process, other files in child processes."""
+"""Read the files of a collection: short texts in this process, other files in child processes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The most files that are read before the first of them is passed on.
 _AHEAD = 12
+#: The most bytes of a text that is read in this process. A child process that reads for too long is ended.
+_SHORT = 100_000
 
 
 def read_all(
@@ -44,14 +46,15 @@ def read_all(
                 yield from _drain(ahead, encoding, root, 0)
                 yield Outcome(file, error=problem)
                 continue
-            if not reader.module and not ahead:
+            apart = reader.module and (reader.isolated or file.fingerprint.size > _SHORT)
+            if not apart and not ahead:
                 yield _read_here(file, reader, encoding, root)
                 continue
-            if reader.module and children is None:
+            if apart and children is None:
                 from qmd.sources.children import Children
 
                 children = stack.enter_context(Children(root))
-            future = children.submit(file, reader, encoding) if children and reader.module else None
+            future = children.submit(file, reader, encoding) if children and apart else None
             ahead.append((file, reader, future))
             yield from _drain(ahead, encoding, root, _AHEAD)
         yield from _drain(ahead, encoding, root, 0)

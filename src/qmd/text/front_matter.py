@@ -45,7 +45,7 @@ _MAX_NODES = 50_000
 #: Mappings inside each other.
 _MAX_DEPTH = 8
 #: Levels of YAML that are read at all.
-_MAX_LEVELS = 500
+_MAX_LEVELS = 1000
 #: Kinds of lines that are no items: `key: value`, and `key:`, which items may follow.
 _COMPLETE, _OPEN = -1, -2
 #: The name of a field, and values.

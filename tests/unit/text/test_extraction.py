@@ -125,6 +125,7 @@ MANY_TIMES = "a0: &a0 {x: 1}\n" + "\n".join(
         (f"a: {{{'b' * 60}: {{{'c' * 60}: 1}}}}", "a name of 123 characters"),
         (MANY_TIMES, "too many values"),
         (f"a: {'[' * 900}{']' * 900}", "nested too deeply"),
+        (f"a: {'[' * 30_000}{']' * 30_000}", "nested deeper than 1000 levels"),
     ],
 )
 def test_omitted_front_matter_is_named(front_matter: str, reason: str) -> None:

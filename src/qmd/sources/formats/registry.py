@@ -117,7 +117,8 @@ class Reader:
 
     Attributes:
         format: The format.
-        module: The module to import in a child process; "" if the file is read in this process.
+        module: The module to import in a child process; "" if files can only be read in this process.
+        isolated: Whether all files are read in a child process, not only large ones.
         source_type: The media type of the files.
         extra: The extra that must be installed before the files can be read; "" if nothing is missing.
         container: Whether a file contains several documents.
@@ -128,6 +129,7 @@ class Reader:
     source_type: str = ""
     extra: str = ""
     container: bool = False
+    isolated: bool = False
 
     @property
     def identity(self) -> str:
@@ -135,7 +137,7 @@ class Reader:
         return f"{self.format.name} {self.format.version}"
 
 
-_AS_MARKDOWN = Reader(markdown, source_type="text/markdown")
+_AS_MARKDOWN = Reader(markdown, f"{_MODULES}markdown", "text/markdown")
 
 
 class Readers:
@@ -191,8 +193,7 @@ class Readers:
         if row is None:
             return Reader(part, container=isinstance(part, Container))
         missing = row.extra if not installed(row.packages) else ""
-        module = _MODULES + row.module if row.isolated else ""
-        return Reader(part, module, row.source_type, missing, row.container)
+        return Reader(part, _MODULES + row.module, row.source_type, missing, row.container, row.isolated)
 
     def _selects(self, name: str, row: Builtin) -> bool:
         return name in self._formats or ALL in self._formats or (row.binary and not self._formats)
@@ -275,8 +276,6 @@ def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
         Unreadable: If the format cannot read it.
     """
     part = reader.format
-    if part is markdown:
-        return [("", markdown.extract(file))]
     try:
         found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
         return [(key, checked(content, reader, file.path)) for key, content in found]
@@ -287,7 +286,12 @@ def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
 
 
 def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
-    """Return the content with valid text, and fields under the rules and limits of front matter."""
+    """Return the content with valid text, and fields under the rules and limits of front matter.
+
+    That of Markdown is under them already.
+    """
+    if reader.format is markdown:
+        return found
     if len(found.text) > MAX_TEXT:
         raise Unreadable(TOO_LARGE, f"{len(found.text):,} characters of text")
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
