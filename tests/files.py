@@ -116,6 +116,30 @@ def pdf(
     )
     objects[2] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
     objects[3] = f"<< /First {items[0]} 0 R /Last {items[-1]} 0 R >>" if items else "<< >>"
+    return _of_objects(objects)
+
+
+def nested_forms(depth: int) -> bytes:
+    """A PDF of a page with a form that has the next form twice, and so on."""
+    text = "BT /F1 12 Tf 72 700 Td (heron) Tj ET"
+    font = "/Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /XObject << /X 5 0 R >> >> >>",
+        "<< /Length 5 >>\nstream\n/X Do\nendstream",
+    ]
+    for number in range(6, 6 + depth):
+        last = number == 5 + depth
+        stream = text if last else "/X Do /X Do"
+        uses = font if last else f"/XObject << /X {number} 0 R >>"
+        head = f"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << {uses} >>"
+        objects.append(f"<< {head} /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    return _of_objects(objects)
+
+
+def _of_objects(objects: list[str]) -> bytes:
     data, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         offsets.append(len(data))
@@ -123,6 +147,27 @@ def pdf(
     table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
     end = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
     return data + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode()
+
+
+def xlsx(cells: str) -> bytes:
+    """A workbook of one sheet with these cells in its first row."""
+    office, package = "http://schemas.openxmlformats.org/", "http://schemas.openxmlformats.org/package/2006/"
+    links, main = f"{office}officeDocument/2006/relationships", f"{office}spreadsheetml/2006/main"
+    relation = f'<Relationship Id="r1" Type="{links}/{{}}" Target="{{}}"/>'
+    relations = f'<Relationships xmlns="{package}relationships">{relation}</Relationships>'
+    members = {
+        "_rels/.rels": relations.format("officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": relations.format("worksheet", "worksheets/a.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{links}"><sheets>'
+        '<sheet name="A" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/worksheets/a.xml": f'<worksheet xmlns="{main}"><sheetData><row r="1">{cells}</row></sheetData>'
+        "</worksheet>",
+    }
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, f'<?xml version="1.0"?>{text}')
+    return data.getvalue()
 
 
 def epub(chapters: dict[str, str]) -> bytes:

@@ -15,7 +15,7 @@ from qmd.errors import DocumentNotFoundError, SourceError
 from qmd.sources import children
 from qmd.sources.formats import registry
 from tests.conftest import Notes
-from tests.files import MAILS, NOTEBOOK, pdf
+from tests.files import MAILS, NOTEBOOK, nested_forms, pdf, xlsx
 
 
 def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_they_change(
@@ -167,6 +167,43 @@ def test_a_bomb_costs_itself(index: qmd.Index, notes: Notes) -> None:
     assert report.added == 1
     assert dict(report.problems)["bomb.epub"].startswith("cannot read bomb.epub: too large")
     assert "damaged" in dict(report.problems)["deep.ipynb"]
+
+
+def test_nested_text_boxes_are_read_once(index: qmd.Index, notes: Notes) -> None:
+    docx = pytest.importorskip("docx")
+    box = "<w:p {}><w:r><w:t>box {}</w:t><w:txbxContent>{}</w:txbxContent></w:r></w:p>"
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    nested = ""
+    for depth in range(60):
+        nested = box.format(space, depth, nested)
+    document = docx.Document()
+    document.add_paragraph("The heron waits.")
+    document.element.body.insert(0, docx.oxml.parse_xml(nested))
+    folder = notes({"a.md": "alpha"})
+    document.save(str(folder / "b.docx"))
+    assert index.add_collection(str(folder), formats=["all"]).problems == []
+    text = index.get(f"{folder.name}/b.docx").text
+    assert [text.count(f"box {depth}\n") for depth in range(60)] == [1] * 60
+
+
+def test_a_sheet_with_a_cell_far_away_is_too_large(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("python_calamine")
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.xlsx").write_bytes(xlsx('<c r="XFD1048576"><v>1</v></c>'))
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.problems == [("b.xlsx", "cannot read b.xlsx: too large (17,178,804,225 cells)")]
+
+
+def test_a_small_file_that_needs_much_processor_time_is_left_out(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pypdfium2")
+    monkeypatch.setattr(children, "PROCESSOR", 1)
+    folder = notes({"a.md": "alpha"})
+    (folder / "b.pdf").write_bytes(nested_forms(30))
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert report.problems == [("b.pdf", "cannot read b.pdf: too slow (more than 1 s of processor time)")]
 
 
 def test_files_wait_for_an_extra_that_is_not_installed(

@@ -1,8 +1,8 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A request on stdin is a line of JSON with path, module, encoding and size, and then the bytes of the file. An
-answer on stdout is the number of its bytes on a line, and then JSON with the documents and how their text was
-decoded, or the reason.
+A request on stdin is a line of JSON with path, module, encoding, size and the most seconds of processor time,
+and then the bytes of the file. An answer on stdout is the number of its bytes on a line, and then JSON with
+the documents and how their text was decoded, or the reason.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ _FORBIDDEN = (
     *("socket.connect", "socket.bind", "socket.getaddrinfo", "urllib.Request"),
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.kill"),
 )
-#: Processor time that reading one file may take at most, in seconds.
-_SECONDS = 120
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 
 
@@ -39,21 +37,21 @@ def main() -> None:
     sys.addaudithook(_refuse)
     while line := requests.readline():
         request = json.loads(line)
-        _limit_time()
+        _limit_time(request["seconds"])
         data = requests.read(request["size"])
         answer = json.dumps(_answer(request, data), ensure_ascii=False).encode()
         answers.write(b"%d\n" % len(answer) + answer)
         answers.flush()
 
 
-def _limit_time() -> None:
-    """End this process if the parent, which measures the time, has died while a file is read."""
+def _limit_time(seconds: int) -> None:
+    """End this process if a file takes more processor time, also if the parent has died meanwhile."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         used = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + _SECONDS, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + seconds, hard))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -25,6 +26,8 @@ from qmd.types import Anchor, Decoding, Extracted, Link, LinkKind, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
+#: How much processor time it may take, in seconds, and how much more for each megabyte.
+PROCESSOR, PROCESSOR_PER_MB = 5, 5
 #: The most memory of a child process, in bytes of address space.
 MEMORY = 1 << 30
 #: The most that a child process may return for one file, in bytes.
@@ -120,10 +123,12 @@ class _Child:
             Unreadable: If the format cannot read the file, or the process reaches a limit or crashes.
         """
         assert self._process.stdin is not None
+        seconds = PROCESSOR + PROCESSOR_PER_MB * len(raw.data) // 1_000_000
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:
             request = {"path": raw.path, "module": module, "encoding": encoding, "size": len(raw.data)}
+            request["seconds"] = seconds
             with suppress(BrokenPipeError):
                 self._process.stdin.write(json.dumps(request).encode() + b"\n")
                 self._process.stdin.write(raw.data)
@@ -133,7 +138,11 @@ class _Child:
             timer.cancel()
         if answer is None:
             self.end()
-            raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s") if self._late else Unreadable(DAMAGED)
+            if self._late:
+                raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s")
+            if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
+                raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
+            raise Unreadable(DAMAGED, "its reader crashed, or needed too much memory")
         if "reason" in answer:
             raise Unreadable(str(answer["reason"]), str(answer["detail"])[:200])
         return answer

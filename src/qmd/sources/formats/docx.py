@@ -132,9 +132,9 @@ def _text(element: Any) -> str:
 def _rows(element: Any, depth: int) -> list[list[str]]:
     """Return the cells of a table. A table in a cell becomes text."""
     rows = []
-    for row in element.iter(f"{_W}tr") if depth == 1 else element.findall(f"{_W}tr"):
+    for row in element.findall(f"{_W}tr"):
         cells = []
-        for cell in row.iter(f"{_W}tc") if depth == 1 else row.findall(f"{_W}tc"):
+        for cell in row.findall(f"{_W}tc"):
             texts = [
                 " / ".join(" ".join(inner) for inner in _rows(block, depth - 1))
                 if block.tag == _TABLE and depth > 1

@@ -36,6 +36,7 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(TOO_LARGE, f"{len(book.sheet_names):,} sheets")
     writer = Writer("sheet")
     omitted = []
+    cells = 0
     for number, sheet_name in enumerate(book.sheet_names, 1):
         writer.anchor(number)
         writer.add(f"## {one_line(sheet_name) or f'Sheet {number}'}")
@@ -44,8 +45,9 @@ def extract(file: RawFile) -> Extracted:
         except python_calamine.CalamineError as error:  # a chart, for example
             omitted.append(f"sheet {number}: {error}")
             continue
-        if sheet.width * sheet.height > _MAX_CELLS:
-            raise Unreadable(TOO_LARGE, f"{sheet.width * sheet.height:,} cells")
+        cells += sheet.total_width * sheet.total_height  # a single cell may be far below empty ones
+        if cells > _MAX_CELLS:
+            raise Unreadable(TOO_LARGE, f"{cells:,} cells")
         if sheet.width > _MAX_COLUMNS:
             omitted.append(f"sheet {number}: columns after the first {_MAX_COLUMNS:,}")
         rows = [[_cell(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows()]
