@@ -29,7 +29,7 @@ _META = {
     "keywords": "keywords",
     "description": "description",
 }
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
+_IMAGE = re.compile(r"!\[([^\[\]\n]*+)\]\((?:[^()\n]|\([^()\n]*+\))*+\)")
 
 
 def extract(file: RawFile) -> Extracted:

@@ -1,0 +1,116 @@
+"""Reading and rendering a text takes steps in proportion to its length, whatever it repeats."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qmd.sources.formats import asciidoc, org, rst
+from qmd.sources.read import RawBytes
+from qmd.text import extraction, outline
+from qmd.web import markdown
+
+_MARKS = (
+    "<!-- --> [ ] [[ ]] ]( ( ) ![ ![[ [^ ]: ^[ * ** _ ` `` ~~ == = --- # > | \\ $ $$ %% { } # http:// <a: & "
+    "' \" '[[ [a][b] :a: :tag: SCHEDULED: [[a][ #tag >\\ [!x] - + 1."
+).split()
+_LINES = [
+    "\n",
+    "\n\n",
+    "\t",
+    "    ",
+    " ",
+    "a",
+    "\n- ",
+    "\n# ",
+    "\n===",
+    "\n---",
+    "\n```\n",
+    "\n> [!a]\n\n",
+    "\n[a]: b",
+]
+_PARTS = st.lists(st.sampled_from([*_MARKS, *_LINES]), min_size=1, max_size=4).map("".join)
+
+
+class Counted(str):
+    """A text that counts the characters that are searched in it."""
+
+    __slots__ = ()
+    searched = 0
+
+    def find(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        found = super().find(part, start, end)
+        Counted.searched += max((found if found >= 0 else len(self) if end is None else end) - start, 0)
+        return found
+
+    def rfind(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        found = super().rfind(part, start, end)
+        Counted.searched += max((len(self) if end is None else end) - max(found, start), 0)
+        return found
+
+
+def _steps(read: Callable[[str], object], text: str) -> int:
+    """Return the lines of Python that run, and the characters that are searched."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> object:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    before, tracing = Counted.searched, sys.gettrace()
+    sys.settrace(trace)
+    try:
+        read(Counted(text))
+    finally:
+        sys.settrace(tracing)
+    return lines + Counted.searched - before
+
+
+def _render(text: str) -> object:
+    return markdown.render(text, markdown.Context(link=lambda target: None, file=lambda path: None))
+
+
+def _file(module: Any) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        file = RawBytes("a", b"")
+        file.text = lambda: text  # type: ignore[method-assign]
+        return module.extract(file)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda text: extraction.extract(text, "a.md"), id="markdown"),
+        pytest.param(outline.sections, id="sections"),
+        pytest.param(_file(org), id="org"),
+        pytest.param(_file(rst), id="rst"),
+        pytest.param(_file(asciidoc), id="asciidoc"),
+        pytest.param(_render, id="page"),
+    ],
+)
+@given(_PARTS)
+@example("<!--[a][b]")
+@example("]]<!--")
+@example("'[[")
+@example("\n===")
+@example("> [!a]\n\n")
+@example("<!--\n```\n```\n")
+@example("<!--\n")
+def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object], part: str) -> None:
+    once, twice = (_steps(read, part * n) for n in (60, 120))
+    assert twice < 2.6 * once + 2000
+
+
+@pytest.mark.parametrize("part", ["\n===", "<!--\n", "> [!a]\n\n", "'[[", "- [ ] a\n", "[^1]: a\n\n"])
+def test_a_page_twice_as_long_takes_twice_the_steps(part: str) -> None:
+    once, twice = (_steps(_render, part * n) for n in (400, 800))
+    assert twice < 2.6 * once

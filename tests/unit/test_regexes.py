@@ -1,0 +1,41 @@
+"""No regular expression of the program takes more than linear time."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import qmd
+from tests.regexes import Steps, attacks
+
+pytestmark = pytest.mark.slow
+#: Expressions in tuples that are only matched at a place.
+_MATCHED = ("qmd.text.blocks._ALL.0", "qmd.text.blocks._ONLY_FENCES.0")
+
+
+def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
+    """Yield the expressions that modules keep, and whether they are searched for, not only matched."""
+    for info in pkgutil.walk_packages(qmd.__path__, "qmd."):
+        if info.name.startswith(("qmd.text.", "qmd.sources.", "qmd.web.")) and not info.ispkg:
+            module = importlib.import_module(info.name)
+            source = inspect.getsource(module)
+            for name, value in vars(module).items():
+                for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
+                    if isinstance(one, re.Pattern) and isinstance(one.pattern, str):
+                        used = set(re.findall(rf"\b{name}\.(\w+)", source))
+                        label = f"{info.name}.{name}.{number}"
+                        matched = label in _MATCHED or (used and used <= {"match", "fullmatch"})
+                        yield label, one, not matched
+
+
+@pytest.mark.parametrize(("pattern", "search"), [pytest.param(p, s, id=n) for n, p, s in _patterns()])
+def test_a_regex_takes_linear_time(pattern: re.Pattern[str], search: bool) -> None:
+    steps = Steps(pattern)
+    for prefix, part, suffix in attacks(pattern):
+        once, twice = (steps.count(prefix + part * n + suffix, search=search) for n in (20, 40))
+        assert twice <= 2.5 * once, (prefix, part, suffix, once, twice)
