@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
 from qmd.text import extraction, outline
+from qmd.text.highlight import Highlighter
+from qmd.text.query import parse
 from qmd.web import markdown
 
 _MARKS = (
@@ -113,4 +115,11 @@ def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object
 @pytest.mark.parametrize("part", ["\n===", "<!--\n", "> [!a]\n\n", "'[[", "- [ ] a\n", "[^1]: a\n\n"])
 def test_a_page_twice_as_long_takes_twice_the_steps(part: str) -> None:
     once, twice = (_steps(_render, part * n) for n in (400, 800))
+    assert twice < 2.6 * once
+
+
+def test_many_words_with_a_beginning_are_found_in_one_pass() -> None:
+    highlighter = Highlighter(parse("heron abc*").terms)
+    texts = ("é " + " ".join(f"abc{number}" for number in range(count)) for count in (500, 1000))
+    once, twice = (_steps(highlighter.find, text) for text in texts)
     assert twice < 2.6 * once

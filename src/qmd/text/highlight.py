@@ -16,6 +16,8 @@ from qmd.text.query import Term
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 #: Beginnings of words up to this length occur so often inside of words that a pattern is faster.
 _SHORT = 2
+#: The places of more words than these are found by reading all words of a text.
+_FEW = 8
 #: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
 _MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
 #: `glance` uses at most this many terms of the query, the rarest.
@@ -212,7 +214,7 @@ class Highlighter:
         `runs` includes the words of unspaced scripts.
         """
         cache = self._word_matches
-        starts: set[tuple[int, str]] = set()
+        matching: set[str] = set()
         for word in set(tokens.words(text)):
             if tokens.is_symbols(word) or (not runs and tokens.is_unspaced(word)):
                 continue
@@ -220,9 +222,11 @@ class Highlighter:
             if is_match is None:
                 is_match = cache[word] = any(map(self.weight, tokens.terms_of(word)))
             if is_match:
-                places = _occurrences(text, word)
-                starts.update((at, word) for at in places if tokens.word_at(text, at) == word)
-        return starts
+                matching.add(word)
+        if len(matching) > _FEW:
+            return {(at, word) for at, word in tokens.placed(text) if word in matching}
+        places = ((at, word) for word in matching for at in _occurrences(text, word))
+        return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
 
 
 def _forms_of(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

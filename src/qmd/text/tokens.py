@@ -258,6 +258,11 @@ def has_word(text: str, start: int, end: int) -> bool:
     return _pattern(text).search(text, start, end) is not None
 
 
+def placed(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of a text, as `words` returns them, with their positions."""
+    return ((match.start(), match.group()) for match in _pattern(text).finditer(text))
+
+
 def terms_of(word: str) -> list[str]:
     """Return the terms of a word from `words`."""
     return _terms[word].split(" ")
