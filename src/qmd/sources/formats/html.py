@@ -17,7 +17,7 @@ media_type = "text/markdown"
 
 #: Characters of the head of a page that are read, and bytes in which it may declare its charset.
 _HEAD, _DECLARATION = 200_000, 16_000
-_CHARSET = re.compile(r"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.I)
+_CHARSET = re.compile(r"(?:charset|encoding)\s*+=\s*+(?:[\"']\s*+)?([\w.:-]++)", re.I)
 #: The names of `meta` elements whose contents are fields.
 _META = {
     "author": "author",

@@ -16,7 +16,7 @@ name = "odt"
 version = 1
 media_type = "text/markdown"
 
-_IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_IMAGE = re.compile(r"!\[[^\[\]\n]*+\]\((?:[^()\n]|\([^()\n]*+\))*+\)")
 #: Marks inside of words, which would split them.
 _ESCAPED = re.compile(r"\\([*_])")
 _TITLE = re.compile(r"^# (.+)", re.M)
