@@ -57,6 +57,12 @@ class Counted(str):
         return found
 
 
+HTML = [
+    *("<div>\n", "<details>\n\n", '<a href="', "<kbd", "<!-- <td>"),
+    *("![[a]]\n\n", "$a$ ", "$$\n", "^a\n\n"),
+]
+
+
 def _steps(read: Callable[[str], object], text: str) -> int:
     """Return the lines of Python that run, and the characters that are searched."""
     lines = 0
@@ -112,7 +118,7 @@ def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object
     assert twice < 2.6 * once + 2000
 
 
-@pytest.mark.parametrize("part", ["\n===", "<!--\n", "> [!a]\n\n", "'[[", "- [ ] a\n", "[^1]: a\n\n"])
+@pytest.mark.parametrize("part", ["\n===", "<!--\n", "> [!a]\n\n", "'[[", "- [ ] a\n", "[^1]: a\n\n", *HTML])
 def test_a_page_twice_as_long_takes_twice_the_steps(part: str) -> None:
     once, twice = (_steps(_render, part * n) for n in (400, 800))
     assert twice < 2.6 * once

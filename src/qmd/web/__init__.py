@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: The packages of the extra `web`.
-PACKAGES = ("jinja2", "markdown_it", "mdit_py_plugins", "nh3", "pygments")
+PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "nh3", "pygments")
 #: The error if one of them is not installed.
 MISSING = "the page needs the extra 'web': pip install 'qmd-python[web]'"
 

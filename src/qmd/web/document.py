@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -25,7 +25,8 @@ from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
 from qmd.types import Anchor, Document
-from qmd.web.markdown import Context, render
+from qmd.web.embeds import MAX_CHARACTERS, MAX_DEPTH, part
+from qmd.web.markdown import Context, Embedded, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
 from qmd.web.rendered import Find, Heading, Rendered, marked
@@ -239,41 +240,64 @@ def _render(
         head = text[:start].split("\n", 1)[1].rsplit("\n---", 1)[0]
         found = read_front_matter(head).fields
         properties = tuple((name, _shown(values)) for name, values in found.items() if values)
-    targets = {link.target: link.to for link in reading.links if link.to}
-
-    def link(target: str) -> str | None:
-        if is_uri(target):
-            target = parse_uri(target)
-            return read_address(target) if target.partition("/")[0] in index.config.collections else None
-        to = targets.get(target)
-        return None if to is None else read_address(to)
-
-    def file(target: str) -> str | None:
-        return _file_address(index.viewable_file(document, target))
-
-    # A link to a collection that a reader may not see is rendered in another way.
-    visible_collections = frozenset(index.config.collections)
-    key = (
-        document.hash,
-        document.file,
-        remote_images,
-        tuple(targets.items()),
-        visible_collections,
-        translate,
-    )
+    # Links lead elsewhere if documents come and go, or for a reader who may not see all collections.
+    links = tuple((link.target, link.to) for link in reading.links if link.to)
+    key = (document.hash, document.file, remote_images, links, frozenset(index.config.collections), translate)
     rendered = _rendered.get(key)
     if rendered is None:
-        context = Context(
-            link,
-            file,
-            1 + text.count("\n", 0, start),
-            remote_images,
-            lambda done: translate("done" if done else "open"),
-            deadline.passed,
-        )
-        rendered = render(text[start:], context)
-        _rendered.put(key, rendered)
+        shown = _Shown(index, remote_images, lambda done: translate("done" if done else "open"), deadline)
+        rendered = render(text[start:], shown.context(reading, 1 + text.count("\n", 0, start)))
+        if shown.characters == 0:  # other notes may change without this one
+            _rendered.put(key, rendered)
     return rendered, properties
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is shown of a document and of the notes inside it; `characters` are those of the notes."""
+
+    index: Index
+    remote_images: bool
+    task: Callable[[bool], str]
+    deadline: Deadline
+    characters: int = 0
+
+    def context(self, reading: Reading, first_line: int = 1, depth: int = 0) -> Context:
+        """Return what rendering needs to know about a document that is in `depth` other ones."""
+        document = reading.page.document
+        targets = {link.target: link.to for link in reading.links if link.to}
+
+        def link(target: str) -> str | None:
+            if is_uri(target):
+                target = parse_uri(target)
+                known = target.partition("/")[0] in self.index.config.collections
+                return read_address(target) if known else None
+            to = targets.get(target)
+            return None if to is None else read_address(to)
+
+        def file(target: str) -> str | None:
+            return _file_address(self.index.viewable_file(document, target))
+
+        def embed(target: str) -> Embedded | None:
+            path, _, fragment = target.partition("#")
+            to = targets.get(target) or targets.get(path)
+            return None if to is None or depth == MAX_DEPTH else self.embedded(to, fragment, depth + 1)
+
+        page = read_address(document.file) if depth else ""
+        return Context(
+            link, file, first_line, self.remote_images, self.task, self.deadline.passed, embed, page
+        )
+
+    def embedded(self, file: str, fragment: str, depth: int) -> Embedded | None:
+        """Return a part of another note; None if there is none, or if enough is shown already."""
+        reading = operations.read(self.index, file)
+        text = part(reading.page.text, fragment)
+        if text is None or reading.page.media_type != "text/markdown":
+            return None
+        self.characters += len(text)
+        return (
+            Embedded(text, self.context(reading, depth=depth)) if self.characters <= MAX_CHARACTERS else None
+        )
 
 
 def _rows(

@@ -1,13 +1,14 @@
 """Render Markdown to HTML that is safe whatever a document contains.
 
-There are two locks. The parser creates elements only for Markdown: HTML in a document is text, and links have
-known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The policy of the page is the third.
+There are two locks. The parser creates elements only for Markdown, and for tags of a small set; other HTML in
+a document is text, and links have known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The
+policy of the page is the third.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -24,23 +25,29 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from qmd.web import formulas, html_tags
 from qmd.web.rendered import LINES, Heading, Rendered
-from qmd.web.syntax import INLINE_IMAGE, SCHEME, parser
+from qmd.web.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, media, parser, sized
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
-_ALLOWED = {*_TEXT_TAGS.split(), *"a img span div table thead tbody tr th td details summary".split()}
+_ALLOWED = {*_TEXT_TAGS.split(), "audio", "video", "tbody"}
+_ALLOWED |= html_tags.INLINE | html_tags.BLOCKS | formulas.ELEMENTS
 _ATTRIBUTES = {
     "*": {"class", "id", "dir", "data-lines"},
     "a": {"href", "title", "target"},
     "img": {"src", "alt", "title", "width", "height", "loading"},
+    "audio": {"src", "title", "controls", "preload"},
+    "video": {"src", "title", "controls", "preload", "width", "height"},
     "ol": {"start"},
     "span": {"role", "aria-label", "title"},
     "details": {"open"},
-    "th": {"class"},
+    "th": {"colspan", "rowspan"},
+    "td": {"colspan", "rowspan"},
     "pre": {"tabindex"},
     "div": {"tabindex", "role"},
+    **formulas.ATTRIBUTES,
 }
 
 
@@ -55,6 +62,8 @@ class Context:
         remote_images: Whether images on other hosts are loaded.
         task: Returns the label of a task that is done, or open.
         stop: Returns whether to give up. Called before each piece of the text.
+        embed: Returns the note for the target of an embed; None if it is not shown here.
+        page: The address of a document that is shown in another one, in which its lines and ids mean nothing.
     """
 
     link: Callable[[str], str | None]
@@ -63,9 +72,19 @@ class Context:
     remote_images: bool = False
     task: Callable[[bool], str] = lambda done: "done" if done else "open"
     stop: Callable[[], bool] = lambda: False
+    embed: Callable[[str], Embedded | None] = lambda target: None
+    page: str = ""
     headings: list[Heading] = field(default_factory=list)
     blocked: int = 0
     coloured: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A part of another note: its text, and what rendering needs to know about it."""
+
+    text: str
+    context: Context
 
 
 def render(text: str, context: Context) -> Rendered:
@@ -81,6 +100,12 @@ def render(text: str, context: Context) -> Rendered:
 def slug(text: str) -> str:
     """Return the id of a heading. It has a prefix, so that it is never a name that scripts use."""
     return "h-" + re.sub(r"[^\w]+", "-", text.casefold()).strip("-")[:80]
+
+
+def anchor(fragment: str) -> str:
+    """Return the id of the element that the fragment of a link names: a heading or a block."""
+    last = fragment.rstrip("#").rpartition("#")[2].strip()
+    return block_anchor(last[1:]) if last.startswith("^") else slug(last)
 
 
 def _clean(html: str) -> str:
@@ -117,15 +142,18 @@ def _places(state: StateCore) -> None:
     context: Context = state.env["context"]
     taken: dict[str, int] = {}  # ids, with the number of the last heading that would have had the same
     for at, token in enumerate(state.tokens):
+        if context.page:
+            token.attrs.pop("id", None)
+            continue
         if token.type == "heading_open":
             text = _plain(state.tokens[at + 1])
-            anchor = base = slug(text)
-            while anchor in taken:
+            name = base = slug(text)
+            while name in taken:
                 taken[base] += 1
-                anchor = f"{base}-{taken[base]}"
-            taken[anchor] = 1
-            token.attrSet("id", anchor)
-            context.headings.append(Heading(text, int(token.tag[1]), anchor))
+                name = f"{base}-{taken[base]}"
+            taken[name] = 1
+            token.attrSet("id", name)
+            context.headings.append(Heading(text, int(token.tag[1]), name))
         if token.map is not None and token.nesting >= 0 and token.block and token.tag and not token.hidden:
             first, end = (line + context.first_line for line in token.map)
             token.attrSet(LINES, f"{first} {end}")
@@ -210,11 +238,32 @@ class _Renderer(RendererHTML):
         )
 
     def math_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f'<code class="math">{escape(tokens[at].content)}</code>'
+        tex = tokens[at].content
+        return formulas.mathml(tex, block=False) or f'<code class="math">{escape(tex)}</code>'
 
     def math_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        code = escape(tokens[at].content.strip())
-        return f'<pre class="math" tabindex="0"{_lines(tokens[at])}><code>{code}</code></pre>'
+        tex = tokens[at].content.strip()
+        html = formulas.mathml(tex, block=True) or f"<pre><code>{escape(tex)}</code></pre>"
+        return f'<div class="math" tabindex="0" role="group"{_lines(tokens[at])}>{html}</div>'
+
+    def html_tags(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+        return html_tags.block_html(tokens[at].content, *_html_addresses(env["context"]))
+
+    def html_tag(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+        return html_tags.tag_html(tokens[at].meta["match"], *_html_addresses(env["context"]))
+
+    def embed(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+        """Show a note, or the link to it, in place of a paragraph."""
+        token, context = tokens[at], env["context"]
+        link = self.renderInline(token.children or [], options, env)
+        found = context.embed(token.meta["target"])
+        if found is None:
+            return f"<p{_lines(token)}>{link}</p>\n"
+        html = _parser().render(found.text, {"context": found.context, "stop": found.context.stop})
+        context.blocked += found.context.blocked
+        context.coloured += found.context.coloured
+        title = f'<p class="embed-title">{link}</p>'
+        return f'<section class="embed"{_lines(token)}>{title}{html}</section>\n'
 
     def link_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         token, context = tokens[at], env["context"]
@@ -231,25 +280,51 @@ class _Renderer(RendererHTML):
         return self.renderToken(tokens, at, options, env)
 
     def image(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        token, context = tokens[at], env["context"]
+        token = tokens[at]
         source = str(token.attrGet("src") or "")
-        alt = self.renderInlineAsText(token.children or [], options, env)
-        if source.startswith("data:"):
-            address = source
-        elif source.lower().startswith(("http:", "https:", "//")):
-            if not context.remote_images:
-                context.blocked += 1
-                shown = escape(alt or source)
-                return f'<a class="image-left-out" href="{escape(source)}" target="_blank">{shown}</a>'
-            address = source
-        else:
-            found = context.file(unquote(source))
-            if found is None:
-                return f'<span class="image-left-out">{escape(alt or source)}</span>'
-            address = found
-        width = f' width="{escape(str(token.attrs["width"]))}"' if "width" in token.attrs else ""
-        shown = escape(alt)
-        return f'<img src="{escape(address)}" alt="{shown}"{width} loading="lazy">'
+        alt, sizes = sized(self.renderInlineAsText(token.children or [], options, env))
+        html = _media(source, alt, sizes, env["context"])
+        if not (alt and token.meta.get("caption")):
+            return html
+        return f'<span class="figure">{html}<span class="caption">{escape(alt)}</span></span>'
+
+
+def _html_addresses(context: Context) -> tuple[html_tags.Address, html_tags.Address]:
+    """Return functions that write the links and images of HTML in a document."""
+
+    def link(given: Mapping[str, str]) -> str:
+        address, css = _resolve(given.get("href", ""), context, wikilink=False)
+        if address is None or not is_safe(address):
+            return "<a>"
+        external = ' class="external" target="_blank"' if css else ""
+        return f'<a href="{escape(address)}"{external}>'
+
+    def image(given: Mapping[str, str]) -> str:
+        sizes = {name: given[name] for name in ("width", "height") if given.get(name, "").isdecimal()}
+        return _media(given.get("src", ""), given.get("alt", ""), sizes, context)
+
+    return link, image
+
+
+def _media(source: str, alt: str, sizes: Mapping[str, str], context: Context) -> str:
+    """Return an image, a sound or a film, or its name if it is not loaded."""
+    shown = escape(alt or source)
+    kind = media(source.partition("#")[0].partition("?")[0])
+    if source.startswith("data:"):
+        address: str | None = source
+    elif source.lower().startswith(("http:", "https:", "//")):
+        if kind in ("audio", "video") or not context.remote_images:
+            context.blocked += kind not in ("audio", "video")
+            return f'<a class="image-left-out" href="{escape(source)}" target="_blank">{shown}</a>'
+        address = source
+    else:
+        address = context.file(unquote(source))
+    if address is None:
+        return f'<span class="image-left-out">{shown}</span>'
+    size = "".join(f' {name}="{escape(value)}"' for name, value in sizes.items())
+    if kind in ("audio", "video"):
+        return f'<{kind} src="{escape(address)}" title="{shown}" controls="" preload="none"{size}></{kind}>'
+    return f'<img src="{escape(address)}" alt="{shown}"{size} loading="lazy">'
 
 
 def _resolve(target: str, context: Context, *, wikilink: bool) -> tuple[str | None, str]:
@@ -262,8 +337,8 @@ def _resolve(target: str, context: Context, *, wikilink: bool) -> tuple[str | No
         target = unquote(target)
     path, _, fragment = target.partition("#")
     if not path:
-        return "#" + slug(fragment), ""
+        return f"{context.page}#{anchor(fragment)}", ""
     page = context.link(target) or context.link(path)
     if page is not None:
-        return (f"{page}#{slug(fragment)}" if fragment else page), ""
+        return (f"{page}#{anchor(fragment)}" if fragment else page), ""
     return (None if wikilink else context.file(path)), ""

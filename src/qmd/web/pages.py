@@ -23,6 +23,7 @@ from qmd.web import messages
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{images}; "
+    "media-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )

@@ -1,4 +1,4 @@
-"""The Markdown that the page reads: CommonMark with what GitHub and Obsidian add, and without HTML."""
+"""The Markdown that the page reads: CommonMark with what GitHub and Obsidian add, and a little HTML."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from qmd.text.closings import Closings
+from qmd.web.html_tags import BLOCKS, INLINE, TAG
 
 #: The scheme of an address.
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -27,13 +28,13 @@ INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/
 _SAFE_SCHEMES = ("http:", "https:", "mailto:")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
 #: The name of a block at its end.
-BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^[A-Za-z0-9-]{1,100}\Z")
+BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=\]\]))\^([A-Za-z0-9-]{1,100})\Z")
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
 _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
 _TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
 _BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
-_SIZE = re.compile(r"\d{1,4}(?:x\d{1,4})?")
+_SIZE = re.compile(r"(?:(.{0,1000})\|)?[ ]*(\d{1,4})(?:x(\d{1,4}))?[ ]*", re.S)
 #: Colours of callouts; other types look like a note.
 _CALLOUTS: Mapping[str, str] = {
     **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
@@ -41,7 +42,12 @@ _CALLOUTS: Mapping[str, str] = {
     **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
     **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
 }
-_IMAGES = frozenset("png jpg jpeg gif webp avif svg bmp ico".split())
+#: The elements of files that are shown inside a document, by suffix.
+MEDIA: Mapping[str, str] = {
+    **dict.fromkeys("png jpg jpeg gif webp avif svg bmp ico".split(), "img"),
+    **dict.fromkeys("mp3 mpga wav ogg oga opus m4a flac".split(), "audio"),
+    **dict.fromkeys("mp4 webm ogv mov".split(), "video"),
+}
 #: The characters that rules for inline text begin with. Rules that are not listed are always tried.
 _BEGINNINGS: Mapping[str, str] = {
     "newline": "\n",
@@ -51,6 +57,7 @@ _BEGINNINGS: Mapping[str, str] = {
     "strikethrough": "~",
     "emphasis": "*_",
     "comment": "<%",
+    "html_tag": "<",
     "wikilink": "![",
     "mark": "=",
     "tag": "#",
@@ -74,9 +81,16 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser.disable(["html_block", "html_inline"])
     parser.use(footnote_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
-    parser.validateLink = _is_safe  # type: ignore[method-assign]
+    parser.validateLink = is_safe  # type: ignore[method-assign]
     parser.block.ruler.before("paragraph", "comment", _block_comment, {"alt": ["paragraph"]})
-    for name, rule in (("comment", _comment), ("wikilink", _wikilink), ("mark", _mark), ("tag", _tag)):
+    parser.block.ruler.before("paragraph", "html_tags", _html_block, {"alt": ["paragraph"]})
+    for name, rule in (
+        ("comment", _comment),
+        ("html_tag", _html_tag),
+        ("wikilink", _wikilink),
+        ("mark", _mark),
+        ("tag", _tag),
+    ):
         parser.inline.ruler.before("link", name, rule)
     parser.inline.ruler.before("link", "bare_url", _bare_url)
     # The text rule stops only at characters that begin something.
@@ -87,6 +101,7 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser.core.ruler.before("inline", "callouts", _callouts)
     parser.core.ruler.before("inline", "block_ids", _block_ids)
     parser.core.ruler.after("inline", "tasks", _tasks)
+    parser.core.ruler.after("inline", "embeds", _embeds)
     parser.inline = _Inline(parser.inline)
     return parser
 
@@ -159,7 +174,8 @@ def _stop(state: StateBlock | StateInline, *_: object) -> bool:
     return False
 
 
-def _is_safe(url: str) -> bool:
+def is_safe(url: str) -> bool:
+    """Return whether a link may have an address."""
     address = re.sub(r"[\x00-\x20\x7f]+", "", unquote(url)).lower()
     scheme = SCHEME.match(address)
     return scheme is None or scheme[0] in _SAFE_SCHEMES or INLINE_IMAGE.fullmatch(url) is not None
@@ -208,25 +224,64 @@ def _comment(state: StateInline, silent: bool) -> bool:
     return False
 
 
+def media(path: str) -> str:
+    """Return the element that shows a file in a document: `img`, `audio` or `video`; "" if none does."""
+    return MEDIA.get(path.rpartition(".")[2].lower(), "")
+
+
+def sized(text: str) -> tuple[str, dict[str, str]]:
+    """Return the caption of an image, and its width and height: `caption|600`, `600x400` or a caption."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return text, {}
+    sizes = {"width": match[2], "height": match[3]}
+    return match[1] or "", {name: size for name, size in sizes.items() if size}
+
+
+def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Take lines of HTML, to the next empty line, if they begin with the tag of a block."""
+    begin = state.bMarks[start] + state.tShift[start]
+    match = TAG.match(state.src, begin, state.eMarks[start])
+    if match is None or match[2].lower() not in BLOCKS or state.is_code_block(start):
+        return False
+    if silent:
+        return True
+    line = start + 1
+    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+        line += 1
+    token = state.push("html_tags", "", 0)
+    token.map = [start, line]
+    token.content = state.getLines(start, line, state.blkIndent, True)
+    state.line = line
+    return True
+
+
+def _html_tag(state: StateInline, silent: bool) -> bool:
+    match = TAG.match(state.src, state.pos, state.posMax)
+    if match is None or match[2].lower() not in INLINE | BLOCKS:
+        return False
+    if not silent:
+        state.push("html_tag", "", 0).meta = {"match": match}
+    state.pos = match.end()
+    return True
+
+
 def _wikilink(state: StateInline, silent: bool) -> bool:
     match = _WIKILINK.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
     if not silent:
-        embed, target, shown = match[1], match[2].removesuffix("\\").strip(), match[3]
-        suffix = target.rpartition(".")[2].lower()
-        if embed and suffix in _IMAGES:
+        embed, target, shown = bool(match[1]), match[2].removesuffix("\\").strip(), match[3]
+        path = target.partition("#")[0].strip()
+        if embed and media(path):
             token = state.push("image", "img", 0)
-            token.attrs = {"src": target, "alt": ""}
-            token.content = target
-            if shown and _SIZE.fullmatch(shown):
-                token.attrs["width"] = shown.partition("x")[0]
-            text = Token("text", "", 0, content=target)
-            token.children = [text]
+            token.attrs = {"src": path, "alt": ""}
+            token.meta = {"caption": True}
+            token.children = [Token("text", "", 0, content=(shown or "").strip())]
         else:
             opening = state.push("link_open", "a", 1)
             opening.attrs = {"href": target}
-            opening.meta = {"wikilink": True}
+            opening.meta = {"wikilink": True, "embed": embed}
             state.push("text", "", 0).content = (shown or target.replace("#", " › ").strip(" ›")).strip()
             state.push("link_close", "a", -1)
     state.pos = match.end()
@@ -321,10 +376,32 @@ def _callouts(state: StateCore) -> None:
 
 
 def _block_ids(state: StateCore) -> None:
-    """Leave out the names of blocks, such as `^quote-1`, at the end of paragraphs and items."""
-    for token in state.tokens:
-        if token.type == "inline" and "^" in token.content:
-            token.content = BLOCK_ID.sub("", token.content)
+    """Make the names of blocks, such as `^quote-1` at the end of a paragraph, the ids of their elements."""
+    for at, token in enumerate(state.tokens):
+        if token.type == "inline" and "^" in token.content and (match := BLOCK_ID.search(token.content)):
+            token.content = token.content[: match.start()]
+            hidden = state.tokens[at - 1].hidden and at > 1  # the paragraph of a tight item
+            state.tokens[at - 2 if hidden else at - 1].attrSet("id", block_anchor(match[1]))
+
+
+def block_anchor(name: str) -> str:
+    """Return the id of the element of a block with a name."""
+    return "b-" + name.casefold()
+
+
+def _embeds(state: StateCore) -> None:
+    """Turn paragraphs that consist of the embed of a note into that note."""
+    for at, token in enumerate(state.tokens):
+        children = [child for child in token.children or () if child.content.strip() or child.nesting]
+        if (
+            len(children) == 3
+            and children[0].meta.get("embed")
+            and state.tokens[at - 1].type == "paragraph_open"
+        ):
+            token.type, token.tag, token.block = "embed", "section", True
+            token.meta = {"target": str(children[0].attrs["href"])}
+            token.children, token.content = children, ""
+            state.tokens[at - 1].hidden = state.tokens[at + 1].hidden = True
 
 
 def _tasks(state: StateCore) -> None:

@@ -160,7 +160,8 @@ def test_every_page_has_the_policy_and_an_entity_tag(client: Client) -> None:
         policy = answer.headers["content-security-policy"]
         for part in (
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-            "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+            "media-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+            "frame-ancestors 'none'",
             "require-trusted-types-for 'script'; trusted-types 'none'",
         ):
             assert part in policy, path

@@ -1,4 +1,4 @@
-"""Files of collections that are shown or sent as they are: images in documents, and PDF."""
+"""Files of collections that are shown or sent as they are: images, sounds and films in documents, and PDF."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ _TYPES: Mapping[str, str] = {
     "bmp": "image/bmp",
     "ico": "image/x-icon",
     "svg": "image/svg+xml",
+    **dict.fromkeys(("mp3", "mpga"), "audio/mpeg"),
+    **dict.fromkeys(("ogg", "oga", "opus"), "audio/ogg"),
+    "wav": "audio/wav",
+    "m4a": "audio/mp4",
+    "flac": "audio/flac",
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "ogv": "video/ogg",
     "pdf": "application/pdf",
 }
 _MAX_SIZE = 100_000_000
@@ -40,7 +49,7 @@ def file_on_disk(store: Store, config: Config, reference: str) -> tuple[str, str
     """Return the path and media type of a file of a collection that may be sent as it is.
 
     `reference` is `collection/path`. The file must be inside the collection's folder with all links followed,
-    and belong to the collection or be an image in one of its documents.
+    and belong to the collection or be shown in one of its documents.
 
     Raises:
         NotFoundError: If there is no such file, or it may not be sent.
@@ -71,10 +80,10 @@ def _media_type_of(path: str) -> str | None:
 
 
 def _may_be_sent(store: Store, collection: Collection, path: str) -> bool:
-    """Return whether a file belongs to a collection, or is an image in one of its documents."""
+    """Return whether a file belongs to a collection, or is an image or the like in one of its documents."""
     if exclusion(collection, path) is None and _is_spelled(collection.path, path):
         return True
-    if not (_media_type_of(path) or "").startswith("image/"):
+    if not (_media_type_of(path) or "").startswith(("image/", "audio/", "video/")):
         return False
     embeds = Links(store).embeds(collection.name, path.rpartition("/")[2])
     return any(_find(collection, source, target) == path for source, target in embeds)

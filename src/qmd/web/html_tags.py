@@ -1,0 +1,69 @@
+"""The HTML in a document that the page shows: a small set of tags, written anew with the attributes it needs.
+
+Everything else that looks like a tag is text. What this module writes is cleaned again with the whole page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from html import escape, unescape
+
+INLINE = frozenset("a abbr b br code del em i img ins kbd mark q s small span strong sub sup u".split())
+#: Tags that begin a block if they begin a line.
+BLOCKS = frozenset(
+    "blockquote caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre summary "
+    "table tbody td tfoot th thead tr ul".split()
+)
+TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,9})((?:\s[^<>]{0,2000})?)>")
+_ATTRIBUTE = re.compile(r"""\b([A-Za-z]{1,20})(?:=("[^"]{0,1000}"|'[^']{0,1000}'|[^\s"'>]{1,1000}))?""")
+_KEPT: Mapping[str, frozenset[str]] = {
+    "details": frozenset({"open"}),
+    "ol": frozenset({"start"}),
+    "td": frozenset({"colspan", "rowspan"}),
+    "th": frozenset({"colspan", "rowspan"}),
+}
+#: The policy of the page allows no style attributes, so the alignment becomes a class.
+_ALIGNED = frozenset({"left", "right", "center"})
+
+#: Returns the HTML of a link or an image from its attributes.
+Address = Callable[[Mapping[str, str]], str]
+
+
+def tag_html(match: re.Match[str], link: Address, image: Address) -> str:
+    """Return a tag that `TAG` matches as HTML, or as text if documents may not use it."""
+    closing, name, rest = match[1], match[2].lower(), match[3]
+    if name not in INLINE and name not in BLOCKS:
+        return escape(match[0])
+    if closing:
+        return f"</{name}>"
+    given = {attribute.lower(): unescape(value.strip("\"'")) for attribute, value in _ATTRIBUTE.findall(rest)}
+    if name == "img":
+        return image(given)
+    if name == "a":
+        return link(given)
+    kept = {attribute: value for attribute, value in given.items() if attribute in _KEPT.get(name, ())}
+    if given.get("align", "").lower() in _ALIGNED:
+        kept["class"] = given["align"].lower()
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
+    return f"<{name}{attributes}>"
+
+
+def block_html(text: str, link: Address, image: Address) -> str:
+    """Return a block of HTML with the tags that documents may use, and without comments."""
+    text = _without_comments(text)
+    parts: list[str] = []
+    at = 0
+    for match in TAG.finditer(text):
+        parts += [escape(unescape(text[at : match.start()]), False), tag_html(match, link, image)]
+        at = match.end()
+    return "".join((*parts, escape(unescape(text[at:]), False)))
+
+
+def _without_comments(text: str) -> str:
+    parts: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts.append(text[at:start])
+        at = end + 3
+    return "".join((*parts, text[at:]))

@@ -1,0 +1,79 @@
+"""Notes in notes, media, formulas and HTML in a real browser."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.clients import server_of
+from tests.users import MakeUser
+from tests.web.conftest import PNG, watched
+
+OUTER = """# Outer
+
+![[dot.png#part|A dot|20x10]]
+
+![[beep.wav]]
+
+![[inner#Second]]
+
+$\\frac{a}{b}$ and <kbd>Ctrl</kbd>
+
+[[inner#^named]]
+
+<details><summary>More</summary>
+
+Folded *text*
+
+</details>
+"""
+INNER = (
+    "# Inner\n\n## Second\n\nThe second part, and ![[outer]]\n\n![[outer]]\n\n# Third\n\nA block. ^named\n"
+)
+
+
+def silence(path: Path) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 1, 8000, 0, "NONE", ""))
+        file.writeframes(bytes([128]) * 800)
+
+
+def test_notes_media_formulas_and_html_are_shown(browser: Browser, make_user: MakeUser) -> None:
+    user = make_user("reading")
+    folder = user.home / "vault"
+    folder.mkdir()
+    (folder / "outer.md").write_text(OUTER, encoding="utf-8")
+    (folder / "inner.md").write_text(INNER, encoding="utf-8")
+    (folder / "dot.png").write_bytes(PNG)
+    silence(folder / "beep.wav")
+    user.ok("collection", "add", str(folder), "--name", "vault")
+    with server_of(user) as server, watched(browser, server) as (context, complaints):
+        page = context.new_page()
+        page.goto("/read/vault/outer.md")
+        image = page.locator(".prose img").first
+        expect(image).to_have_attribute("width", "20")
+        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+        expect(page.locator(".caption").first).to_have_text("A dot")
+        sound = page.locator("audio").first
+        assert sound.evaluate(
+            "it => new Promise(done => { it.onloadedmetadata = () => done(it.duration); it.load() })"
+        )
+        assert page.locator("math mfrac").first.evaluate("it => it.getBoundingClientRect().height") > 0
+        expect(page.locator(".prose kbd").first).to_have_text("Ctrl")
+        # The note is shown in the note, and the outer one in it, but not a third time.
+        embeds = page.locator("section.embed")
+        expect(embeds).to_have_count(2)
+        expect(embeds.first).to_contain_text("The second part")
+        expect(embeds.first).not_to_contain_text("A block")
+        page.get_by_text("More", exact=True).first.click()
+        expect(page.get_by_text("Folded text").first).to_be_visible()
+        # A change of the inner note is shown, although the outer one is the same.
+        (folder / "inner.md").write_text(INNER.replace("second part", "changed part"), encoding="utf-8")
+        user.ok("update")
+        page.reload()
+        expect(embeds.first).to_contain_text("The changed part")
+        page.locator("main").get_by_role("link", name="inner › ^named").first.click()
+        expect(page.locator("#b-named")).to_have_text("A block.")
+        assert complaints == []
