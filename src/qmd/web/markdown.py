@@ -26,8 +26,9 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from qmd.web import formulas, html_tags
+from qmd.web.media import media, sized
 from qmd.web.rendered import LINES, Heading, Rendered
-from qmd.web.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, media, parser, sized
+from qmd.web.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000

@@ -20,6 +20,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from qmd.text.closings import Closings
 from qmd.web.html_tags import BLOCKS, INLINE, TAG
+from qmd.web.media import media
 
 #: The scheme of an address.
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -34,19 +35,12 @@ _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\
 _TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
 _BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
-_SIZE = re.compile(r"(?:(.{0,1000})\|)?[ ]*(\d{1,4})(?:x(\d{1,4}))?[ ]*", re.S)
 #: Colours of callouts; other types look like a note.
 _CALLOUTS: Mapping[str, str] = {
     **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
     **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warning"),
     **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
     **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
-}
-#: The elements of files that are shown inside a document, by suffix.
-MEDIA: Mapping[str, str] = {
-    **dict.fromkeys("png jpg jpeg gif webp avif svg bmp ico".split(), "img"),
-    **dict.fromkeys("mp3 mpga wav ogg oga opus m4a flac".split(), "audio"),
-    **dict.fromkeys("mp4 webm ogv mov".split(), "video"),
 }
 #: The characters that rules for inline text begin with. Rules that are not listed are always tried.
 _BEGINNINGS: Mapping[str, str] = {
@@ -222,20 +216,6 @@ def _comment(state: StateInline, silent: bool) -> bool:
                 state.pos = end
                 return True
     return False
-
-
-def media(path: str) -> str:
-    """Return the element that shows a file in a document: `img`, `audio` or `video`; "" if none does."""
-    return MEDIA.get(path.rpartition(".")[2].lower(), "")
-
-
-def sized(text: str) -> tuple[str, dict[str, str]]:
-    """Return the caption of an image, and its width and height: `caption|600`, `600x400` or a caption."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        return text, {}
-    sizes = {"width": match[2], "height": match[3]}
-    return match[1] or "", {name: size for name, size in sizes.items() if size}
 
 
 def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
