@@ -102,4 +102,4 @@ def test_readers_get_no_secrets_and_may_use_threads(
 def test_doctor_tells_what_holds_the_readers(index: qmd.Index) -> None:
     (finding,) = [each for each in index.doctor() if each.check == "readers"]
     assert (finding.level, finding.hint) == ("ok", None)
-    assert "the system sees to" in finding.message
+    assert "the system lets" in finding.message

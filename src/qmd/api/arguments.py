@@ -70,7 +70,7 @@ Passages = Annotated[int, Field(ge=1, le=MAX_PASSAGES), BeforeValidator(_integra
 ContextLines = Annotated[int, Field(ge=0, le=MAX_CONTEXT_LINES), BeforeValidator(_integral)]
 Candidates = Annotated[Limit, Field(description="How many results are reranked.")]
 Score = Annotated[float, Field(ge=0, le=1, description="The least score.")]
-#: The pattern is only in the schema: the engine refuses a blank query with a better message.
+#: The pattern is only in the schema: `request` refuses a blank query with a better message.
 Query = Annotated[
     str,
     Field(max_length=MAX_QUERY, description="What to find.", json_schema_extra={"pattern": NOT_BLANK}),
@@ -186,9 +186,11 @@ class AnySearchArguments(Arguments):
     """Base class of the arguments of a search. They have the names of the fields of `SearchRequest`."""
 
     def request(self) -> SearchRequest:
-        """Return the request for the engine."""
+        """Return the request for the engine. Raises `UsageError` if the query is blank."""
         values = dict(self)
         collection, searches = values.pop("collection"), values.pop("searches", None) or ()
+        if values["query"] is not None and not values["query"].strip():
+            raise UsageError("the query is empty")
         values["query"] = values["query"] or ""
         named = () if collection is None else (collection,)
         values["collections"] = (*named, *values.get("collections", ()))

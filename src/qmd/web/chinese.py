@@ -352,6 +352,15 @@ ENGINE: Mapping[str, str] = {
     "add -c {name}": "请指定集合 {name}",
     "run 'qmd update -c {name}'": "请在“维护”中扫描集合 {name}",
     # Doctor.
+    "the system lets the processes that read PDF and other files do nothing but read": (
+        "读取 PDF 等文件的进程受系统限制，只能读取"
+    ),
+    "only Python and limits restrict the processes that read PDF and other files": (
+        "读取 PDF 等文件的进程只受 Python 和资源上限的限制"
+    ),
+    "this system offers no more, so be careful with files of strangers": (
+        "本系统不提供更多保护，请小心对待陌生人的文件"
+    ),
     "{sqlite}, full-text search works": "{sqlite}，全文搜索正常",
     "{path} does not exist yet": "{path} 尚不存在",
     "{path} can be read": "{path} 可以读取",

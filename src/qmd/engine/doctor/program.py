@@ -40,9 +40,13 @@ def versions() -> Iterator[Finding]:
 def readers() -> Iterator[Finding]:
     """Report what holds the processes that read other formats than text."""
     confined = start(python("qmd.sources.confinement")).wait() == 0
-    held = "may only read, which the system sees to" if confined else "are held by Python and limits alone"
-    hint = None if confined else "this system offers no more, so be careful with files of strangers"
-    yield ok("readers", f"the processes that read PDF, Office and other files {held}", hint)
+    if confined:
+        yield ok("readers", "the system lets the processes that read PDF and other files do nothing but read")
+    else:
+        hint = "this system offers no more, so be careful with files of strangers"
+        yield ok(
+            "readers", "only Python and limits restrict the processes that read PDF and other files", hint
+        )
 
 
 def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
