@@ -90,6 +90,7 @@ SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + F
         ),
         ('"据库的备份"', "数据库的备份", "数据库的数据，备份库的数据，据库；" * 4000),
     ],
+    ids=["mark", "more-words", "line-end", "front-matter", "chinese", "long", "long-chinese"],
 )
 def test_the_shown_line_has_the_phrase(
     index: qmd.Index, notes: Notes, mode: str, query: str, line: str, text: str
