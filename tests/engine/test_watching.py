@@ -98,6 +98,20 @@ def test_a_folder_moved_out_and_in_again_is_followed(index: qmd.Index, notes: No
         seen.until_found("delta", "back/a.md")
 
 
+def test_documents_deleted_before_others_come_are_removed(index: qmd.Index, notes: Notes) -> None:
+    root = notes({"old/a.md": "alpha\n", "old/b.md": "alpha\n"})
+    index.add_collection(str(root))
+    with watched(index) as seen:
+        shutil.rmtree(root / "old")
+        # An empty folder may be a mistake: nothing is removed, and the index is not said to be current.
+        until(lambda: any("nothing was removed" in message for message in seen.diary.messages))
+        until(lambda: not seen.current)
+        notes({"new/c.md": "bravo\n"})
+        seen.until_found("bravo", "new/c.md")
+        seen.until_found("alpha")
+        until(lambda: seen.current)
+
+
 def test_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
     root = notes({f"{number % 7}/{number}.md": f"alpha {number}\n" for number in range(300)})
 

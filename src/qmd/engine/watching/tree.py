@@ -146,9 +146,13 @@ class Tree:
         self.changes.clear()
         return () if EVERYTHING in paths else sorted(paths)
 
+    def keep(self, paths: Sequence[str]) -> None:
+        """Scan these paths with the next change as well, because a scan has left them as they were."""
+        self._paths.update(paths or [EVERYTHING])
+
     def put_back(self, paths: Sequence[str], until: float) -> None:
         """Undo `take`, because the scan failed. The paths are not to be scanned again before a time."""
-        self._paths.update(paths or [EVERYTHING])
+        self.keep(paths)
         self.burst = len(paths) > _BURST_PATHS
         self.unsettled = True
         self.changes.delay(until)

@@ -307,13 +307,14 @@ class Watcher:
             tree.put_back(paths, time.monotonic() + self._timing.retry)
             self._fail(name, f"{name}: {error.in_one_line()}")
             return
-        tree.unsettled = False
+        tree.unsettled = report.error is not None
         finished = time.monotonic()
         if tree.polled:
             tree.checked = timestamp()
             pause = max(self._timing.poll, (finished - started) / _POLL_SHARE)
             tree.full_scan_at = min(tree.full_scan_at, finished + pause)
         if report.error is not None:
+            tree.keep(paths)
             self._fail(name, f"{name}: {report.error.in_one_line()}")
         else:
             self._succeed(name)

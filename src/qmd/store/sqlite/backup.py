@@ -134,12 +134,12 @@ def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPag
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[str]:
+def new_file(path: str, beside: str | None = None) -> Iterator[str]:
     """Yield the path of an empty file that only the user may read, and which replaces `path` at the end.
 
-    If the body fails, it is deleted.
+    If the body fails, it is deleted. If the process is killed, `cleanup` finds it by the name of `beside`.
     """
-    descriptor, temporary = create_beside(path)
+    descriptor, temporary = create_beside(beside or path)
     os.close(descriptor)
     try:
         yield temporary
@@ -158,7 +158,7 @@ def discard(path: str) -> None:
 
 def _keep(path: str, kept: str) -> None:
     """Copy an index to the file `kept`, damaged or not."""
-    with new_file(kept) as temporary:
+    with new_file(kept, path) as temporary:
         before = apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
         with closing(before), _unjournaled(temporary) as copy:
             _copy_pages(before, copy, lambda done, total: None)
