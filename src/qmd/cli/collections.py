@@ -48,7 +48,8 @@ adding_options = combined(
     click.option(
         "--formats",
         metavar="LIST",
-        help="Read these formats, such as pdf,docx,text, or all.  [default: Markdown and plain text]",
+        help="Read these formats, such as pdf,docx,text, or all.  "
+        "[default: what --mask selects; binary files in their format, other files as Markdown]",
     ),
     click.option(
         "--ignore",

@@ -46,6 +46,14 @@ def test_a_relative_folder_and_a_home_are_understood(user: User) -> None:
     ]
 
 
+def test_without_formats_the_mask_selects_files_as_the_help_says(user: User) -> None:
+    (user.notes / "plain.txt").write_text("plain text\n", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+    assert "plain.txt" not in user.ok("ls", "notes")
+    told = " ".join(user.ok("collection", "add", "--help").split())
+    assert "[default: what --mask selects; binary files in their format, other files as Markdown]" in told
+
+
 @pytest.mark.parametrize("flag", ["--mask", "--pattern", "--glob"])
 def test_masks_and_ignored_files_choose_what_is_indexed(user: User, flag: str) -> None:
     (user.notes / "plain.txt").write_text("plain text\n", encoding="utf-8")
