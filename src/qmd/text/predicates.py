@@ -52,10 +52,17 @@ _AFTER_DATE = "~"
 _AFTER_TEXT = "\U0010ffff"
 
 
-class Written(str):
+@dataclass(frozen=True, slots=True)
+class Written:
     """An operand as typed in a query. It is read in the type of the value that it is compared with."""
 
-    __slots__ = ()
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Operand: TypeAlias = Value | Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class Comparison:
 
     field: str
     operator: Operator
-    value: Value = True
+    value: Operand = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +178,22 @@ def spans(comparison: Comparison) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def _readings(value: Value) -> Iterator[tuple[ValueType, str | float]]:
+def _readings(value: Operand) -> Iterator[tuple[ValueType, str | float]]:
     """Yield the types that an operand can have, with the key in that type."""
-    if not isinstance(value, str):
+    if not isinstance(value, str | Written):
         yield key_of(value)
         return
-    yield "text", fold(value)
-    date = dates.prefix(value)
+    text = str(value)
+    yield "text", fold(text)
+    date = dates.prefix(text)
     if date is not None:
         yield "date", date
     if isinstance(value, Written):
-        number = _number(value)
+        number = _number(text)
         if number is not None:
             yield "number", number
-        if value.lower() in ("true", "false"):
-            yield "boolean", float(value.lower() == "true")
+        if text.lower() in ("true", "false"):
+            yield "boolean", float(text.lower() == "true")
 
 
 def _number(text: str) -> float | None:
@@ -280,7 +288,8 @@ def pack(predicate: Predicate) -> list[Any]:
     """Return a predicate as JSON for `unpack`. Unlike a filter in JSON, it keeps operands as written."""
     match predicate:
         case Comparison(field, operator, value):
-            return ["compare", field, operator, value, isinstance(value, Written)]
+            written = isinstance(value, Written)
+            return ["compare", field, operator, str(value) if written else value, written]
         case Not(operand):
             return ["not", pack(operand)]
         case And(operands):
@@ -354,10 +363,11 @@ def _any_of(operands: Sequence[Predicate]) -> str | None:
     return f"[{equal[0].field}:{','.join(shown_value(item.value) for item in equal)}]"
 
 
-def shown_value(value: Value) -> str:
+def shown_value(value: Operand) -> str:
     """Return a value as a filter writes it."""
-    if isinstance(value, str):
-        return json.dumps(str(value), ensure_ascii=False) if _NEEDS_QUOTES.search(value) else value
+    if isinstance(value, str | Written):
+        text = str(value)
+        return json.dumps(text, ensure_ascii=False) if _NEEDS_QUOTES.search(text) else text
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.15g}"

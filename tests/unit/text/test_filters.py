@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmd.errors import UsageError
 from qmd.text.filters import MAX_DEPTH, condition, from_json, split
-from qmd.text.predicates import And, Comparison, Not, Or, Written, describe, matches
+from qmd.text.predicates import And, Comparison, Not, Or, Written, describe, matches, pack, unpack
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,16 @@ def test_splitting_a_query_never_fails(query: str) -> None:
 )
 def test_options_are_conditions(option: str, predicate: object) -> None:
     assert condition(option) == predicate
+
+
+def test_an_operand_as_typed_differs_from_the_text_of_json() -> None:
+    typed, given = condition("n=2"), from_json({"field": "n", "operator": "eq", "value": "2"})
+    assert typed != given
+    assert len({typed, given}) == 2
+    assert matches(typed, {"n": (2.0,)})
+    assert not matches(given, {"n": (2.0,)})
+    assert unpack(pack(typed)) == typed
+    assert unpack(pack(given)) == given
 
 
 @pytest.mark.parametrize("option", ["", "=x", "status=", "!", "a b c d:", "[x]"])

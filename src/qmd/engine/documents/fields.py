@@ -14,6 +14,7 @@ from qmd.text.predicates import (
     TAG,
     Comparison,
     Predicate,
+    Written,
     both,
     comparisons,
     describe,
@@ -132,11 +133,11 @@ def explain_empty(store: Store, scope: Scope) -> str:
 
 def _nearest_value(store: Store, scope: Scope, part: Predicate) -> str:
     """Return a question with the value that is most similar to that of a comparison; empty if none is."""
-    if not isinstance(part, Comparison) or part.operator != "eq" or not isinstance(part.value, str):
+    if not isinstance(part, Comparison) or part.operator != "eq" or not isinstance(part.value, str | Written):
         return ""
     from difflib import get_close_matches
 
     values = store.fields.values(Scope(scope.collections), part.field, 1_000)
     names = {str(each.value).casefold(): str(each.value) for each in values}
-    close = get_close_matches(part.value.casefold(), names, n=1)
+    close = get_close_matches(str(part.value).casefold(), names, n=1)
     return f" Did you mean {names[close[0]]}?" if close else ""
