@@ -5,8 +5,8 @@
 
 Each collection becomes a folder of Markdown files and an index in `--work`. Both are used again while the
 corpus is the same, so that its vectors, which take minutes, are made once; the terms are indexed anew when
-the code that makes them has changed. nDCG@10, R@100 and RR@10 are those of `ir-measures`; a query that fails
-counts as nothing found, and is reported.
+a module of qmd that was loaded while they were made has changed. nDCG@10, R@100 and RR@10 are those of
+`ir-measures`; a query that fails counts as nothing found, and is reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import argparse
 import hashlib
 import json
 import shutil
+import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -23,7 +25,6 @@ from typing import Any, cast
 
 import qmd
 from common import (
-    SOURCE,
     EvalCollection,
     percentile,
     read_collection,
@@ -36,8 +37,6 @@ from qmd.types import Ranking
 
 MODES = ("search", "vsearch", "query")
 LIMIT = 100
-#: What the indexed terms depend on.
-_INDEXING = ("text/tokens.py", "text/variants.py", "text/markdown.py", "sources", "store/sqlite")
 
 
 @dataclass(slots=True)
@@ -90,8 +89,9 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
         (work / "names.json").write_text(json.dumps(names), encoding="utf-8")
         stamp.write_text(collection.digest)
     index = qmd.open_index(work / "index.sqlite", progress=say)
-    terms = work / "terms"
-    if not terms.exists() or terms.read_text() != _terms_digest():
+    terms = work / "terms.json"
+    made_by = json.loads(terms.read_text()) if terms.exists() else {}
+    if not made_by or made_by != _digests(made_by):
         # Dropping a collection keeps its texts and their vectors: only the terms are made again.
         if index.config.collections:
             index.remove_collection("eval")
@@ -100,7 +100,7 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
         say(f"{collection.name}: {report.added} documents in {time.perf_counter() - started:.1f} s")
         for path, reason in report.problems:
             say(f"  {path}: {reason}")
-        terms.write_text(_terms_digest())
+        terms.write_text(json.dumps(_digests(name for name in [*sys.modules] if name.split(".")[0] == "qmd")))
     if vectors and index.status().needs_embedding:
         embedded = index.embed(on_progress=_Progress(collection.name))
         say(f"{collection.name}: {embedded.chunks} chunks in {embedded.seconds:.0f} s ({embedded.model})")
@@ -186,13 +186,15 @@ def _forget_answers(index: qmd.Index) -> None:
     db.close()
 
 
-def _terms_digest() -> str:
-    digest = hashlib.sha256()
-    for name in _INDEXING:
-        path = SOURCE / "qmd" / name
-        for file in [path] if path.is_file() else sorted(path.glob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
+def _digests(modules: Iterable[str]) -> dict[str, str]:
+    """Return the digest of the source of each module; "" for one that does not exist any more."""
+    found: dict[str, str] = {}
+    root = Path(qmd.__file__).parent.parent  # also of an installed version
+    for name in modules:
+        place = root.joinpath(*name.split("."))
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        found[name] = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    return found
 
 
 class _Progress:
