@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -166,6 +168,24 @@ def test_update_removes_nothing_if_a_folder_was_replaced(
     assert index.update()[0].error is not None
     (report,) = index.update(allow_empty=True)
     assert (report.error, files(index)) == (None, ["notes/c.md"])
+
+
+@pytest.mark.parametrize("parts", [0, 4, 5, 6, "a list"])
+def test_update_reads_the_records_of_earlier_versions(
+    index: qmd.Index, notes: Notes, parts: int | str
+) -> None:
+    folder = notes({"a.md": "one", "b.md": "two", "c.md": "three"})
+    index.add_collection(str(folder), name="n")
+    with contextlib.closing(apsw.Connection(index.locations.index)) as db:
+        ((stored,),) = db.execute("SELECT root FROM collections")
+        record = json.loads(stored)
+        assert [type(part) for part in record] == [str, str, int, str, dict, dict]
+        record = [*record[:5], []] if parts == "a list" else record[: int(parts)]
+        db.execute("UPDATE collections SET root = ?", (json.dumps(record),))
+    assert not index.status().notes
+    assert [(report.unchanged, report.error) for report in index.update()] == [(3, None)]
+    with contextlib.closing(apsw.Connection(index.locations.index)) as db:
+        assert [*db.execute("SELECT root FROM collections")] == [(stored,)]
 
 
 def test_update_follows_renames_and_a_folder_that_the_user_names(index: qmd.Index, notes: Notes) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
-from qmd.engine.indexing.unread import Unread, describe_waiting, last_unread
+from qmd.engine.indexing.record import Folder, ScanRecord
+from qmd.engine.indexing.unread import Unread, describe_waiting
 from qmd.errors import QmdError, SourceError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
@@ -19,7 +18,7 @@ from qmd.sources.formats.registry import Readers
 from qmd.sources.outcome import Outcome
 from qmd.sources.reading import read_all, waits_for
 from qmd.sources.root import Root
-from qmd.sources.walk import device_of, walk, walk_within
+from qmd.sources.walk import walk, walk_within
 from qmd.store.base import Store
 from qmd.store.values import DocumentChange
 from qmd.text import authorship
@@ -32,9 +31,6 @@ BATCH_FILES = 400
 _PROGRESS_SECONDS = 0.5
 #: The largest text in a transaction, in characters, so that batches of large files are smaller.
 BATCH_CHARACTERS = 8_000_000
-
-#: The length of the identity of a folder. In the store follow the formats of its files, and the unread files.
-_ROOT = 4
 
 #: Called with (collection, files scanned, files in total).
 OnProgress = Callable[[str, int, int], None]
@@ -112,11 +108,11 @@ def scan(
 
     # The walk reads no file, and gives the total for the progress.
     unknown: Counter[str] = Counter()
-    folder = Root(collection)
-    root = _root_identity(collection, owner)
-    last = json.loads(store.collections.last_root(collection.name) or "[]")
-    found = walk_within(collection, within, note, folder) if within else None
-    files = list(walk(collection, note, unknown, folder)) if found is None else found
+    root = Root(collection)
+    folder = Folder.of(collection, owner)
+    last = ScanRecord.read(store.collections.last_root(collection.name))
+    found = walk_within(collection, within, note, root) if within else None
+    files = list(walk(collection, note, unknown, root)) if found is None else found
     readers = Readers(collection.formats, collection.encoding)
     documents_of = _by_file(indexed, files)
     # Files that are not looked at count as unchanged.
@@ -125,25 +121,25 @@ def scan(
     for path in chain.from_iterable(documents_of[file] for file in outside):
         del unseen[path]
     paths = chain((file.path for file in files), outside)
-    formats, outdated = _formats(paths, readers, dict(*last[_ROOT : _ROOT + 1]))
+    formats, outdated = _formats(paths, readers, last.formats)
     present = {file.path for file in files if file.fingerprint.size}.union(outside)
     lost = [file for file in documents_of if file not in present and not _is_unlisted(file, unlisted)]
     if lost and not allow_empty:
         count = sum(len(documents_of[file]) for file in lost)
-        _check_removal(collection, count, len(indexed), not present, _root_changed(last, root))
+        _check_removal(collection, count, len(indexed), not present, folder.replaced(last.folder))
     authors = authorship.authors_of(chain((file.path for file in files), outside))
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
     if found is not None and (reassigned or outdated):
         return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
-    unread = Unread(last_unread(last), readers, within if found is not None else None)
+    unread = Unread(last.unread, readers, within if found is not None else None)
     unread.unknown |= unknown
     for path, reason in report.problems:
         unread.add(path, reason)
     comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
     batch = _Batch(store, report, indexed, on_change)
     due = time.monotonic() + _PROGRESS_SECONDS
-    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding, folder):
+    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding, root):
         file = outcome.file
         if outcome.error is not None:
             comparison.fail(file, outcome.error.message, outcome.reason)
@@ -161,9 +157,9 @@ def scan(
     batch.apply([*batch.removed, *comparison.stale, *deleted])
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    state = json.dumps([*root, formats, unread.packed()])
-    if record or report.added or report.updated or report.removed or last != json.loads(state):
-        store.collections.finish_scan(collection.name, state)
+    now = ScanRecord(folder, formats, unread.packed())
+    if record or report.added or report.updated or report.removed or last != now:
+        store.collections.finish_scan(collection.name, now.stored())
     report.waiting = unread.waiting
     if batch.with_nul:
         count, example = len(batch.with_nul), batch.with_nul[0]
@@ -192,7 +188,9 @@ def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) ->
     return found
 
 
-def _formats(paths: Iterable[str], readers: Readers, last: dict[str, str]) -> tuple[dict[str, str], set[str]]:
+def _formats(
+    paths: Iterable[str], readers: Readers, last: Mapping[str, str]
+) -> tuple[dict[str, str], set[str]]:
     """Return the formats by suffix, and the suffixes whose files had another format, version or encoding.
 
     Suffixes with the first version of Markdown are left out. A format counts as unchanged as long as it
@@ -209,20 +207,6 @@ def _formats(paths: Iterable[str], readers: Readers, last: dict[str, str]) -> tu
         if now != first:
             found[suffix] = now
     return found, outdated
-
-
-def _root_identity(collection: Collection, owner: str) -> list[Any]:
-    """Return the identity of a collection's folder, for `_root_changed`."""
-    real = os.path.realpath(collection.path)
-    return [owner, collection.path, device_of(real), real]
-
-
-def _root_changed(last: Sequence[Any], now: Sequence[Any]) -> bool:
-    """Return whether the folder differs from the last scan's although the user did not configure another."""
-    if not last:
-        return False
-    (old_owner, old_path, *old), (owner, path, *new) = last[:_ROOT], now
-    return bool(old != new and (path == old_path or owner != old_owner))
 
 
 def _check_removal(collection: Collection, lost: int, total: int, empty: bool, replaced: bool) -> None:

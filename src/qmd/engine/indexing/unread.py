@@ -6,12 +6,12 @@ changes. Files wait for an extra if it is not installed.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
+from qmd.engine.indexing.record import ScanRecord
 from qmd.sources.formats.registry import Readers
 from qmd.text.wording import plural
 from qmd.types import SourceFile
@@ -20,8 +20,6 @@ from qmd.types import SourceFile
 _MOST = 3_000
 #: The most kinds of files without a reader, and characters of a reason, that are remembered.
 _KINDS, _REASON = 30, 80
-#: Where a collection's record of its last scan has the files.
-_PLACE = 5
 #: The characters that stand for a path and for the state of its file.
 _HALF = 4
 
@@ -93,14 +91,9 @@ class Unread:
         return _mark(f"{file.fingerprint.size}\0{file.fingerprint.mtime_ns}\0{identity}")
 
 
-def last_unread(last: Sequence[Any]) -> Mapping[str, Any]:
-    """Return the unread files from the record of a scan."""
-    return last[_PLACE] if len(last) > _PLACE and isinstance(last[_PLACE], dict) else {}
-
-
 def describe(root: str | None) -> list[str]:
     """Describe the unread files of the last scan in one line for each kind."""
-    record = last_unread(json.loads(root or "[]"))
+    record = ScanRecord.read(root).unread
     lines = [describe_waiting(extra, counts) for extra, counts in record.get("waiting", {}).items()]
     counts = {reason: len(marks) // (2 * _HALF) for reason, marks in record.get("files", {}).items()}
     if total := sum(counts.values()) + record.get("cut", 0):
