@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 import pytest
 
 import qmd
 from qmd.store.sqlite import schema
+from qmd.text import predicates
 from tests.conftest import Notes
 
 FILES = {
@@ -252,3 +254,17 @@ def test_a_killed_migration_is_done_by_the_next_process(
     assert subprocess.run(command, env=environ, check=False).returncode < 0
     with qmd.open_index(path, environ=environ) as index:
         assert paths(index.search("herons [status:done]")) == {"money/budget.md", "money/old.md"}
+
+
+def test_an_operator_that_cannot_take_its_operand_is_a_usage_error(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add_collection(str(notes({"a.md": "---\nstatus: draft\n---\npelicans\n"})), "n")
+    monkeypatch.setitem(
+        cast("Any", predicates.PATTERNS), "suffix", lambda text, end: bool(re.search(f"{end}$", text))
+    )
+    given = {"field": "status", "operator": "suffix", "value": "a.t"}
+    assert index.search("pelicans", filter=given).hits
+    for field in ("status", "nothing"):
+        with pytest.raises(qmd.UsageError, match=rf"invalid value for suffix of {field}: \(\(: missing \)"):
+            index.search("pelicans", filter={**given, "field": field, "value": "(("})

@@ -15,7 +15,6 @@ from typing import Any, get_args
 
 from qmd.errors import UsageError
 from qmd.text import dates
-from qmd.text.globs import compile_globs
 from qmd.text.predicates import (
     PATTERNS,
     And,
@@ -27,6 +26,7 @@ from qmd.text.predicates import (
     Value,
     Written,
     both,
+    check_operands,
     comparisons,
     field_name,
 )
@@ -79,10 +79,7 @@ def tag_is(value: str) -> Predicate:
 def path_is(value: str) -> Predicate:
     """Return a filter on the path in a collection: the beginning of a path, or a glob."""
     path = value.removeprefix("/")
-    if not _GLOB.search(path):
-        return Comparison("path", "prefix", path)
-    compile_globs((path,))  # raises the error for a glob that is too long
-    return Comparison("path", "glob", path)
+    return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
 
 
 def author_is(value: str) -> Predicate:
@@ -141,6 +138,8 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
         found.append(given if isinstance(given, Predicate) else from_json(given))
     if sum(len([*comparisons(predicate)]) for predicate in found) > MAX_NODES:
         raise UsageError(f"more than {MAX_NODES} filters")
+    for predicate in found:
+        check_operands(predicate)
     return both(*found)
 
 
@@ -185,11 +184,14 @@ def places(text: str) -> list[tuple[int, int]]:
 
 
 def _typed(match: re.Match[str]) -> Predicate | None:
+    make, value = _KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip('"').strip()
     if match["condition"] is not None:
-        return _condition(match["condition"])
-    make = _KEYS.get((match["key"] or "").lower())
-    value = (match["value"] or "").strip('"').strip()
-    return make(value) if make is not None and value else None
+        predicate = _condition(match["condition"])
+    else:
+        predicate = make(value) if make is not None and value else None
+    if predicate is not None:
+        check_operands(predicate)
+    return predicate
 
 
 def condition(text: str) -> Predicate:

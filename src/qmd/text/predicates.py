@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.globs import compile_globs
 
@@ -35,7 +36,8 @@ def _glob(pattern: str) -> Callable[[str], bool]:
     return compile_globs((pattern,))
 
 
-#: The operators that look inside texts: each tells whether a folded text satisfies a folded operand.
+#: The operators that look inside texts: each tells whether a folded text satisfies a folded operand. An
+#: exception for an empty text says that the operand is invalid.
 PATTERNS: Mapping[str, Callable[[str, str], bool]] = {
     "suffix": lambda text, operand: text.endswith(operand),
     "contains": lambda text, operand: operand in text,
@@ -212,6 +214,20 @@ def is_pattern(comparison: Comparison) -> bool:
 def text_matches(comparison: Comparison, text: str) -> bool:
     """Tell whether a folded text satisfies a comparison for which `is_pattern` holds."""
     return PATTERNS[comparison.operator](text, fold(str(comparison.value)))
+
+
+def check_operands(predicate: Predicate) -> None:
+    """Raise `UsageError` if an operator cannot take its operand."""
+    for comparison in filter(is_pattern, comparisons(predicate)):
+        try:
+            text_matches(comparison, "")
+        except UsageError:
+            raise
+        except Exception as error:
+            shown = shown_value(comparison.value)
+            raise UsageError(
+                f"invalid value for {comparison.operator} of {comparison.field}: {shown}: {error}"
+            ) from error
 
 
 def holds(comparison: Comparison, value: Value) -> bool:
