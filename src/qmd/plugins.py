@@ -8,7 +8,7 @@ the name of a built-in one, the built-in part is used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +44,25 @@ class Table:
         """
         target = self.builtin.get(name)
         if target is not None:
-            module, _, attribute = target.partition(":")
-            part = import_module(module)
-            return getattr(part, attribute) if attribute else part
-        entry = next((entry for entry in entries(self.group) if entry.name == name), None)
+            return resolve(target)
+        entry = self.entry(name)
         return None if entry is None else load(entry, self.kind)
+
+    def entry(self, name: str) -> EntryPoint | None:
+        """Return the entry point of the part with this name; None if it is built in or there is none."""
+        if name in self.builtin:
+            return None
+        return next((entry for entry in entries(self.group) if entry.name == name), None)
 
     def names(self) -> list[str]:
         """Return the names of all parts."""
         return list(dict.fromkeys([*self.builtin, *(entry.name for entry in entries(self.group))]))
+
+
+def resolve(target: str) -> Any:
+    """Return what `module` or `module:attribute` names."""
+    module, _, attributes = target.partition(":")
+    return reduce(getattr, filter(None, attributes.split(".")), import_module(module))
 
 
 @cache

@@ -27,6 +27,12 @@ def extract(file):
     return Extracted(rest, "", {"Colour": first, "date": "2024-03-07", "path": ("x",), "legs": (4,)},
                      (Link("b.md", "", 1, "wikilink"),))
 """
+CLASS = """
+class _Cards:
+    name, version, media_type = "Contact", 1, "text/plain"
+    extract = staticmethod(extract)
+Cards = _Cards()
+"""
 STORE = """
 from qmd.store.sqlite.store import SqliteStore
 def open_box(url, environ):
@@ -141,27 +147,28 @@ def test_files_are_read_again_when_their_format_changes(
     assert not index.search("blue").hits
     (report,) = index.update()
     assert (report.updated, report.unchanged) == (0, 2)
-    changed = FORMAT.replace('version, media_type = "card", 1', 'version, media_type = "card", 2')
     monkeypatch.setattr(sys.modules["cards"], "version", 2)
-    monkeypatch.setattr(sys.modules["cards"], "extract", _extract(changed.replace("(rest,", "('herons',")))
+    module = Path(str(sys.modules["cards"].__file__))
+    module.write_text(FORMAT.replace("(rest,", "('herons',"), encoding="utf-8")
     (report,) = index.update()
     assert (report.updated, report.unchanged) == (1, 1)
     assert index.search("herons").hits
 
 
-def _extract(code: str) -> object:
-    names: dict[str, object] = {}
-    exec(code, names)
-    return names["extract"]
-
-
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("def extract(file): raise KeyError('x')", "the format 'card' failed: KeyError: 'x'"),
-        ("def extract(file): return None", "the format 'card' failed: AttributeError"),
-        ("def extract(file): return Extracted('a\\ud800', '')", "the format 'card' failed: Unicode"),
+        ("def extract(file): raise KeyError('x')", "the format 'card' of 'cards 1.0' failed (KeyError: 'x')"),
+        ("def extract(file): return None", "the format 'card' of 'cards 1.0' failed (AttributeError"),
         ("def extract(file): return Extracted('a', '', {}, ('b',))", "links must be of the type"),
+        ("def extract(file): import os; os._exit(1)", "'cards 1.0' failed (its reader crashed"),
+        ("def extract(file): bytearray(1 << 40)", "too large (needs too much memory)"),
+        ("def extract(file): open(__file__, 'a')", "'cards 1.0' failed (PermissionError"),
+        ("def extract(file): import socket; socket.create_connection(('127.0.0.1', 9))", "PermissionError"),
+        (
+            "from qmd.sources.formats.base import Unreadable\ndef extract(file): raise Unreadable('no card')",
+            "cannot read a.card: no card",
+        ),
         ("del extract", "the package 'cards 1.0' is broken"),
         ("1/0", "the package 'cards 1.0' is broken (qmd.formats: card): ZeroDivisionError"),
     ],
@@ -177,6 +184,25 @@ def test_a_format_that_fails_leaves_out_its_files_alone(
     assert path == "a.card"
     assert reason in problem
     assert [hit.file for hit in index.search("pelicans").hits] == ["n/b.md"]
+
+
+def test_a_format_of_a_package_is_chosen_by_its_name_or_a_suffix(
+    index: qmd.Index, notes: Notes, installed: Install
+) -> None:
+    installed("cards", "qmd.formats", {"card": ":Cards", "crd": ":Cards"}, f"{FORMAT}\n{CLASS}")
+    installed("torn", "qmd.formats", {"torn": ""}, "1/0")
+    folder = notes({"a.card": "blue\npelicans\n", "b.crd": "red\npelicans\n", "c.md": "pelicans\n"})
+    added = [index.add_collection(str(folder), name="n", formats=["contact"]).added]
+    for formats in (["crd"], ["all"]):
+        index.remove_collection("n")
+        added.append(index.add_collection(str(folder), name="n", formats=formats).added)
+    assert added == [2, 1, 3]
+    with pytest.raises(qmd.UsageError, match="there is no format 'contacts'") as caught:
+        index.add_collection(str(folder), name="m", formats=["contacts"])
+    hint = caught.value.hint or ""
+    assert "did you mean 'contact'?" in hint
+    assert "card" not in hint.replace("did you mean", "").split(", ")
+    assert "the package 'torn 1.0' is broken" in hint
 
 
 def test_a_store_of_a_package_is_opened_by_its_scheme(

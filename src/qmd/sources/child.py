@@ -1,8 +1,9 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A request on stdin is a line of JSON with path, module, encoding, size and the most seconds of processor time,
-and then the bytes of the file. An answer on stdout is the number of its bytes on a line, and then JSON with
-the documents and how their text was decoded, or the reason.
+A request on stdin is a line of JSON with path, format, the folder of its package, encoding, size and the
+most seconds of processor time, and then the bytes of the file. An answer on stdout is the number of its bytes
+on a line, and then JSON with the documents and how their text was decoded, or the reason, which is "" if the
+format failed, and its detail.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import json
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from qmd.errors import SourceError
+from qmd.plugins import resolve
 from qmd.sources.confinement import confine, limit
-from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Container, Unreadable
+from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Container, Format, Unreadable
 from qmd.sources.read import RawBytes
 from qmd.text.links import MAX_LINKS
+from qmd.types import Link
 
 #: What no reader needs: programs, the network, changed files. They end reading with an error, also if the
 #: system cannot refuse them.
@@ -82,11 +84,14 @@ def _answer(request: Any, data: bytes) -> dict[str, Any]:
     except MemoryError:
         return {"reason": TOO_LARGE, "detail": "needs too much memory"}
     except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
-        return {"reason": DAMAGED, "detail": _printable(f"{type(error).__name__}: {error}")}
+        return {"reason": "", "detail": _printable(f"{type(error).__name__}: {error}")}
 
 
 def _content(request: Any, data: bytes) -> dict[str, Any]:
-    part = import_module(request["module"])
+    # Packages that are not installed for all of Python: those of the working folder are no absolute path.
+    if os.path.isabs(request["folder"]) and request["folder"] not in sys.path:
+        sys.path.append(request["folder"])
+    part = cast("Format", resolve(request["format"]))
     file = RawBytes(request["path"], data, request["encoding"])
     found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
     documents = [
@@ -94,11 +99,8 @@ def _content(request: Any, data: bytes) -> dict[str, Any]:
             "key": _printable(key),
             "text": _printable(content.text),
             "title": _printable(content.title),
-            "fields": {_printable(name): [*map(_plain, values)] for name, values in content.fields.items()},
-            "links": [
-                (_printable(link.target), _printable(link.text), link.line, link.kind)
-                for link in content.links[:MAX_LINKS]
-            ],
+            "fields": {_printable(name): _plain(values) for name, values in content.fields.items()},
+            "links": [*map(_link, content.links[:MAX_LINKS])],
             "anchors": [(each.line, each.kind, each.value) for each in content.anchors[:MAX_ANCHORS]],
             "omitted": [*map(_printable, content.omitted[:100])],
         }
@@ -108,8 +110,19 @@ def _content(request: Any, data: bytes) -> dict[str, Any]:
     return {"documents": documents, "decoding": (decoding.charset, decoding.doubtful, decoding.zeros)}
 
 
-def _plain(value: str | float | bool) -> str | float | bool:
-    return _printable(value) if isinstance(value, str) else value
+def _plain(values: Any) -> list[str | float | None]:
+    """Return the values of a field; one value in place of a tuple is a common mistake of packages."""
+    listed = (values,) if isinstance(values, str | float | int) else values
+    return [
+        value if value is None or isinstance(value, float | int) else _printable(str(value))
+        for value in listed
+    ]
+
+
+def _link(link: Link) -> tuple[str, str, int, str]:
+    if not isinstance(link, Link):
+        raise TypeError("links must be of the type qmd.types.Link")
+    return _printable(link.target), _printable(link.text), link.line, link.kind
 
 
 def _printable(text: str) -> str:

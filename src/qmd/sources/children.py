@@ -17,7 +17,7 @@ from typing import Any, Self, cast
 from qmd.errors import SourceError
 from qmd.processes import python, start
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import DAMAGED, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.formats.base import TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.outcome import Outcome, failed, finished
 from qmd.sources.read import RawBytes, read_raw, to_source
 from qmd.sources.root import Root
@@ -74,7 +74,7 @@ class Children:
         except SourceError as error:
             return Outcome(file, error=error)
         try:
-            answer = self._child().read(raw, reader.module, encoding if reader.isolated else None)
+            answer = self._child().read(raw, reader, encoding if reader.isolated else None)
             decoding = _decoding(answer["decoding"]) if reader.isolated else raw.decoding
             found = [
                 (key, to_source(registry.checked(content, reader, file.path), decoding))
@@ -83,7 +83,7 @@ class Children:
         except Unreadable as error:
             return failed(file, error)
         except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
-            return failed(file, Unreadable(DAMAGED, type(error).__name__))
+            return failed(file, Unreadable(reader.failure, type(error).__name__))
         return (
             finished(file, found, fingerprint)
             if reader.isolated
@@ -116,7 +116,7 @@ class _Child:
         """Whether the process can read another file."""
         return self._process.poll() is None
 
-    def read(self, raw: RawBytes, module: str, encoding: str | None) -> Any:
+    def read(self, raw: RawBytes, reader: registry.Reader, encoding: str | None) -> Any:
         """Return what the process answers about a file.
 
         Raises:
@@ -127,8 +127,14 @@ class _Child:
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:
-            request = {"path": raw.path, "module": module, "encoding": encoding, "size": len(raw.data)}
-            request["seconds"] = seconds
+            request = {
+                "path": raw.path,
+                "format": reader.target,
+                "folder": reader.folder,
+                "encoding": encoding,
+                "size": len(raw.data),
+                "seconds": seconds,
+            }
             with suppress(BrokenPipeError):
                 self._process.stdin.write(json.dumps(request).encode() + b"\n")
                 self._process.stdin.write(raw.data)
@@ -142,9 +148,9 @@ class _Child:
                 raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s")
             if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
                 raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
-            raise Unreadable(DAMAGED, "its reader crashed, or needed too much memory")
-        if "reason" in answer:
-            raise Unreadable(str(answer["reason"]), str(answer["detail"])[:200])
+            raise Unreadable(reader.failure, "its reader crashed, or needed too much memory")
+        if "detail" in answer:
+            raise Unreadable(str(answer["reason"] or reader.failure), str(answer["detail"])[:200])
         return answer
 
     def _answer(self) -> Any:

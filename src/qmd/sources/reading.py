@@ -46,7 +46,7 @@ def read_all(
                 yield from _drain(ahead, encoding, root, 0)
                 yield Outcome(file, error=problem)
                 continue
-            apart = reader.module and (reader.isolated or file.fingerprint.size > _SHORT)
+            apart = reader.isolated or file.fingerprint.size > _SHORT
             if not apart and not ahead:
                 yield _read_here(file, reader, encoding, root)
                 continue

@@ -45,7 +45,7 @@ def test_the_example_package_is_installed_and_used(user: User, tmp_path: Path) -
     subprocess.run([*command, "--target", str(site), str(EXAMPLE)], check=True, capture_output=True)
     (user.notes / "ann.vcf").write_text(CONTACT, encoding="utf-8")
     add_to_path(user, site)
-    added = user.run("collection", "add", str(user.notes), "--name", "notes", "--formats", "vcf,markdown")
+    added = user.run("collection", "add", str(user.notes), "--name", "notes", "--formats", "contact,markdown")
     assert added.returncode == 0, added.stderr
     for query in ("harbour", "[format:contact]", "[email:ann@example.com] [birthday:1990-03-07]"):
         found = user.run("search", query, "--files")

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
 
 from qmd.errors import PluginError, SourceError, UsageError
-from qmd.plugins import Table
+from qmd.plugins import Table, package_of
 from qmd.sources.formats import markdown
-from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Container, Format, RawFile, Unreadable
+from qmd.sources.formats.base import (
+    DAMAGED,
+    MAX_ANCHORS,
+    MAX_TEXT,
+    TOO_LARGE,
+    Container,
+    Format,
+    RawFile,
+    Unreadable,
+)
 from qmd.sources.formats.code import GRAMMARS
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
 from qmd.text.predicates import Value, field_name
-from qmd.types import Collection, Extracted, Link
+from qmd.types import Collection, Extracted
 
 #: The name that stands for all formats.
 ALL = "all"
@@ -117,19 +125,28 @@ class Reader:
 
     Attributes:
         format: The format.
-        module: The module to import in a child process; "" if files can only be read in this process.
+        target: The format as a child process finds it: `module` or `module:attribute`.
         isolated: Whether all files are read in a child process, not only large ones.
         source_type: The media type of the files.
         extra: The extra that must be installed before the files can be read; "" if nothing is missing.
         container: Whether a file contains several documents.
+        package: The name and version of the package that has the format; "" if it is built in.
+        folder: The folder that this package is imported from.
     """
 
     format: Format
-    module: str = ""
+    target: str
     source_type: str = ""
     extra: str = ""
     container: bool = False
     isolated: bool = False
+    package: str = ""
+    folder: str = ""
+
+    @property
+    def failure(self) -> str:
+        """The reason of a file on which the format fails, with the package that has the format."""
+        return f"the format '{self.format.name}' of '{self.package}' failed" if self.package else DAMAGED
 
     @property
     def identity(self) -> str:
@@ -190,8 +207,17 @@ class Readers:
         part: Format | None = FORMATS.load(ending)
         if part is None:
             return _AS_MARKDOWN
-        if row is None:
-            return Reader(part, container=isinstance(part, Container))
+        entry = FORMATS.entry(ending)
+        if entry is not None:
+            return Reader(
+                part,
+                f"{entry.module}:{entry.attr or ''}",
+                container=isinstance(part, Container),
+                isolated=True,
+                package=package_of(entry),
+                folder=str(entry.dist.locate_file("")) if entry.dist else "",
+            )
+        assert row is not None
         missing = row.extra if not installed(row.packages) else ""
         return Reader(part, _MODULES + row.module, row.source_type, missing, row.container, row.isolated)
 
@@ -205,23 +231,41 @@ def installed(packages: tuple[str, ...]) -> bool:
     return all(find_spec(package) is not None for package in packages)
 
 
-def names() -> list[str]:
-    """Return the names that a collection can list as its formats: built-in ones, and suffixes of packages."""
-    return [*BUILTIN, *(suffix for suffix in FORMATS.names() if suffix not in _BY_SUFFIX)]
+def _of_packages() -> tuple[dict[str, list[str]], list[PluginError]]:
+    """Return the suffixes of the formats of packages by name, and the errors of packages that are broken."""
+    found: dict[str, list[str]] = {}
+    broken = []
+    for ending in FORMATS.names():
+        if ending not in _BY_SUFFIX:
+            try:
+                part: Format | None = FORMATS.load(ending)
+            except PluginError as error:
+                broken.append(error)
+            else:
+                found.setdefault(part.name.lower() if part else ending, []).append(ending)
+    return found, broken
+
+
+def _suffixes_of(name: str) -> Sequence[str]:
+    """Return the suffixes of a format; a format of a package may also be named by one of them."""
+    if name in BUILTIN:
+        return BUILTIN[name].suffixes
+    return (name,) if FORMATS.entry(name) is not None else _of_packages()[0].get(name, ())
 
 
 def check_names(formats: Sequence[str]) -> None:
     """Raise `UsageError` if a name is no format."""
     for name in formats:
-        if name in BUILTIN or name == ALL:
+        if name == ALL or _suffixes_of(name):
             continue
-        known = [ALL, *names()]
-        if name not in known:
-            from difflib import get_close_matches
+        from difflib import get_close_matches
 
-            close = get_close_matches(name, known, n=1)
-            suggestion = f"did you mean '{close[0]}'? " if close else ""
-            raise UsageError(f"there is no format '{name}'", f"{suggestion}formats: {', '.join(known)}")
+        others, broken = _of_packages()
+        known = [ALL, *BUILTIN, *others]
+        close = get_close_matches(name, known, n=1)
+        suggestion = f"did you mean '{close[0]}'? " if close else ""
+        reasons = "".join(f"; {error.message}" for error in broken)
+        raise UsageError(f"there is no format '{name}'", f"{suggestion}formats: {', '.join(known)}{reasons}")
 
 
 def suffixes(formats: Sequence[str]) -> frozenset[str]:
@@ -229,9 +273,7 @@ def suffixes(formats: Sequence[str]) -> frozenset[str]:
     check_names(formats)
     if ALL in formats:
         return frozenset(FORMATS.names())
-    return frozenset(
-        suffix for name in formats for suffix in (BUILTIN[name].suffixes if name in BUILTIN else (name,))
-    )
+    return frozenset(suffix for name in formats for suffix in _suffixes_of(name))
 
 
 @cache
@@ -281,7 +323,7 @@ def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
         return [(key, checked(content, reader, file.path)) for key, content in found]
     except (SourceError, Unreadable):
         raise
-    except Exception as error:  # the code of another package
+    except Exception as error:  # the code of a library
         raise Unreadable(f"the format '{part.name}' failed: {type(error).__name__}: {error}") from error
 
 
@@ -296,8 +338,6 @@ def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
         raise Unreadable(TOO_LARGE, f"{len(found.text):,} characters of text")
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     text.encode()  # fails if the text has lone surrogates
-    if not all(isinstance(link, Link) for link in found.links):
-        raise TypeError("links must be of the type qmd.types.Link")
     collected = front_matter.collect(_values(found))
     fields = collected.fields
     date = dates.read(str(fields.pop("date", ("",))[0]))
@@ -311,9 +351,7 @@ def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
 
 
 def _values(found: Extracted) -> Iterator[tuple[str, tuple[Value, ...]]]:
-    fields: Mapping[str, Any] = found.fields  # one value in place of a tuple is a common mistake
-    for name, values in fields.items():
-        listed: tuple[Any, ...] = (values,) if isinstance(values, str | float | int) else tuple(values)
-        read = (front_matter.scalar(str(value), plain=not isinstance(value, str)) for value in listed)
+    for name, values in found.fields.items():
+        read = (front_matter.scalar(str(value), plain=not isinstance(value, str)) for value in values)
         if kept := tuple(value for value in read if value is not None):
             yield field_name(name), kept
