@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from qmd.api import operations
 from qmd.api.operations import Deadline
@@ -30,13 +28,13 @@ from qmd.errors import (
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
-from qmd.server.keys import Key, Keys, key_of
-from qmd.server.sessions import Sessions, set_cookie, token_of
+from qmd.server.keys import Keys, key_of
 from qmd.text.visible import visible
 from qmd.web import document, files, messages, pages, search, upkeep
 from qmd.web.filters import chips
-from qmd.web.forms import Form, check_origin, local_address, one, read_form
+from qmd.web.forms import Form, check_origin, one, read_form
 from qmd.web.jobs import Job, Jobs
+from qmd.web.sign_in import SignIn
 
 Answer = TypeVar("Answer")
 _PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
@@ -51,7 +49,9 @@ class Web:
     def __init__(self, host: IndexHost, keys: Keys | None) -> None:
         self._host = host
         self._keys = keys
-        self._sessions = None if keys is None else Sessions(keys)
+        self._sign_in = sign_in = SignIn(keys, self._render)
+        # As `qmd.server.access.Pages`.
+        self.key, self.refuse = sign_in.key, sign_in.refuse
         self.jobs = Jobs(host)
         self.routes = [
             Route(path, self._answering(handler), methods=methods)
@@ -65,8 +65,8 @@ class Web:
                 ("/upkeep/job", self._job, ["GET"]),
                 ("/upkeep/doctor", self._doctor, ["GET"]),
                 ("/upkeep/{action}", self._change, ["POST"]),
-                ("/sign-in", self._sign_in, ["GET", "POST"]),
-                ("/sign-out", self._sign_out, ["POST"]),
+                ("/sign-in", sign_in.sign_in, ["GET", "POST"]),
+                ("/sign-out", sign_in.sign_out, ["POST"]),
                 ("/assets/{name}", self._asset, ["GET"]),
             )
         ]
@@ -76,24 +76,11 @@ class Web:
         async with self.jobs.run():
             yield
 
-    # The pages of `qmd.server.access`.
-
     def owns(self, path: str) -> bool:
         return path == "/" or _first_part(path) in _PAGES
 
     def is_public(self, path: str) -> bool:
         return _first_part(path) in _PUBLIC
-
-    def key(self, scope: Scope) -> Key | None:
-        token = token_of(Headers(scope=scope))
-        return None if token is None or self._sessions is None else self._sessions.key(token)
-
-    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send people to the page to sign in, and back after that."""
-        request = Request(scope, receive)
-        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        there = "/sign-in" if asked == "/" or request.method != "GET" else f"/sign-in?next={quote(asked)}"
-        await RedirectResponse(there, 303)(scope, receive, send)
 
     # Handlers.
 
@@ -329,14 +316,11 @@ class Web:
 
         await self._call(request, check)
         secret = keys.add(one(form, "name"), names, read_only=bool(form.get("read_only")))
-        first = len(keys.all()) == 1 and self._sessions is not None
+        is_first = len(keys.all()) == 1
         response = await self._upkeep_page(request, secret=secret)
-        if first and self._sessions is not None:
+        if is_first:
             # From now on everyone needs a key, so the person who made it is signed in with it.
-            token = self._sessions.start(secret)
-            if token is not None:
-                secure = request.url.scheme == "https"
-                response.headers["set-cookie"] = set_cookie(request.headers, token, secure=secure)
+            self._sign_in.start(request, secret, response)
         return response
 
     def _start(self, request: Request, action: str, form: Form, permissions: upkeep.Permissions) -> None:
@@ -362,28 +346,6 @@ class Web:
         if job is None or key is None or key.collections is None or job.owner == key.name:
             return job
         return None
-
-    async def _sign_in(self, request: Request) -> Response:
-        there = local_address(request.query_params.get("next", "/"))
-        if request.method == "POST" and self._sessions is not None:
-            token = self._sessions.start(one(await read_form(request), "key"))
-            if token is not None:
-                secure = request.url.scheme == "https"
-                cookie = set_cookie(request.headers, token, secure=secure)
-                return RedirectResponse(there, 303, {"set-cookie": cookie})
-            html = self._render(request, "sign_in.html", there=there, wrong=True)
-            return pages.answer(request, html, status=403, forms=True)
-        html = self._render(request, "sign_in.html", there=there, wrong=False)
-        return pages.answer(request, html, forms=True)
-
-    async def _sign_out(self, request: Request) -> Response:
-        token = token_of(request.headers)
-        if token is not None and self._sessions is not None:
-            self._sessions.end(token)
-        secure = request.url.scheme == "https"
-        return RedirectResponse(
-            "/sign-in", 303, {"set-cookie": set_cookie(request.headers, "", secure=secure)}
-        )
 
     async def _asset(self, request: Request) -> Response:
         found = pages.asset_answer(request, request.path_params["name"])
