@@ -31,8 +31,16 @@ _FENCE_END = {
 _NOT_A_PARAGRAPH = re.compile(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
 )
-_FRONT_MATTER = re.compile(r"---[ \t]*+\n")
-_FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)")
+_OPENING = re.compile(r"(---|\+\+\+)[ \t]*+\n")
+_CLOSING = {
+    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
+    "+++": re.compile(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
+}
+_OBJECT = re.compile(r"\{\s*+\"")
+#: What follows an object that is front matter: a body. Other objects are data, such as lines of JSON.
+_AFTER_OBJECT = re.compile(r"[ \t]*+\n(?=\s*+[^\s{])")
+#: A longer object is no front matter.
+_MAX_OBJECT = 64_000
 _FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
 _BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
 
@@ -50,9 +58,24 @@ class Block(NamedTuple):
     content: str = ""
 
 
+class Head(NamedTuple):
+    """The front matter of a text: its content is [start, end), and `body` follows it.
+
+    `kind` is "" if there is none.
+    """
+
+    kind: Literal["", "YAML", "TOML", "JSON"] = ""
+    start: int = 0
+    end: int = 0
+    body: int = 0
+
+
+_NO_HEAD = Head()
+
+
 def front_matter_end(text: str) -> int:
     """Return the character offset after the front matter; 0 if there is none."""
-    return front_matter(text)[1]
+    return front_matter(text).body
 
 
 def blocks(text: str, start: int = 0) -> Iterator[Block]:
@@ -102,21 +125,44 @@ def _blocks(text: str, start: int, this_line: re.Pattern[str], next_line: re.Pat
         match = next_line.search(text, end)
 
 
-def front_matter(text: str) -> tuple[int, int]:
-    """Return the start of the closing line and of the body; (0, 0) if there is no front matter.
+def front_matter(text: str) -> Head:
+    """Return the front matter of a text.
 
-    Front matter starts with `---` on the first line and ends with `---` or `...`. A text between two rules is
-    no front matter if it has blank lines and does not start with a `key:`.
+    YAML starts with `---` on the first line and ends with `---` or `...`. A text between two rules is no
+    front matter if it has blank lines and does not start with a `key:`. TOML is between two lines `+++`, and
+    JSON is an object at the beginning, before a text.
     """
-    opening = _FRONT_MATTER.match(text)
-    start = opening.end() if opening else 0
-    closing = _FRONT_MATTER_END.search(text, start - 1) if opening else None
+    if text[:1] not in ("-", "+", "{"):
+        return _NO_HEAD
+    if text[0] == "{":
+        return _object(text)
+    opening = _OPENING.match(text)
+    if opening is None:
+        return _NO_HEAD
+    start = opening.end()
+    closing = _CLOSING[opening[1]].search(text, start - 1)
     if closing is None:
-        return 0, 0
+        return _NO_HEAD
     end = closing.start() + 1
+    if opening[1] == "+++":
+        return Head("TOML", start, end, closing.end())
     if not _FIRST_KEY.match(text, start, end) and _BLANK_LINE.search(text[start:end]):
-        return 0, 0
-    return end, closing.end()
+        return _NO_HEAD
+    return Head("YAML", start, end, closing.end())
+
+
+def _object(text: str) -> Head:
+    """Return the JSON object at the beginning of a text as its front matter."""
+    import json
+
+    if not _OBJECT.match(text):
+        return _NO_HEAD
+    try:
+        _, end = json.JSONDecoder().raw_decode(text[:_MAX_OBJECT])
+    except (ValueError, RecursionError):
+        return _NO_HEAD
+    after = _AFTER_OBJECT.match(text, end)
+    return Head("JSON", 0, end, after.end()) if after else _NO_HEAD
 
 
 def _fence_end(text: str, marker: str, position: int) -> int:

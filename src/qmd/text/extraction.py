@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qmd.text import blocks, front_matter, links
+from qmd.text import front_matter, links
 from qmd.text.markdown import file_title, properties
 from qmd.text.predicates import Value, ValueType, key_of
 from qmd.text.tokens import index_form
@@ -33,14 +33,10 @@ def extract(text: str, path: str) -> Extracted:
         text: The text, with line feeds as line ends.
         path: The path of the file, for its name and suffix.
     """
-    end, start = blocks.front_matter(text)
-    parsed = front_matter.FrontMatter()
-    if start:
-        parsed = front_matter.read(text[text.index("\n") + 1 : end])
-    inline = links.find(text, start)
-    found = properties(text, path)
-    fields: dict[str, tuple[Value, ...]] = dict(parsed.fields)
-    # These are read one by one, so that an error in another entry does not matter.
+    head = front_matter.of(text)
+    inline = links.find(text, head.body)
+    found = properties(text, path, head)
+    fields: dict[str, tuple[Value, ...]] = dict(head.fields)
     if found.author:
         fields.setdefault("author", (found.author,))
     if found.date:
@@ -53,7 +49,7 @@ def extract(text: str, path: str) -> Extracted:
         found.title,
         fields,
         inline.links,
-        omitted=(*parsed.omitted, *inline.omitted),
+        omitted=(*head.omitted, *inline.omitted),
     )
 
 

@@ -1,4 +1,4 @@
-"""Read the fields of a document from its front matter (YAML).
+"""Read the fields of a document from its front matter: YAML, TOML or JSON.
 
 No YAML tag constructs an object: the nodes are read one by one, and every size is limited. What is left out
 is named. Plain values follow YAML 1.2: `true` and `false` are booleans, `yes` is a text.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from qmd.text import dates
+from qmd.text import blocks, dates
 from qmd.text.predicates import Value, field_name, fold
 
 if TYPE_CHECKING:
@@ -48,28 +48,58 @@ _MAX_DEPTH = 8
 _MAX_LEVELS = 1000
 #: Kinds of lines that are no items: `key: value`, and `key:`, which items may follow.
 _COMPLETE, _OPEN = -1, -2
+_MAX_DOTS = 100  # in a line of TOML; its reader takes quadratic time for the parts of a key
+#: Entries of front matter that are read one by one if one of them is invalid.
+_MAX_APART = 400
+_NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
+#: An entry that people write and YAML refuses, such as `title: Part 1: the start`.
+_TEXT_ENTRY = re.compile(
+    r"[\"']?(\w[\w .\-]{0,98}+)[\"']?[ \t]*+:[ \t]++(?![\[\]{},&*!%@`|>\"'#]|[-?:] )([^\n]*+)\n?+"
+)
+_COMMENT = re.compile(r"[ \t]#")
+#: Fields that are also kept as they are written.
+_STATED = frozenset({"title", "author", "date"})
 #: The name of a field, and values.
 _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
 
 @dataclass(slots=True)
 class FrontMatter:
-    """Fields by name, and what was left out, a sentence each."""
+    """Fields by name, and what was left out, a sentence each.
+
+    `stated` has the title, the author (of several, the first) and the date as they are written, and `body` is
+    where the text goes on. `room` is how many nodes may still be read.
+    """
 
     fields: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     omitted: list[str] = field(default_factory=list)
+    stated: dict[str, str] = field(default_factory=dict)
+    body: int = 0
+    room: int = _MAX_NODES
 
 
-def read(text: str) -> FrontMatter:
-    """Return the fields of a front matter, given without its `---` lines. Never raises an exception."""
+def of(text: str) -> FrontMatter:
+    """Return the front matter of a document. Never raises an exception."""
+    head = blocks.front_matter(text)
+    result = read(text[head.start : head.end], head.kind) if head.kind else FrontMatter()
+    result.body = head.body
+    return result
+
+
+def read(text: str, kind: str = "YAML") -> FrontMatter:
+    """Return the fields of a front matter, given without the lines around it. Never raises an exception."""
     result = FrontMatter()
     if len(text) > MAX_CHARACTERS:
         result.omitted.append(f"front matter of more than {MAX_CHARACTERS:,} characters")
-        return result
-    entries: Iterable[_Entry] | None = _simple_entries(text)
+        beginning = text[:MAX_CHARACTERS].rpartition("\n")[0]
+        return collect(_apart(beginning, result) if kind == "YAML" else [], result)
+    entries: Iterable[_Entry] | None = _simple_entries(text, result) if kind == "YAML" else None
     if entries is None:
-        root = _compose(text, result)
-        entries = [] if root is None else _entries(root, result)
+        root = _compose(text, result) if kind == "YAML" else _load(text, kind, result)
+        if root is not None:
+            entries = _entries(root, result)
+        else:
+            entries = _apart(text, result) if kind == "YAML" else []
     return collect(entries, result)
 
 
@@ -96,18 +126,19 @@ def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> Fro
     return result
 
 
-def _simple_entries(text: str) -> list[_Entry] | None:
+def _simple_entries(text: str, result: FrontMatter) -> list[_Entry] | None:
     """Return the entries of front matter all of whose lines `_line` reads, else None."""
     lines = text.removesuffix("\n").split("\n", _MAX_LINES) if text else []
     if len(lines) > _MAX_LINES or len(max(lines, key=len, default="")) > _MAX_LINE:
         return None
     found: list[_Entry] = []
+    stated: dict[str, str] = {}
     name, before = "", _COMPLETE
     for line in lines:
         entry = _line(line)
         if entry is None:
             return None
-        kind, key, values = entry
+        kind, key, values, written, listed = entry
         if kind < 0:
             name = key
         elif before not in (_OPEN, kind):
@@ -115,13 +146,25 @@ def _simple_entries(text: str) -> list[_Entry] | None:
         before = kind
         if name and values:
             found.append((name, values))
+            if name in _STATED:
+                _state(stated, name, written, listed)
+    for name, written in stated.items():
+        result.stated.setdefault(name, written)
     return found
+
+
+def _state(stated: dict[str, str], name: str, written: str, listed: bool) -> None:
+    """Keep the first value of a field as it is written. Only the author may be a list."""
+    if name == "author" or not listed:
+        stated.setdefault(name, written)
 
 
 #: Lines such as `draft: false` are in many documents.
 @lru_cache(maxsize=4000)
-def _line(line: str) -> tuple[int, str, tuple[Value, ...]] | None:
-    """Return the kind, name and values of a line of the form of `_LINE`; None if it has another.
+def _line(line: str) -> tuple[int, str, tuple[Value, ...], str, bool] | None:
+    """Return the kind, name, values, first value as it is written, and whether they are a list.
+
+    None stands for a line that has not the form of `_LINE`.
 
     The kind of an item of a list is its indent; it has no name.
     """
@@ -129,11 +172,12 @@ def _line(line: str) -> tuple[int, str, tuple[Value, ...]] | None:
     if match is None:
         return None
     key, one, flow, opened, indent, item = match.groups()
-    found = [scalar(each) for each in flow.split(",")] if flow else [scalar(one or item or "")]
+    texts = flow.split(",") if flow else [one or item or ""]
+    found = [scalar(each) for each in texts]
     values = tuple([value for value in found if value is not None])
     if item:
-        return len(indent), "", values
-    return _COMPLETE if opened is None else _OPEN, field_name(_name(key)), values
+        return len(indent), "", values, item, True
+    return _COMPLETE if opened is None else _OPEN, field_name(_name(key)), values, texts[0], bool(flow)
 
 
 def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
@@ -155,6 +199,57 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     return root
 
 
+def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
+    """Yield the entries of invalid YAML that are valid by themselves, or a line of text."""
+    for entry in _NEXT_KEY.split(text, _MAX_APART)[:_MAX_APART]:
+        simple = _simple_entries(entry, result)
+        if simple is not None:
+            yield from simple
+        elif match := _TEXT_ENTRY.fullmatch(entry):
+            name, written = field_name(_name(match[1])), _COMMENT.split(match[2], 1)[0].strip()
+            value = scalar(written)
+            if name and value is not None:
+                if name in _STATED:
+                    _state(result.stated, name, written, listed=False)
+                yield name, (value,)
+        elif (root := _compose(entry, FrontMatter())) is not None:
+            yield from _entries(root, result)
+
+
+def _load(text: str, kind: str, result: FrontMatter) -> yaml.Node | None:
+    """Return TOML or JSON as nodes of YAML."""
+    try:
+        if kind == "JSON":
+            import json
+
+            return _node(json.loads(text))
+        import tomllib
+
+        if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
+            result.omitted.append(f"front matter that has more than {_MAX_DOTS} dots in a line of TOML")
+            return None
+        return _node(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        result.omitted.append(f"front matter that is not valid {kind}: {error}")
+    return None
+
+
+def _node(value: Any) -> yaml.Node:
+    import json
+
+    import yaml
+
+    if isinstance(value, dict):
+        return yaml.MappingNode("", [(_node(key), _node(each)) for key, each in value.items()])
+    if isinstance(value, list):
+        return yaml.SequenceNode("", [_node(each) for each in value])
+    if isinstance(value, str):
+        return yaml.ScalarNode("", value, style='"')
+    # JSON writes null, true and false as YAML does, and str the rest.
+    plain = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    return yaml.ScalarNode("", plain)
+
+
 def _depth(text: str, loader: Any) -> int:
     """Return the depth of YAML without recursion. Composing some thousand levels would end the process."""
     import yaml
@@ -170,13 +265,10 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
     """Yield the entries of a mapping, and those of mappings inside it as `name.key`."""
     import yaml
 
-    room = _MAX_NODES
-
     def entries(mapping: yaml.MappingNode, prefix: str, depth: int) -> Iterator[_Entry]:
-        nonlocal room
         for key_node, node in mapping.value:
-            room -= 1
-            if room < 0:
+            result.room -= 1
+            if result.room < 0:
                 result.omitted.append("the end of a front matter with too many values")
                 return
             key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
@@ -197,10 +289,10 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
                 yield from entries(node, inner, depth + 1)
 
     def items(node: yaml.Node, name: str) -> Iterator[Value]:
-        nonlocal room
-        for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-            room -= 1
-            if room < 0:
+        listed = isinstance(node, yaml.SequenceNode)
+        for item in node.value if listed else [node]:
+            result.room -= 1
+            if result.room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
                 return
             if not isinstance(item, yaml.ScalarNode):
@@ -208,6 +300,8 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
                 return
             value = scalar(item.value, plain=not item.style)
             if value is not None:
+                if (stored := field_name(name)) in _STATED:
+                    _state(result.stated, stored, item.value, listed)
                 yield value
 
     if isinstance(root, yaml.MappingNode):

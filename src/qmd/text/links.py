@@ -39,6 +39,8 @@ _DEFINITION = re.compile(
     r"\n[ ]{0,3}\[(?!\^)(?P<label>[^\[\]\n]{1,500})\]:[ \t]*+(?:\n[ \t]*+)?+"
     r"(?P<dest><[^<>\n]{0,1000}>|\S{1,1000}+)"
 )
+#: A text in TOML or JSON. One that is not closed ends with its line.
+_QUOTED = re.compile(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|'[^'\n]*+'?+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
 
@@ -90,9 +92,12 @@ def find(text: str, start: int = 0) -> Inline:
 
 
 def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a text outside code; the front matter is one of its own."""
+    """Yield the spans of a text outside code; the front matter, or each text in it, is one of its own."""
     if text.find("[[", 0, start) >= 0:
-        yield 0, start
+        if text.startswith("---"):
+            yield 0, start
+        else:  # brackets are lists and tables outside of texts
+            yield from (match.span() for match in _QUOTED.finditer(text, 0, start))
     at = start
     for low, high in code:
         if low > at:

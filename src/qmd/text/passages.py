@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter
 from qmd.types import Window
 
@@ -35,11 +34,6 @@ _MAX_COST, _NON_ASCII_COST = 4_096, 6
 #: The estimates of this many non-ASCII blocks ignore accents.
 _WITHOUT_ACCENTS = 32
 _SENTENCE_END = re.compile(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
-
-
-def body_start(text: str) -> int:
-    """Return the position after the front matter, 0 if there is none."""
-    return front_matter_end(text) if text.startswith("---") else 0
 
 
 def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:

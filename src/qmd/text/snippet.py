@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmd.text.passages import body_start
+from qmd.text.blocks import front_matter_end
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
@@ -14,7 +14,7 @@ def snippet(text: str, window: Window, place: int, *, lines: int | None = None) 
 
     With `lines`, return the line of `place` with that number of lines before and after it.
     """
-    body = body_start(text)
+    body = front_matter_end(text)
     floor = body if window.start >= body else 0
     if lines is not None:
         return _lines_around(text, place, lines, floor)

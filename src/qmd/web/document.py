@@ -16,11 +16,10 @@ from qmd.api import operations
 from qmd.api.operations import Deadline, Page, Reading
 from qmd.engine.index import Index
 from qmd.errors import UsageError
+from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
-from qmd.text.blocks import front_matter_end
 from qmd.text.dates import of_mtime
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
-from qmd.text.front_matter import read as read_front_matter
 from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
 from qmd.text.visible import visible
@@ -234,12 +233,9 @@ def _render(
 ) -> tuple[Rendered, tuple[tuple[str, tuple[str, ...]], ...]]:
     """Return a Markdown document as HTML, and its properties."""
     text, document = reading.page.text, reading.page.document
-    start = front_matter_end(text)
-    properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    if start:
-        head = text[:start].split("\n", 1)[1].rsplit("\n---", 1)[0]
-        found = read_front_matter(head).fields
-        properties = tuple((name, _shown(values)) for name, values in found.items() if values)
+    head = front_matter.of(text)
+    start = head.body
+    properties = tuple((name, _shown(values)) for name, values in head.fields.items() if values)
     # Links lead elsewhere if documents come and go, or for a reader who may not see all collections.
     links = tuple((link.target, link.to) for link in reading.links if link.to)
     key = (document.hash, document.file, remote_images, links, frozenset(index.config.collections), translate)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmd.text.blocks import front_matter_end
 from qmd.text.extraction import extract
 from qmd.text.outline import sections
 from qmd.types import Link, Section
@@ -152,3 +155,97 @@ def test_any_text_is_extracted(text: str) -> None:
     lines = text.count("\n") + 1
     assert all(1 <= link.line <= lines for link in found.links)
     assert all(1 <= each.first_line <= each.last_line <= lines for each in sections(text))
+
+
+YAML = """---
+{name}: "A: heron"
+{author}: [Ann, Bob]
+{date}: 2024-03-07
+tags: [birds, sea]
+book:
+  year: 1999
+---
+"""
+TOML = """+++
+{name} = "A: heron"
+{author} = ["Ann", "Bob"]
+{date} = 2024-03-07
+tags = ["birds", "sea"]
+
+[book]
+year = 1999
++++
+"""
+JSON = (
+    '{{\n  "{name}": "A: heron", "{author}": ["Ann", "Bob"], "{date}": "2024-03-07",\n'
+    '  "tags": ["birds", "sea"], "book": {{"year": 1999}}\n}}\n'
+)
+
+
+@pytest.mark.parametrize(
+    "head", [pytest.param(YAML, id="yaml"), pytest.param(TOML, id="toml"), pytest.param(JSON, id="json")]
+)
+@pytest.mark.parametrize("case", [str.lower, str.upper, str.capitalize])
+def test_front_matter_of_each_kind_and_case_is_read_the_same(head: str, case: Callable[[str], str]) -> None:
+    text = head.format(name=case("title"), author=case("author"), date=case("date"))
+    found = extract(f"{text}# Heading\n\nBody #inline\n", "a.md")
+    assert found.title == "A: heron"
+    assert {name: value for name, value in found.fields.items() if name != "title"} == {
+        "author": ("Ann", "Bob"),
+        "date": ("2024-03-07T00:00:00",),
+        "tag": ("birds", "sea", "inline"),
+        "book.year": (1999.0,),
+    }
+    assert front_matter_end(text + "# Heading\n") == len(text)
+    assert found.omitted == ()
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        pytest.param("+++\na = [\n+++\n", "not valid TOML", id="invalid"),
+        pytest.param(f"+++\n{'a.' * 200}a = 1\n+++\n", "dots", id="dots"),
+    ],
+)
+def test_omitted_toml_is_named(head: str, reason: str) -> None:
+    found = extract(f"{head}# Heading\n", "a.md")
+    assert reason in "; ".join(found.omitted)
+    assert found.title == "Heading"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}\n{"a": 2}\n',
+        '{\n  "title": "data"\n}\n',
+        "{% raw %}\n# Heading\n",
+        '{"a": [}\n\nBody\n',
+        '{"a": 1} and words\n',
+        "+++\ntitle = 'never closed'\n",
+    ],
+)
+def test_data_and_braces_are_no_front_matter(text: str) -> None:
+    assert front_matter_end(text) == 0
+    assert "title" not in extract(text, "a.md").fields
+
+
+def test_an_invalid_entry_does_not_hide_the_others() -> None:
+    found = extract(
+        "---\nstatus: draft\nTITLE: Part 1: the start\nbroken: [\nDATE: 2024-03-07\n---\n", "a.md"
+    )
+    assert (found.title, found.fields["status"], found.fields["date"]) == (
+        "Part 1: the start",
+        ("draft",),
+        ("2024-03-07T00:00:00",),
+    )
+    assert "not valid YAML" in found.omitted[0]
+
+
+def test_wikilinks_in_texts_of_toml_are_links_and_its_tables_are_not() -> None:
+    found = extract('+++\nup = "[[Home]]"\nn = [[1, 2]]\n[[params]]\na = 1\n+++\n[[A]]\n', "a.md")
+    assert [(link.target, link.line) for link in found.links] == [("Home", 2), ("A", 7)]
+
+
+def test_the_beginning_of_long_front_matter_is_read() -> None:
+    found = extract(f"---\ntitle: Heron\nstatus: draft\nlong: {'x' * 70_000}\n---\n# Heading\n", "a.md")
+    assert (found.title, dict(found.fields)["status"]) == ("Heron", ("draft",))

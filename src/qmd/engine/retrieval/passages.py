@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import section_path
-from qmd.text.passages import best_place, body_start, divide, find_windows
+from qmd.text.passages import best_place, divide, find_windows
 from qmd.text.snippet import opening, snippet
 from qmd.types import Chunk, Ranked, Snippet, Window
 
@@ -22,7 +23,7 @@ def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
 
     Front matter is searched only if the body has no term, or nothing that the user has quoted.
     """
-    body = body_start(text)
+    body = front_matter_end(text)
     found = find_windows(text, highlighter, (body, len(text)))
     if not body or (found and (not highlighter.quoted or found[0].quoted)):
         return found
@@ -103,5 +104,5 @@ def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int)
 def _span(text: str, chunk: Chunk | None) -> tuple[int, int]:
     """Return the part of a text that a chunk covers, without front matter unless there is nothing else."""
     start, end = (min(chunk.start, len(text)), min(chunk.end, len(text))) if chunk else (0, len(text))
-    body = body_start(text)
+    body = front_matter_end(text)
     return (max(start, body), end) if end > body else (start, end)
