@@ -36,6 +36,11 @@ _LINES = [
     "\n```\n",
     "\n> [!a]\n\n",
     "\n[a]: b",
+    "\n\n    #a",
+    "\n    - [^a]: ",
+    "<script>\n",
+    "</style>",
+    '<a b="',
 ]
 _PARTS = st.lists(st.sampled_from([*_MARKS, *_LINES]), min_size=1, max_size=4).map("".join)
 
@@ -113,6 +118,11 @@ def _file(module: Any) -> Callable[[str], object]:
 @example("> [!a]\n\n")
 @example("<!--\n```\n```\n")
 @example("<!--\n")
+@example("\n\n    #a [[b]]")
+@example("> <script>\n\n")
+@example("<script>\n</script>\n")
+@example("- <style>\n  #a\n")
+@example("<a b")
 def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object], part: str) -> None:
     once, twice = (_steps(read, part * n) for n in (60, 120))
     assert twice < 2.6 * once + 2000

@@ -13,6 +13,7 @@ _MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `=
 # All quantifiers are possessive, so that matching takes linear time.
 _FENCE = r"(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
 _COMMENT = r"(?P<comment><!--)"
+_RAW = r"(?P<raw><(?:[Ss][Cc][Rr][Ii][Pp][Tt]|[Ss][Tt][Yy][Ll][Ee])(?=[ \t\n>]|\Z))"
 _BLOCK = rf"""
 [ ]{{0,3}}+(?:
     (?P<marks>\#{{1,6}}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)
@@ -20,10 +21,14 @@ _BLOCK = rf"""
   | (?P<under>=++|-++)[ \t]*+(?=\n|\Z)
   | (?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){{2,}}+(?=\n|\Z))
   | {_COMMENT}
+  | {_RAW}
 )"""
 #: Patterns for the line at the start and for the next line. The line feed lets `re` skip from line to line.
 _ALL = (re.compile(_BLOCK, re.X), re.compile(r"\n" + _BLOCK, re.X))
-_ONLY_FENCES = tuple(re.compile(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT})") for feed in ("", r"\n"))
+_ONLY_FENCES = tuple(re.compile(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT}|{_RAW})") for feed in ("", r"\n"))
+#: The beginning of a script or a style sheet, and what ends it, in the line where it is.
+RAW = re.compile(_RAW)
+RAW_END = re.compile(r"</(?:script|style)>", re.I)
 _FENCE_END = {
     "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
     "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
@@ -46,12 +51,12 @@ _BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
 
 
 class Block(NamedTuple):
-    """A heading, code fence or rule: characters [start, end), from the start of a line.
+    """A heading, code fence, rule, or a script or style sheet: characters [start, end), from a line's start.
 
     `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.
     """
 
-    kind: Literal["heading", "fence", "rule"]
+    kind: Literal["heading", "fence", "rule", "raw"]
     start: int
     end: int
     level: int = 0
@@ -81,15 +86,16 @@ def front_matter_end(text: str) -> int:
 def blocks(text: str, start: int = 0) -> Iterator[Block]:
     """Yield the headings (ATX and setext), code fences and rules of a text from the line at `start`.
 
-    The rules are those of CommonMark for the top level. Blocks inside fences and HTML comments are ignored. A
-    fence that is not closed extends to the end of the text. Empty headings are skipped.
+    The rules are those of CommonMark for the top level. Blocks inside fences, HTML comments, scripts and
+    style sheets are ignored. A fence that is not closed extends to the end of the text. Empty headings are
+    skipped.
     """
-    return _blocks(text, start, *_ALL)
+    return (block for block in _blocks(text, start, *_ALL) if block.kind != "raw")
 
 
 def fences(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Return the spans of the code fences among `blocks`; faster, because most texts have none."""
-    if "```" not in text and "~~~" not in text:
+    """Return the spans of code fences, scripts and style sheets; fast, because most texts have none."""
+    if "```" not in text and "~~~" not in text and not RAW.search(text):
         return []
     return [(block.start, block.end) for block in _blocks(text, start, *_ONLY_FENCES)]
 
@@ -118,6 +124,11 @@ def _blocks(text: str, start: int, this_line: re.Pattern[str], next_line: re.Pat
                     yield Block("rule", line, end)
             case "rule":
                 yield Block("rule", line, end)
+            case "raw":
+                closing = RAW_END.search(text, end)
+                feed = text.find("\n", closing.end()) if closing else -1
+                end = feed if feed >= 0 else len(text)
+                yield Block("raw", line, end)
             case _:
                 closed = text.find("-->", end)
                 end = len(text) if closed < 0 else closed + 3

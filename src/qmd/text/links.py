@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from qmd.text.blocks import fences
 from qmd.text.closings import Closings
+from qmd.text.indented import IndentedCode
 from qmd.types import Link, LinkKind
 
 #: More links or tags of one document are left out.
@@ -17,13 +18,18 @@ MAX_TAGS = 1_000
 _MAX_LENGTH = 1_000
 
 _TAG_CHARACTERS = r"\w/\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
-#: A tag follows white space or an opening character.
+# It follows white space or an opening character.
 _TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
 #: A run of inline code on one line, or several with nothing between them that could start a token.
 _CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`))*+"
 #: Where a token or code can begin. Each alternative starts with a literal character, so that `re` scans fast.
 _START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
-_ANY_TAG = re.compile(_TAG)
+#: What may be a tag; `tag_name` tells whether it is.
+TAG = re.compile(_TAG)
+#: A tag of HTML: `/` if it ends an element, its name and its attributes. No empty line is inside.
+HTML_TAG = re.compile(
+    r"<(/?)([A-Za-z][A-Za-z0-9-]{0,50}+)((?:(?=[ \t\n])(?:[^<>\n]++|\n(?![ \t]*+\n))*+)?+)/?>"
+)
 #: Quantifiers are possessive or bounded, so that matching takes linear time.
 _AUTO = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000})>")
 _URL = re.compile(r"\bhttps?://[^\s<>\"'`\]]{1,1000}")
@@ -53,6 +59,12 @@ class Inline:
     omitted: tuple[str, ...] = ()
 
 
+def tag_name(match: re.Match[str]) -> str:
+    """Return the name of a tag that `TAG` matches; "" for numbers and mere punctuation."""
+    name = match[1].strip("/")
+    return "" if name.isdigit() or not name.strip("/_-") else name
+
+
 def find(text: str, start: int = 0) -> Inline:
     """Return the links and tags of a text.
 
@@ -62,19 +74,19 @@ def find(text: str, start: int = 0) -> Inline:
     """
     # Most texts have none. Single characters are found much faster than longer marks.
     has_link = text.find("]", start) >= 0 or text.find("[[", 0, start) >= 0 or "://" in text
-    if not has_link and not _ANY_TAG.search(text, start):
+    if not has_link and not TAG.search(text, start):
         return Inline((), ())
     line, counted = 1, 0
     definitions = _definitions(text)
     links: list[Link] = []
     tags: dict[str, None] = {}
     omitted: list[str] = []
-    closings = Closings(text)
-    for low, high in _spans(text, start, fences(text, start)):
-        for match, marked in _tokens(text, low, high, closings):
+    closings, fenced = Closings(text), fences(text, start)
+    code = IndentedCode(text, start, fenced)
+    for low, high in _spans(text, start, fenced):
+        for match, marked in _tokens(text, low, high, closings, code):
             if match.re is _START:
-                tag = match[1].strip("/")
-                if tag and not tag.isdigit() and low >= start:
+                if low >= start and (tag := tag_name(match)):
                     tags.setdefault(tag)
                 continue
             if low < start and match.re is not _WIKI:
@@ -107,8 +119,10 @@ def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[t
         yield at, len(text)
 
 
-def _tokens(text: str, low: int, high: int, closings: Closings) -> Iterator[tuple[re.Match[str], bool]]:
-    """Yield links and tags of a span, outside inline code and comments, and whether `!` is before them.
+def _tokens(
+    text: str, low: int, high: int, closings: Closings, code: IndentedCode
+) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield links and tags of a span, outside code, comments and HTML, and whether `!` is before them.
 
     The pattern of the match tells what it is; that of a tag is `_START`.
     """
@@ -117,6 +131,10 @@ def _tokens(text: str, low: int, high: int, closings: Closings) -> Iterator[tupl
     while start := search(text, at, high):
         first, before = start.start(), at
         at = start.end()
+        # Inline code ends with its line or paragraph, so it need not be told from indented code.
+        if text[first] != "`" and (end := code.end(first)) > first:
+            at = end
+            continue
         match: re.Match[str] | None
         match text[first]:
             case "#":
@@ -134,6 +152,9 @@ def _tokens(text: str, low: int, high: int, closings: Closings) -> Iterator[tupl
             case "<":
                 if text.startswith("<!--", first):
                     at = closings.after("-->", at, high)
+                    continue
+                if tag := HTML_TAG.match(text, first, high):
+                    at = tag.end()
                     continue
                 match = _AUTO.match(text, first, high)
             case ":":
@@ -163,7 +184,7 @@ def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str,
     else:
         text, dest, ref = match.groups()
         if "](" in text and not marked:
-            for inner, is_image in _tokens(text, 0, len(text), Closings(text)):
+            for inner, is_image in _tokens(text, 0, len(text), Closings(text), IndentedCode("", 0, ())):
                 if inner.re is not _START:
                     yield from _links(inner, is_image, line, definitions)
         if dest is not None:

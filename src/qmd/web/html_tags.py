@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Mapping
 from html import escape, unescape
 
+from qmd.text.links import HTML_TAG
+
 INLINE = frozenset("a abbr b br code del em i img ins kbd mark q s small span strong sub sup u".split())
 #: Tags that begin a block if they begin a line.
 BLOCKS = frozenset(
     "blockquote caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre summary "
     "table tbody td tfoot th thead tr ul".split()
 )
-TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,9})((?:\s[^<>]{0,2000})?)>")
 _ATTRIBUTE = re.compile(r"""\b([A-Za-z]{1,20})(?:=("[^"]{0,1000}"|'[^']{0,1000}'|[^\s"'>]{1,1000}))?""")
 _KEPT: Mapping[str, frozenset[str]] = {
     "details": frozenset({"open"}),
@@ -31,7 +32,7 @@ Address = Callable[[Mapping[str, str]], str]
 
 
 def tag_html(match: re.Match[str], link: Address, image: Address) -> str:
-    """Return a tag that `TAG` matches as HTML, or as text if documents may not use it."""
+    """Return a tag that `HTML_TAG` matches as HTML, or as text if documents may not use it."""
     closing, name, rest = match[1], match[2].lower(), match[3]
     if name not in INLINE and name not in BLOCKS:
         return escape(match[0])
@@ -54,7 +55,7 @@ def block_html(text: str, link: Address, image: Address) -> str:
     text = _without_comments(text)
     parts: list[str] = []
     at = 0
-    for match in TAG.finditer(text):
+    for match in HTML_TAG.finditer(text):
         parts += [escape(unescape(text[at : match.start()]), False), tag_html(match, link, image)]
         at = match.end()
     return "".join((*parts, escape(unescape(text[at:]), False)))

@@ -18,8 +18,10 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
+from qmd.text.blocks import RAW, RAW_END
 from qmd.text.closings import Closings
-from qmd.web.html_tags import BLOCKS, INLINE, TAG
+from qmd.text.links import HTML_TAG, TAG, tag_name
+from qmd.web.html_tags import BLOCKS
 from qmd.web.media import media
 
 #: The scheme of an address.
@@ -32,7 +34,6 @@ _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
 BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=\]\]))\^([A-Za-z0-9-]{1,100})\Z")
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
 _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
-_TAG = re.compile(r"#(?!\d+(?![\w/-]))[^\W_][\w/-]{0,100}")
 _BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
 #: Colours of callouts; other types look like a note.
@@ -219,15 +220,23 @@ def _comment(state: StateInline, silent: bool) -> bool:
 
 
 def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Take lines of HTML, to the next empty line, if they begin with the tag of a block."""
+    """Take scripts, style sheets, and lines from the tag of a block to the next empty line."""
     begin = state.bMarks[start] + state.tShift[start]
-    match = TAG.match(state.src, begin, state.eMarks[start])
-    if match is None or match[2].lower() not in BLOCKS or state.is_code_block(start):
+    raw = RAW.match(state.src, begin, state.eMarks[start])
+    match = HTML_TAG.match(state.src, begin, state.eMarks[start])
+    is_block = raw or (match and match[2].lower() in BLOCKS)
+    if not is_block or state.is_code_block(start):
         return False
     if silent:
         return True
     line = start + 1
-    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+    while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
+        if (
+            RAW_END.search(state.src, state.bMarks[line - 1], state.eMarks[line - 1])
+            if raw
+            else state.isEmpty(line)
+        ):
+            break
         line += 1
     token = state.push("html_tags", "", 0)
     token.map = [start, line]
@@ -237,8 +246,8 @@ def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _html_tag(state: StateInline, silent: bool) -> bool:
-    match = TAG.match(state.src, state.pos, state.posMax)
-    if match is None or match[2].lower() not in INLINE | BLOCKS:
+    match = HTML_TAG.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
         state.push("html_tag", "", 0).meta = {"match": match}
@@ -285,13 +294,11 @@ def _mark(state: StateInline, silent: bool) -> bool:
 
 def _tag(state: StateInline, silent: bool) -> bool:
     """Link a tag to the documents that have it."""
-    if state.linkLevel or (state.pos and not state.src[state.pos - 1].isspace()):
-        return False
-    match = _TAG.match(state.src, state.pos, state.posMax)
-    if match is None:
+    match = None if state.linkLevel else TAG.match(state.src, state.pos, state.posMax)
+    name = tag_name(match) if match else ""
+    if match is None or not name:
         return False
     if not silent:
-        name = match[0][1:].rstrip("/-")
         token = state.push("link_open", "a", 1)
         token.attrs = {"href": f"/?q=tag:{quote(name, safe='')}", "class": "tag"}
         token.meta = {"page": True}
