@@ -357,3 +357,31 @@ def test_open_starts_a_server_and_a_browser(owner: User) -> None:
         assert "Nothing is indexed yet" in page(Client(int(without.rstrip("/").rpartition(":")[2])), "/")
     finally:
         owner.run("server", "stop")
+
+
+HEADS = {
+    "yaml": '---\nTITLE: "A heron"\nStatus: draft\nDATE: 2024-03-07\n---\n',
+    "toml": '+++\nTITLE = "A heron"\nStatus = "draft"\nDATE = 2024-03-07\n+++\n',
+    "json": '{"TITLE": "A heron", "Status": "draft", "DATE": "2024-03-07"}\n',
+}
+
+
+def test_front_matter_of_each_kind_is_shown_and_searched_the_same(make_user: MakeUser) -> None:
+    user = make_user("web-heads")
+    folder = user.home / "heads"
+    folder.mkdir()
+    for name, head in HEADS.items():
+        (folder / f"{name}.md").write_text(f"{head}\nA kestrel.\n\n    #code\n\n#🎉party\n", encoding="utf-8")
+    user.ok("collection", "add", str(folder), "--name", "notes")
+    found = user.ok("search", "[status=draft] [date=2024-03] tag:🎉party kestrel", "--files")
+    assert all(f"notes/{name}.md" in found for name in HEADS), found
+    assert "#code" not in user.ok("tags")
+    with server_of(user) as server:
+        for name in HEADS:
+            shown = page(server, f"/read/notes/{name}.md")
+            assert re.search(r"<h1[^>]*>\s*A heron", shown), name
+            properties = shown.partition('class="properties"')[2].partition("</details>")[0]
+            assert "draft" in properties
+            assert "2024-03-07" in properties
+            assert quote("🎉party") in shown
+            assert "+++" not in shown.partition('class="prose')[2]

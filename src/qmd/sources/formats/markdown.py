@@ -7,7 +7,7 @@ from qmd.text import extraction
 from qmd.types import Extracted
 
 name = extraction.MARKDOWN
-version = 2  # 2: fields of nested maps
+version = 2  # 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
 media_type = "text/markdown"
 
 
