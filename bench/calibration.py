@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from common import EvalCollection, read_collection, say, table, write_json  # isort: skip  (puts src/ on the path)
 import numpy as np
@@ -43,8 +45,7 @@ FAR = 8
 BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One hit: its question, its rank from 0, whether it is relevant, its score and what it comes from."""
 
     collection: str
@@ -58,8 +59,7 @@ class Row:
     background: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The measures of a mode, of one collection or all. `kept` are the shares that score 0.5 or more."""
 
     mode: str
@@ -88,7 +88,9 @@ def main() -> None:
     diagrams = {
         mode: reliability([row for row in rows if row.mode == mode and not row.rank]) for mode in MODES
     }
-    write_json(options.json, {"results": [asdict(result) for result in results], "reliability": diagrams})
+    write_json(
+        options.json, {"results": [to_builtins(result) for result in results], "reliability": diagrams}
+    )
     if options.plot:
         _plot(diagrams, options.plot)
 

@@ -12,11 +12,12 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 if SOURCE.is_dir() and str(SOURCE) not in sys.path:
@@ -34,8 +35,7 @@ _PACKAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EvalDocument:
+class EvalDocument(Struct, frozen=True):
     """One document of a corpus."""
 
     id: str
@@ -48,8 +48,7 @@ class EvalDocument:
         return f"# {self.title}\n\n{self.text}" if self.title else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class EvalCollection:
+class EvalCollection(Struct, frozen=True):
     """A retrieval collection in BEIR layout. `qrels`: query → document → grade."""
 
     name: str

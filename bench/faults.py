@@ -22,8 +22,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field, to_builtins
 
 from common import say, table, write_json
 from fault_user import User, missing
@@ -34,8 +35,7 @@ STABLE = range(0, FILES, 5)
 PAGE = 4096
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """What became of a fault. `wrong` says what was otherwise than it must be; `notes` are figures."""
 
     fault: str
@@ -49,8 +49,7 @@ class Result:
         self.notes[note] = self.notes.get(note, 0) + number
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How often, how long, and where."""
 
     rounds: int
@@ -456,7 +455,7 @@ def main() -> int:
             print(wrong)
     if given.json is not None:
         kept = json.loads(given.json.read_text(encoding="utf-8"))["faults"] if given.json.exists() else {}
-        new = {each.fault: {"seed": given.seed, **asdict(each)} for each in results}
+        new = {each.fault: {"seed": given.seed, **to_builtins(each)} for each in results}
         write_json(given.json, {"faults": kept | new})
     return 1 if any(result.lost or result.wrong for result in results) else 0
 

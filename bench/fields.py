@@ -19,11 +19,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 import qmd
 import synthetic
@@ -37,8 +38,7 @@ FILTERS = {"none": {}, "1% (rare=yes)": {"where": "rare=yes"}, "half (half=0)": 
 _SEARCHES = 10  # as processes
 
 
-@dataclass(slots=True)
-class Variant:
+class Variant(Struct):
     """A program, the files that it indexes, and what its runs took."""
 
     program: Program

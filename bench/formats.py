@@ -27,11 +27,12 @@ import time
 import zipfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from common import say, table, write_json
 from qmd.sources.formats import registry
@@ -57,8 +58,7 @@ for path in sys.argv[1:]:
 """
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """What became of the files of a format."""
 
     format: str

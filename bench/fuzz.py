@@ -16,12 +16,12 @@ import json
 import random
 import time
 import traceback
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import HypothesisException
+from msgspec import Struct, field, to_builtins
 
 from common import say, table, write_json
 from fuzz_targets import TARGETS, Target
@@ -31,8 +31,7 @@ ROUND = 500
 _SHOWN = 1_000
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(Struct):
     """A place in the program that an input brought to fail."""
 
     place: str
@@ -41,8 +40,7 @@ class Failure:
     input: str
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """What became of a target."""
 
     target: str
@@ -109,7 +107,7 @@ def fuzz(target: Target, seconds: float, first_seed: int) -> Result:
 def _beside(path: Path, results: list[Result]) -> dict[str, Any]:
     """The results by target, with those that the file has of others."""
     kept = json.loads(path.read_text(encoding="utf-8"))["targets"] if path.exists() else {}
-    new = {each.target: asdict(each) for each in results}
+    new = {each.target: to_builtins(each) for each in results}
     return {each.name: (kept | new)[each.name] for each in TARGETS if each.name in kept | new}
 
 

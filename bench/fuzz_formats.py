@@ -23,10 +23,11 @@ import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from common import say, table, write_json
 from qmd.sources.formats import registry
@@ -38,8 +39,7 @@ from qmd.types import Fingerprint, SourceFile
 _LARGEST = 500_000
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """What became of the files of a format."""
 
     format: str

@@ -10,12 +10,12 @@ import tempfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 import common  # noqa: F401 - makes this copy of qmd the one that is imported
 from qmd.errors import QmdError
@@ -24,8 +24,7 @@ from qmd.types import Config
 Check = Callable[[Any], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A reader. `prepared` gives, for as long as it is open, what tries one of the `inputs`."""
 
     name: str

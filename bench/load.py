@@ -22,9 +22,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from common import median, percentile, say, table, write_json
 from processes import Program, alternating, ours, peer
@@ -58,8 +59,7 @@ end
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A program, the arguments that have it serve, and how its lexical search is asked for."""
 
     program: Program

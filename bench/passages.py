@@ -14,9 +14,10 @@ import gzip
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from common import percentile, say, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd
@@ -26,8 +27,7 @@ MODES = ("search", "vsearch", "query")
 SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question with the file that answers it and the [start, end) spans of the answers."""
 
     text: str
@@ -35,8 +35,7 @@ class Question:
     spans: tuple[tuple[int, int], ...]
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """Shares of the questions whose best hit is the right file, shows an answer, and names its line."""
 
     mode: str
@@ -60,7 +59,7 @@ def main() -> None:
     header = ["mode", "questions", "file", "shown", "line", "shown by 3 passages", "p50 ms", "p95 ms"]
     say(table(header, rows))
     if options.json:
-        write_json(options.json, {"passages": [asdict(result) for result in results]})
+        write_json(options.json, {"passages": [to_builtins(result) for result in results]})
 
 
 def read(folder: Path) -> tuple[dict[str, str], list[Question]]:

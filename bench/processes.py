@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from common import SOURCE
 
@@ -27,8 +28,7 @@ print(json.dumps([wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code])
 _KIB = 1 if sys.platform == "darwin" else 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What one run took: seconds, processor seconds, bytes at the peak."""
 
     wall: float
@@ -36,8 +36,7 @@ class Cost:
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A search program: its command, and a folder for its index and configuration."""
 
     name: str

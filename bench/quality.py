@@ -18,10 +18,11 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct, field, to_builtins
 
 import qmd
 from common import (
@@ -39,8 +40,7 @@ MODES = ("search", "vsearch", "query")
 LIMIT = 100
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """One collection in one mode. Latencies in milliseconds; `measures` are means over all judged queries."""
 
     collection: str
@@ -76,7 +76,7 @@ def main() -> None:
         "candidates": options.candidates,
         "limit": LIMIT,
     }
-    write_json(options.json, {"setting": setting, "results": [asdict(result) for result in results]})
+    write_json(options.json, {"setting": setting, "results": [to_builtins(result) for result in results]})
 
 
 def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.Index:

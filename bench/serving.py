@@ -25,9 +25,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from common import median, percentile, say, table, write_json
 from processes import Program, alternating, ours, peer
@@ -50,8 +51,7 @@ _PATIENCE = 60.0
 Ask = Callable[[str], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """How a program's lexical search is called: the tool, and its arguments for a query."""
 
     tool: str
@@ -71,8 +71,7 @@ PEER = Caller(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A program that serves over HTTP."""
 
     process: subprocess.Popen[bytes]
@@ -107,8 +106,7 @@ class Site:
             connection.close()
 
 
-@dataclass(slots=True)
-class Load:
+class Load(Struct):
     """What one program did in all rounds: seconds of each call, calls a second, processor seconds a call."""
 
     calls: list[float] = field(default_factory=list)

@@ -19,9 +19,10 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from common import (
     EvalCollection,
@@ -39,8 +40,7 @@ from processes import Cost, Program, alternating, ours, peer
 SEED = 20261122
 
 
-@dataclass(slots=True)
-class Measured:
+class Measured(Struct):
     """One kind of work on one corpus: every run of every program."""
 
     corpus: str

@@ -19,10 +19,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from common import median, percentile, read_collection, say, table, word_counts, write_json  # isort: skip
 import qmd
@@ -41,8 +42,7 @@ _QUESTIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """Words with how often they occur, most frequent first."""
 
     words: list[str]

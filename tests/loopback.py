@@ -6,9 +6,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from msgspec import Struct, field
 
 from qmd.text.tokens import terms
 
@@ -34,8 +35,7 @@ def overlap(query: str, passage: str) -> float:
     return len(wanted & set(terms(passage))) / max(1, len(wanted))
 
 
-@dataclass
-class Server:
+class Server(Struct):
     """What was asked, and how to answer: `faults` come first, one a request, then what the path is for.
 
     None among the faults is a request without one; what is asked of a `slow` path is never answered.

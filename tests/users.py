@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from click.testing import CliRunner, Result
+from msgspec import Struct, field
 
 from qmd.cli.app import app
 
@@ -31,8 +31,7 @@ FILES = {
 }
 
 
-@dataclass
-class User:
+class User(Struct):
     """Someone at a shell: `run` starts the real program, `invoke` and `call` call it in this process."""
 
     home: Path

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-#: Beyond the standard library. ruamel.yaml reads the configuration.
-SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer"}
+#: Beyond the standard library. msgspec imports typing_extensions if that is installed, and decimal.
+SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer", "msgspec", "typing_extensions"}
 HELP_MAY_IMPORT = {"qmd", "click"}
 #: Of the standard library: what a search has no use for and would pay for.
 HEAVY = {
@@ -19,7 +19,6 @@ HEAVY = {
     "concurrent.futures",
     "ctypes",
     "csv",
-    "decimal",
     "difflib",
     "email",
     "http",

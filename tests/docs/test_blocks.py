@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from tests.docs import home
 from tests.docs.home import ROOT
@@ -41,8 +41,7 @@ _SHELL = re.compile(r"[|<>$;&`\\*]")
 _APART = re.compile(r"qmd( --index \w+)? (open|server|mcp|watch|restore|archive mcp|completion)\b")
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """A block of commands. `reason` is why it is not run."""
 
     page: str

@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import qmd
 from qmd.engine.watch_state import WatchState, find_watcher

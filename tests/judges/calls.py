@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tests.users import FILES, User
 from tests.waiting import PATIENCE
@@ -32,8 +33,7 @@ CONTEXT = "Everything"
 ROLLBACK = "5: ## Rollback\n6: \n7: Run `make rollback` to return to the last release."
 
 
-@dataclass(frozen=True)
-class Judges:
+class Judges(Struct, frozen=True):
     """The folder that npm filled, and the user in whose name its programs run."""
 
     folder: Path

@@ -11,11 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from msgspec import Struct
 
 from qmd.cli.commands import ALIASES, names
 from tests.clients import Client
@@ -41,8 +41,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@dataclass
-class Duel:
+class Duel(Struct):
     """Both programs, each with a home folder and the same files."""
 
     node: Path

@@ -19,6 +19,7 @@ from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
 from qmd.models.remote import RemoteEmbedder
 from qmd.text.tokens import terms
+from qmd.types import Secret
 from tests.models import tiny_reranker
 
 pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
@@ -197,7 +198,7 @@ def test_openai_client_works_with_a_llama_server(smol: str, tmp_path: Path, embe
     spec = f"openai:smol@{server.listening_address}/v1"
     with pytest.raises(ModelError, match="answered 401"):
         load_embedder(spec, cache_dir=tmp_path).embed_queries(["a"])
-    far = load_embedder(spec, cache_dir=tmp_path, settings=Settings(openai_api_key="the-key"))
+    far = load_embedder(spec, cache_dir=tmp_path, settings=Settings(openai_api_key=Secret("the-key")))
     texts = ["how are backups made", "数据库备份"]
     assert far.dimension == 576
     near = embedder.embed_queries(texts)

@@ -7,13 +7,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 import qmd
 from qmd.store.base import Store
@@ -212,8 +212,8 @@ def _told(ask: Callable[[], Any]) -> object:
     except qmd.QmdError as error:
         return type(error), {key: value for key, value in vars(error).items() if key != "args"}, str(error)
     if isinstance(answer, list | tuple):
-        return [_timeless(asdict(each)) for each in answer]
-    return _timeless(answer if isinstance(answer, dict) else asdict(answer))
+        return [_timeless(to_builtins(each)) for each in answer]
+    return _timeless(answer if isinstance(answer, dict) else to_builtins(answer))
 
 
 def _timeless(value: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from qmd.errors import CollectionNotFoundError, StoreError
 from qmd.store.base import Store

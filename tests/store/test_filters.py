@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
+from msgspec import Struct
 from numpy.typing import NDArray
 
 import qmd
@@ -44,8 +44,7 @@ FILTERS = [
 ]
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """Collections, and the filters of a search in them."""
 
     collections: tuple[str, ...]
@@ -59,8 +58,7 @@ class Case:
         return f"{','.join(self.collections)}-{self.filters}"
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(Struct, frozen=True):
     """A store whose documents are known: by id, with the vectors of their texts by content."""
 
     store: SqliteStore

@@ -258,7 +258,7 @@ def test_index_files_that_a_killed_process_left_incomplete_are_built_again(
 def test_a_project_may_not_choose_a_store_unasked(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from qmd.config.paths import locate
     from qmd.engine.index import Index

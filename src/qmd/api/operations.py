@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from qmd.api.arguments import GetArguments, MultiGetArguments, QueryArguments, SearchArguments
 from qmd.api.results import (
@@ -48,8 +49,7 @@ def search(
     return index.run(kind, request, cancelled=cancelled), indexed_at
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A whole document with everything that is shown beside it.
 
     Attributes:
@@ -67,8 +67,7 @@ class Reading:
     indexed_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """What there is to search: the collections with their documents, recent documents, and tags."""
 
     collections: Mapping[str, int]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import options
 from qmd.cli.command import command, fail
@@ -70,7 +70,7 @@ def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     session.note(*_notes(evaluation))
     match options.chosen_format():
         case "json":
-            lost = {"losses": [asdict(loss) for loss in losses(evaluation)]} if fixture is None else {}
+            lost = {"losses": [to_builtins(loss) for loss in losses(evaluation)]} if fixture is None else {}
             show_json(_as_json(evaluation) | lost)
         case "cli":
             _show_for_people(evaluation)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail
@@ -319,5 +319,5 @@ def _listing(rows: list[dict[str, Any]]) -> Listing:
 
 
 def _row(collection: Collection, status: CollectionStatus) -> dict[str, Any]:
-    values = asdict(collection) | asdict(status)
+    values = to_builtins(collection) | to_builtins(status)
     return {name: values[name] for name in _COLUMNS}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
@@ -206,7 +206,7 @@ def _list_collections(session: Session) -> None:
         say(*columns(cells, right=frozenset({1, 2})))
         return
     fields = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
-    rows = [asdict(each) for each in collections]
+    rows = [to_builtins(each) for each in collections]
     show_listing(Listing("collections", "collection", fields, rows, session.addressed(NO_COLLECTIONS)))
 
 
@@ -219,7 +219,7 @@ def _list_authors(session: Session, collection: str | None) -> None:
         Column("last", shown=lambda date: str(date)[:10]),
     )
     nothing = "No authors: no front matter and no folder names an author."
-    show_listing(Listing("authors", "author", fields, [asdict(author) for author in authors], nothing))
+    show_listing(Listing("authors", "author", fields, [to_builtins(author) for author in authors], nothing))
 
 
 def _list_files(session: Session, target: str | None, full_path: bool, filters: dict[str, Any]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
@@ -244,7 +244,7 @@ def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:
         say(*_link_lines(found, with_targets=name == "to"))
         return
     rows = [
-        asdict(link) | {"file": address(link.file), "to": None if link.to is None else address(link.to)}
+        to_builtins(link) | {"file": address(link.file), "to": None if link.to is None else address(link.to)}
         for link in found
     ]
     if chosen_format() == "files":
@@ -295,7 +295,7 @@ def outline(session: Session, document: str) -> None:
         Column("heading"),
         *(Column(name, right=True) for name in ("level", "first_line", "last_line")),
     ]
-    rows = [asdict(section) for section in sections]
+    rows = [to_builtins(section) for section in sections]
     show_listing(Listing("sections", "section", listed, rows, f"No headings in {clean_name(found.file)}."))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli.command import Group
 from qmd.cli.options import all_formats, collection_option, flag
@@ -66,7 +66,7 @@ def list_(session: Session) -> None:
       qmd keys list
       qmd keys list --json
     """
-    rows = [asdict(key) for key in _keys(session).all()]
+    rows = [to_builtins(key) for key in _keys(session).all()]
     fields = (
         Column("name"),
         Column("collections", "Limited to", ", ".join),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Literal
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command
@@ -109,6 +109,6 @@ def marks(session: Session) -> None:
         Column("file", "Document"),
         Column("indexed"),
     )
-    rows = [asdict(mark) for mark in session.index.marks()]
+    rows = [to_builtins(mark) for mark in session.index.marks()]
     nothing = session.addressed("Nothing is pinned or marked yet. See: qmd pin --help")
     show_listing(Listing("marks", "mark", fields, rows, nothing, ("query", "kind", "file")))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import approval
 from qmd.cli.command import command, fail
@@ -62,7 +62,7 @@ def migrate(
         with_commands = _agreed(run(dry_run=True, with_commands=True))
     done = run(dry_run=dry_run, with_commands=with_commands)
     if as_json:
-        show_json(asdict(done))
+        show_json(to_builtins(done))
         return
     for label, path in (("Index:", done.index), ("Config:", done.config), ("Here:", done.target)):
         if path is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli import approval, candidates
 from qmd.cli.command import Group, command, fail
@@ -83,7 +83,7 @@ def list_(session: Session) -> None:
       qmd trust list --json
     """
     decisions = session.index.trust.decisions()
-    rows = [asdict(decision) | asdict(decision.permission) for decision in decisions]
+    rows = [to_builtins(decision) | to_builtins(decision.permission) for decision in decisions]
     fields = (
         Column("project"),
         Column("kind"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -21,21 +20,29 @@ if TYPE_CHECKING:
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
 
-@dataclass
 class Session:
     """Holds the global options, and opens the index at its first use."""
 
-    index_name: str | None = None
-    store: str | None = None
-    portable_file: str | None = None  #: The file of --index-file
-    quiet: bool = False
-    debug: bool = False
-    #: The kinds of permission (`qmd trust`) that this command would use.
+    #: The kinds of permission (`qmd trust`) that the command would use.
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
-    abandoned: bool = False
-    _index: Index | None = None
-    _notes_shown: int = 0
+    abandoned = False
+
+    def __init__(
+        self,
+        index_name: str | None = None,
+        store: str | None = None,
+        portable_file: str | None = None,  # of --index-file
+        quiet: bool = False,
+        debug: bool = False,
+    ) -> None:
+        self.index_name = index_name
+        self.store = store
+        self.portable_file = portable_file
+        self.quiet = quiet
+        self.debug = debug
+        self._index: Index | None = None
+        self._notes_shown = 0
 
     @property
     def index(self) -> Index:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, refuse
@@ -54,7 +54,7 @@ def status(session: Session, as_json: bool) -> None:
     """
     status = session.index.status()
     if as_json:
-        show_json(asdict(status) | {"models": dict(status.models), "watching": status.watching})
+        show_json(to_builtins(status) | {"models": dict(status.models), "watching": status.watching})
         return
     shown = session.index.notes
     notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
@@ -166,7 +166,7 @@ def doctor(session: Session) -> None:
         say("", _summary(findings))
     else:
         fields = [Column(name) for name in ("level", "check", "message", "hint")]
-        show_listing(Listing("findings", "finding", fields, [asdict(finding) for finding in findings]))
+        show_listing(Listing("findings", "finding", fields, [to_builtins(finding) for finding in findings]))
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -187,7 +187,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     with Bar("Cleaning", session) as bar:
         report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
     if as_json:
-        show_json(asdict(report))
+        show_json(to_builtins(report))
         return
     rows = [
         (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command
@@ -180,7 +181,6 @@ def _details(place: Standing) -> Iterator[str]:
 
 
 def _as_json(explanation: Why) -> dict[str, Any]:
-    from dataclasses import asdict
 
     from qmd.cli.render.view import address
 
@@ -200,7 +200,7 @@ def _as_json(explanation: Why) -> dict[str, Any]:
         "fields": {
             name: [plain(value) for value in values] for name, values in sorted(explanation.fields.items())
         },
-        "terms": [asdict(term) for term in explanation.terms],
+        "terms": [to_builtins(term) for term in explanation.terms],
         "places": [_place_as_json(place) for place in explanation.standings],
     }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from qmd.errors import ConfigError, UsageError
 
@@ -25,8 +26,7 @@ def _joined(words: Sequence[str]) -> Entry:
     return {"type": "local", "command": list(words), "enabled": True}
 
 
-@dataclass(frozen=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """A program that uses skills, MCP servers, or both.
 
     Paths begin with a base in braces (`_bases`). Those of a project are relative to its folder; None means

@@ -8,8 +8,9 @@ the file is broken or cannot be read or written; nothing is approved then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, to_builtins
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
@@ -21,8 +22,7 @@ KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 _MAX_BYTES = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True, eq=False):
     """A permission that a project requests.
 
     `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder `value`;
@@ -34,8 +34,14 @@ class Permission:
     kind: Kind
     value: str
     where: str = ""
-    #: The collection or role, for display. Not part of the digest, so a collection can be renamed.
-    name: str = field(default="", compare=False)
+    #: The collection or role, for display. Not compared, so a collection can be renamed.
+    name: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Permission) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     @property
     def digest(self) -> str:
@@ -46,8 +52,7 @@ class Permission:
         return hashlib.sha256(json.dumps([self.kind, self.value, self.where]).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The user's decision about a permission."""
 
     project: str  # the folder that contains `.qmd`
@@ -99,7 +104,7 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
         for decision in change(_decisions(content, path)):
             permission = decision.permission
             answer = {"approved": decision.approved, "when": decision.when}
-            projects.setdefault(decision.project, {})[permission.digest] = asdict(permission) | answer
+            projects.setdefault(decision.project, {})[permission.digest] = to_builtins(permission) | answer
         # Other keys of the file may belong to another program, so they stay.
         replace_file(target, json.dumps({**content, "projects": projects}, indent=2).encode() + b"\n")
 

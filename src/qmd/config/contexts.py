@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from qmd.config.validate import nfc
 from qmd.errors import UsageError

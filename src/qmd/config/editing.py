@@ -15,10 +15,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix

@@ -19,8 +19,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
 
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
@@ -40,8 +41,7 @@ _LINE = re.compile(r"(- |  )(query|pin|good|bad): (.+)")
 _COMMENT = "\0comment"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """The pins and marks of a query: display paths by kind. `comment` has the comment lines above it."""
 
     query: str

@@ -10,8 +10,9 @@ import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from qmd.config.agents import Entry
 from qmd.config.atomic import replace_file
@@ -24,8 +25,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_BYTES = 100_000_000
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """The content of a file before and after a change; None if the file does not exist."""
 
     path: str

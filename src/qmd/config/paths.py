@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.config.validate import validate_index_name
 from qmd.errors import ConfigError
@@ -18,8 +19,7 @@ PROJECT_FOLDER = ".qmd"
 _PROJECT_FILES = ("index.yaml", "index.yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
+class Locations(Struct, frozen=True):
     """The locations of an index: the index file, the configuration file, and what replaces them."""
 
     index: str

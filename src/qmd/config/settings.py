@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from msgspec import Struct
+
 from qmd.errors import ConfigError
-from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking, ScoreScale
+from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking, ScoreScale, Secret
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
@@ -31,8 +32,7 @@ RECENCY = "recency must be a time such as 30d, 6m or 1y, in which the weight of 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings in effect. None lets the engine choose."""
 
     ranking: Ranking | None = None
@@ -47,7 +47,7 @@ class Settings:
     embed_lease_seconds: int = DEFAULT_LEASE_SECONDS
     max_ram_mb: int | None = None
     #: The key for OpenAI-compatible model servers, and a file with this key.
-    openai_api_key: str | None = field(default=None, repr=False)
+    openai_api_key: Secret | None = None
     openai_api_key_file: str | None = None
     server_timeout: int = DEFAULT_SERVER_TIMEOUT
     scores: ScoreScale | None = None
@@ -71,7 +71,7 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         editor_uri=_text(environ, "QMD_EDITOR_URI") or config.editor_uri,
         threads=number("QMD_THREADS", MAX_THREADS) or config.models.threads,
         max_ram_mb=number("QMD_MAX_RAM_MB", MAX_RAM_MB) or config.models.max_ram_mb,
-        openai_api_key=_text(environ, "QMD_OPENAI_API_KEY"),
+        openai_api_key=Secret(key) if (key := _text(environ, "QMD_OPENAI_API_KEY")) else None,
         openai_api_key_file=config.models.openai_api_key_file,
         server_timeout=number("QMD_SERVER_TIMEOUT", MAX_SERVER_TIMEOUT) or DEFAULT_SERVER_TIMEOUT,
         busy_timeout_ms=busy_timeout_ms(environ),

@@ -6,8 +6,10 @@ Reading needs the positions to name the line of an error, editing needs them to 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.errors import ConfigError
 
@@ -36,8 +38,7 @@ _ALIAS = re.compile(r"\s*\*[^\s,\[\]{}]+")
 _COMMENTS = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node at characters [start, end) of the text; `line` counts from 1, `column` from 0.
 
     `start` and `end` are the same if the value is missing, as in `key:`. If the document has an alias
@@ -60,8 +61,7 @@ class Node:
         return next((entry for entry in self.entries if entry.key.text == key), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     key: Node
     value: Node
     #: The position after the colon.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self, Unpack, cast
+
+from msgspec.structs import replace
 
 from qmd.engine.facade.collections import CollectionMethods
 from qmd.engine.facade.fields import FieldMethods

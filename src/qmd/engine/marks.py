@@ -6,7 +6,9 @@ Nothing is recorded that the user has not written: no queries, and no clicks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config import marks_file
 from qmd.config.approvals import Permission
@@ -28,8 +30,7 @@ _OPPOSITES: Mapping[MarkKind, MarkKind] = {"good": "bad", "bad": "good"}
 Words = frozenset[tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMark:
+class StoredMark(Struct, frozen=True):
     """A pinned or judged document, by display path, and whether it is in the index."""
 
     query: str

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config import editing
 from qmd.config.contexts import context_uri
@@ -36,8 +38,7 @@ _COMPARED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MigratedCollection:
+class MigratedCollection(Struct, frozen=True):
     """A collection of tobi/qmd, and what became of it.
 
     Attributes:
@@ -69,8 +70,7 @@ class MigratedCollection:
     only_here: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """The result of a migration.
 
     Attributes:

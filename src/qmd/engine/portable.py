@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from qmd.config.index_yml import digest, load, parse
 from qmd.config.paths import DEFAULT_INDEX, Locations, cache_dir, config_dir

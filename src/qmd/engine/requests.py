@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.config.validate import require_unicode
@@ -34,8 +36,7 @@ MAX_FACETS = 20
 SearchKind = Literal["search", "vsearch", "query"]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """A search."""
 
     query: str = ""  #: A question or keywords; for the hybrid search also a query document of typed lines

@@ -8,10 +8,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
@@ -26,8 +26,7 @@ _COLLECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TobiIndex:
+class TobiIndex(Struct, frozen=True):
     """The index of tobi/qmd: its copies of the collections, and the paths of its documents by collection."""
 
     collections: Mapping[str, Collection]

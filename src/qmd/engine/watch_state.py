@@ -10,13 +10,14 @@ import fcntl
 import json
 import os
 from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, field, replace
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from qmd.errors import StoreError
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedCollection:
+class WatchedCollection(Struct, frozen=True):
     """How the changes of a collection are noticed.
 
     Attributes:
@@ -32,8 +33,7 @@ class WatchedCollection:
     checked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchState:
+class WatchState(Struct, frozen=True):
     """The state of a watcher.
 
     Attributes:
@@ -111,7 +111,7 @@ class Election:
     def publish(self, state: WatchState) -> None:
         """Let other processes know the state. This process must be the watcher."""
         assert self._file is not None
-        data = json.dumps(asdict(state)).encode()
+        data = json.dumps(to_builtins(state)).encode()
         try:
             os.pwrite(self._file, data, 0)
             os.ftruncate(self._file, len(data))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.paths import Locations, cache_dir, check_project
@@ -63,8 +64,7 @@ class Configuration:
         return self.written if self._locations.project is None else self.trust.permitted()
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """The files, store, settings and models of an open index, and what the caller may do with them."""
 
     locations: Locations  #: The files of the index

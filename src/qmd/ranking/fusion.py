@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 #: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009).
 RRF_K = 60
@@ -13,8 +14,7 @@ TOP_BONUS = 0.05
 NEAR_TOP_BONUS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class RankedList:
+class RankedList(Struct, frozen=True):
     """A list of (document, raw score), best first. `weight` is 2 for the original query."""
 
     name: str
@@ -23,8 +23,7 @@ class RankedList:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """The part of a document's score that comes from one list."""
 
     list: str
@@ -34,8 +33,7 @@ class Contribution:
     contribution: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(Struct, frozen=True):
     """A document of the fused list, which is sorted by `score` (0..1), best first."""
 
     document: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.ranking.fusion import Fused
 from qmd.types import Ranked
@@ -19,8 +20,7 @@ TITLE = 0.4
 COSINE = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Signals about a candidate: the reranker's score, the title's share of idf, the best chunk's cosine.
 
     `rerank` and `cosine` are None if they are not available; `rerank` and `title` are 0..1.

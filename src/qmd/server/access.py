@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 import logging
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -51,8 +51,7 @@ class Pages(Protocol):
         """Answer a request that has no session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """The checks before each request, besides those of `HostCheck`. `secret` is that of the advertisement."""
 
     keys: Keys | None = None

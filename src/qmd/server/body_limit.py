@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
 import anyio
+from msgspec import Struct, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qmd.server.host_check import headers_of, refuse
@@ -111,8 +111,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-@dataclass(eq=False, slots=True)
-class _Body:
+class _Body(Struct, eq=False):
     """The body of a request, as far as it has arrived. One that was dropped keeps nothing."""
 
     parts: list[bytes] = field(default_factory=list)
@@ -138,13 +137,12 @@ class _Body:
         self.dropped = True
 
 
-@dataclass(eq=False)
 class _RefusedError(Exception):
     """A request is refused; `rest` receives the remaining bytes of its body."""
 
-    status: int
-    detail: str
-    rest: Receive
+    def __init__(self, status: int, detail: str, rest: Receive) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.rest = status, detail, rest
 
 
 async def _disconnect() -> Message:

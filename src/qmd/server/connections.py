@@ -8,11 +8,11 @@ import logging
 import resource
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal, Self, TypeAlias
 
 import h11
+from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
@@ -35,8 +35,7 @@ _INCOMPLETE: frozenset[_Phase] = frozenset({"new", "head", "body"})
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     #: Seconds that a request or answer may take without progress.
     progress: float = DEFAULT_REQUEST_TIMEOUT
     #: Seconds that a connection stays open between two requests.

@@ -12,8 +12,9 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
+
+from msgspec import Struct
 
 from qmd.errors import BusyError, QmdError, StoreError
 from qmd.processes import start
@@ -24,8 +25,7 @@ STOP_TIMEOUT = 10.0
 _MAX_LOG_SIZE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Daemon:
+class Daemon(Struct, frozen=True):
     """The PID file and the log of a server in the background."""
 
     pid_file: str

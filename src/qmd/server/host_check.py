@@ -7,9 +7,9 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
@@ -20,8 +20,7 @@ MAX_DISCARDED = 100_000_000
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """The allowed values of the headers Host and Origin. Loopback is always allowed."""
 
     #: `name` with any port, or `name:port`.

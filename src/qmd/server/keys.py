@@ -10,9 +10,10 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
+
+from msgspec import Struct
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
@@ -31,8 +32,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _Stamp = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """An API key, without its secret.
 
     The digest is the SHA-256 of the secret. It needs no salt and no slow hash, because the secret has 256

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from qmd import errors
 from qmd._version import __version__
@@ -59,7 +61,7 @@ class RunHandler:
             raise ConflictError("the server has another index, configuration or version: restart it")
         answer: dict[str, Any]
         try:
-            answer = {"response": asdict(index.run(kind, request, cancelled=cancelled))}
+            answer = {"response": to_builtins(index.run(kind, request, cancelled=cancelled))}
         except QmdError as error:
             answer = {"error": {"kind": type(error).__name__, "message": error.message, "hint": error.hint}}
         return json.dumps(answer).encode()
@@ -71,7 +73,7 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
     If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
     where = None if request.where is None else pack(request.where)
-    fields = asdict(replace(request, where=None)) | {"where": where}
+    fields = to_builtins(replace(request, where=None)) | {"where": where}
     body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": fields}
     answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
     match answer:

@@ -9,7 +9,8 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.config.atomic import replace_file
 from qmd.config.index_yml import read_file
@@ -26,8 +27,7 @@ _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _RENAME = "rename the folder, or run 'qmd watch' in a terminal"
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A service to install.
 
     Attributes:

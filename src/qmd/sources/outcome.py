@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.errors import SourceError
 from qmd.sources.formats.base import NO_TEXT, Unreadable
@@ -11,8 +12,7 @@ from qmd.sources.read import unreadable
 from qmd.types import Fingerprint, SourceFile, SourceText
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A file that was read.
 
     Attributes:

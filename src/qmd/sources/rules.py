@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.sources.formats import registry
 from qmd.sources.patterns import compile_pattern, either_case, split_pattern
@@ -14,16 +15,14 @@ from qmd.types import Collection
 VENDOR_FOLDERS = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignore:
+class _Ignore(Struct, frozen=True):
     glob: str
     matches: Matcher
     folders_only: bool
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(Struct, frozen=True):
     """The reason why a path is excluded, and the setting of the collection that causes it, if any."""
 
     reason: str

@@ -10,8 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from stat import S_ISDIR, S_ISREG
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.sources.formats.registry import suffix
 from qmd.sources.problems import OnProblem, in_words, printable
@@ -64,8 +66,7 @@ def walk_within(
     return _Walker(collection, on_problem, root or Root(collection)).files_within(paths)
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
+class Folders(Struct, frozen=True):
     """The folders of a collection that can hold documents, and the links in them.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from abc import abstractmethod
@@ -10,11 +9,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
+import msgspec
+
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConfigError, ConflictError
 from qmd.store import base
 from qmd.store.records import now
-from qmd.types import Collection, Config, Models, UnknownKey
+from qmd.types import Config
 
 #: The stored fields of a collection: name, path, pattern, updated_at and root.
 Fields: TypeAlias = dict[str, Any]
@@ -138,21 +139,14 @@ class StoredCollections(base.Collections):
 
 def _pack(config: Config) -> str:
     """Return the configuration as JSON for `_unpack`."""
-    return json.dumps(dataclasses.asdict(config), ensure_ascii=False)
+    return msgspec.json.encode(config).decode()
 
 
 def _unpack(text: str, path: str) -> Config | None:
     """Return a packed configuration, or None if it is damaged or belongs to another file or version."""
     try:
-        values = json.loads(text)
-        collections = {
-            name: Collection(**{**fields, **{key: tuple(fields[key]) for key in ("formats", "ignore")}})
-            for name, fields in values.pop("collections").items()
-        }
-        unknown = tuple(UnknownKey(**key) for key in values.pop("unknown_keys"))
-        models = Models(**values.pop("models"))
-        config = Config(**values, collections=collections, models=models, unknown_keys=unknown)
-    except (KeyError, TypeError, ValueError):
+        config = msgspec.json.decode(text, type=Config)
+    except ValueError:
         return None
     return config if config.path == path else None
 

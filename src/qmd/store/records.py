@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from qmd.errors import ModelError
 
@@ -41,7 +42,7 @@ def new_chunks(item: Embedded, stored: Collection[int]) -> Embedded | None:
     if len(new) == len(item.chunks):
         return item
     chunks, tokens = [item.chunks[at] for at in new], [item.tokens[at] for at in new]
-    return dataclasses.replace(item, chunks=chunks, vectors=item.vectors[new], tokens=tokens)
+    return replace(item, chunks=chunks, vectors=item.vectors[new], tokens=tokens)
 
 
 def other_dimension(name: str, before: int, now: int) -> ModelError:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,8 +18,7 @@ OnPages = Callable[[int, int], None]
 WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionStats:
+class CollectionStats(Struct, frozen=True):
     """The size of a collection in the index, and the time of its last scan (ISO 8601 in UTC)."""
 
     documents: int
@@ -26,8 +26,7 @@ class CollectionStats:
     updated_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """The data that a cleanup keeps: collections, vectors of embedders, and cached answers since a moment.
 
     None for `collections` or `embedders` keeps all of them.
@@ -38,8 +37,7 @@ class Retention:
     answers_since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Waste:
+class Waste(Struct, frozen=True):
     """Data of one kind that an index does not need: number of items and approximate size in bytes."""
 
     kind: WasteKind
@@ -47,8 +45,7 @@ class Waste:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """An inconsistency in an index. `hint` says how to repair it."""
 
     message: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from qmd.text.predicates import Predicate
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "the texts of documents were left out of this index file"
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """A filter on documents, applied before results are cut to a limit.
 
     Attributes:
@@ -56,8 +56,7 @@ class ChunkMatch(NamedTuple):
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentChange:
+class DocumentChange(Struct, frozen=True):
     """A file to store. `author` and `date` have the same form as in `Document`."""
 
     path: str

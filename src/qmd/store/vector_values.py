@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from qmd.types import Chunk
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """A text with chunks that have no vectors yet.
 
     The chunks of a text are embedded from the last to the first: chunks from number `embedded_from` on have
@@ -30,8 +30,7 @@ class Pending:
     embedded_from: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Struct, frozen=True):
     """Consecutive chunks of a text, their vectors (float32, shape (n, dimension)) and their token ids.
 
     The text is embedded once its first chunk is stored. If `continues` is true, the chunks after these are
@@ -45,8 +44,7 @@ class Embedded:
     continues: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSet:
+class VectorSet(Struct, frozen=True):
     """The vectors of one embedder.
 
     Attributes:
@@ -64,8 +62,7 @@ class VectorSet:
     complete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedSample:
+class EmbeddedSample(Struct, frozen=True):
     """The first chunk of a text as it was embedded: document title, chunk text and vector (float32)."""
 
     title: str

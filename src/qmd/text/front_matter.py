@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct, field
 
 from qmd.text import blocks, dates
 from qmd.text.predicates import Value, field_name, fold
@@ -63,8 +64,7 @@ _STATED = frozenset({"title", "author", "date"})
 _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
 
-@dataclass(slots=True)
-class FrontMatter:
+class FrontMatter(Struct):
     """Fields by name, and what was left out, a sentence each.
 
     `stated` has the title, the author (of several, the first) and the date as they are written, and `body` is

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from qmd.text.predicates import fold
 from qmd.text.uris import split_fragment
@@ -28,8 +29,7 @@ def names_of(targets: Iterable[str]) -> set[str] | None:
     return names
 
 
-@dataclass(slots=True)
-class LinkTargets:
+class LinkTargets(Struct):
     """The documents of a collection by path, name and alias, for `resolve`."""
 
     _paths: dict[str, list[str]] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.text import dates, front_matter
 from qmd.text.blocks import blocks
@@ -23,8 +24,7 @@ _HASH_COMMENTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Properties:
+class Properties(Struct, frozen=True):
     """Title, author and date in the content of a document, or "". `date` is like `2024-03-07T00:00:00`."""
 
     title: str = ""

@@ -15,9 +15,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 from qmd.errors import UsageError
 from qmd.text import dates
@@ -54,8 +55,7 @@ _AFTER_DATE = "~"
 _AFTER_TEXT = "\U0010ffff"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """An operand as typed in a query. It is read in the type of the value that it is compared with."""
 
     text: str
@@ -67,8 +67,7 @@ class Written:
 Operand: TypeAlias = Value | Written
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A condition on one field. `exists` ignores its operand."""
 
     field: str
@@ -76,29 +75,25 @@ class Comparison:
     value: Operand = True
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     """Holds if all operands hold."""
 
     operands: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     """Holds if one operand holds."""
 
     operands: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """Holds if the operand does not hold, for example because the document lacks the field."""
 
     operand: Predicate
 
 
-@dataclass(frozen=True, slots=True)
-class Among:
+class Among(Struct, frozen=True):
     """Holds for the documents with these ids: what is left of a condition on links once they are resolved."""
 
     documents: tuple[int, ...]
@@ -108,8 +103,7 @@ class Among:
 Predicate: TypeAlias = Comparison | And | Or | Not | Among
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The values of one type from `low` to `high`, both included unless they are open; None has no end."""
 
     type: ValueType

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 DEFAULT_PATTERN = "**/*.md"
 #: The limits of a collection's weight.
@@ -16,8 +17,7 @@ ScoreScale = Literal["calibrated", "raw"]
 EmbedMode = Literal["auto", "manual"]
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """A folder of documents, as defined in the configuration."""
 
     name: str  #: The name, unique in an index
@@ -46,8 +46,7 @@ class Collection:
         return self.pattern or f"formats: {', '.join(self.formats)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
+class Models(Struct, frozen=True):
     """The models by role, and their resources. None means the default. `generate` expands queries."""
 
     embed: str | None = None
@@ -58,8 +57,7 @@ class Models:
     max_ram_mb: int | None = None  #: The memory limit for models, in megabytes
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownKey:
+class UnknownKey(Struct, frozen=True):
     """An unknown key of `index.yml`, its line, and the most similar known key."""
 
     line: int
@@ -67,8 +65,7 @@ class UnknownKey:
     nearest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """The content of `index.yml`."""
 
     path: str  #: The file, which need not exist
@@ -83,8 +80,7 @@ class Config:
     store: str | None = None  #: The address of a store other than SQLite
     recency: float | None = None  #: The half-life of scores in days; None if the date does not count
     fold: bool = False  #: Whether a search shows documents with the same text once
-    # Not compared: an edit changes their lines.
-    unknown_keys: tuple[UnknownKey, ...] = field(default=(), compare=False)  #: Keys that qmd does not know
+    unknown_keys: tuple[UnknownKey, ...] = ()  #: Keys that qmd does not know
     #: Whether collections are missing because the caller may not see them. Results must then not depend on
     #: the missing collections, not even through statistics.
     restricted: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A link in a document: its target as written, its text, and its line, counted from 1."""
 
     target: str
@@ -19,8 +19,7 @@ class Link:
     kind: LinkKind
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A place in the source file where a line of the text begins, such as page 12 or cell 4.
 
     `kind` is a word in lower case. The places of a document have one kind, and their values increase.
@@ -36,8 +35,7 @@ class Anchor:
         return f"{self.kind[0]}{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """The content of a source file.
 
     Attributes:
@@ -57,8 +55,7 @@ class Extracted:
     omitted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decoding:
+class Decoding(Struct, frozen=True):
     """How the bytes of a file became text.
 
     Attributes:
@@ -75,8 +72,7 @@ class Decoding:
 UTF_8 = Decoding()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """The decoded text of a file, and properties from its content."""
 
     text: str  #: The text without byte-order mark, with line feeds as line ends

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class Fingerprint(NamedTuple):
@@ -22,8 +23,7 @@ class SourceFile(NamedTuple):
     fingerprint: Fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A part of a document: characters [start, end), lines first_line to last_line, counted from 1."""
 
     seq: int
@@ -33,8 +33,7 @@ class Chunk:
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A document in the index, without its text."""
 
     id: int
@@ -57,8 +56,7 @@ class Document:
         return f"{self.collection}/{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading, its level from 1, and the lines of its section with all subsections, both included."""
 
     heading: str

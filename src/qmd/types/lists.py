@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from qmd.types.content import LinkKind
+from qmd.types.content import LinkKind
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedLink:
+class ResolvedLink(Struct, frozen=True):
     """A link between documents.
 
     Attributes:
@@ -28,8 +25,7 @@ class ResolvedLink:
     to: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """An author, the number of their documents, and the dates of the oldest and the newest one."""
 
     name: str
@@ -38,8 +34,7 @@ class Author:
     last: str
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSummary:
+class FieldSummary(Struct, frozen=True):
     """A field, the types of its values, and the numbers of documents and of distinct values."""
 
     name: str
@@ -48,8 +43,7 @@ class FieldSummary:
     values: int
 
 
-@dataclass(frozen=True, slots=True)
-class ValueCount:
+class ValueCount(Struct, frozen=True):
     """A value of a field, as the first document writes it, and the number of documents that have it."""
 
     value: str | float | bool

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from qmd.types.content import Anchor
-    from qmd.types.documents import Chunk
-    from qmd.types.lists import ValueCount
+from msgspec import Struct, field
+
+from qmd.types.content import Anchor
+from qmd.types.documents import Chunk
+from qmd.types.lists import ValueCount
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 SearchType = Literal["lex", "vec", "hyde"]
 SortOrder = Literal["relevance", "date"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """The outcome of one step of a search, so that the caller can see skipped and failed steps."""
 
     stage: str
@@ -33,8 +32,7 @@ class Stage:
         return self.stage == "answer" or (self.status != "ran" and not self.expected)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A part of a text, a [start, end) span of characters, as a candidate for the passage to show."""
 
     start: int
@@ -44,8 +42,7 @@ class Window:
     score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A document of the final list. Scores do not increase with rank."""
 
     document: int
@@ -57,8 +54,7 @@ class Ranked:
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """A passage of a document for a query."""
 
     text: str  #: The passage as in the file
@@ -68,8 +64,7 @@ class Snippet:
     score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One document of a search result.
 
     `score` is between 0 and 1 and decreases with rank, unless the result is sorted by date.
@@ -100,16 +95,14 @@ class Hit:
         return math.floor(self.score * 100 + 0.5 + 1e-9)
 
 
-@dataclass(frozen=True, slots=True)
-class TypedSearch:
+class TypedSearch(Struct, frozen=True):
     """One line of a query document."""
 
     type: SearchType
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResponse:
+class SearchResponse(Struct, frozen=True):
     """The result of a search: the hits, best first, and the steps that ran."""
 
     query: str

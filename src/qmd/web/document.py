@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from qmd.api import operations
 from qmd.api.operations import Deadline, Page, Reading
@@ -41,8 +42,7 @@ MAX_LINKS = 50
 MAX_PLACES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Struct, frozen=True):
     """A link in a list: the name and path of the document, its address, and the line of the link."""
 
     title: str
@@ -51,8 +51,7 @@ class Linked:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A page, slide or cell of the source file.
 
     Attributes:
@@ -70,8 +69,7 @@ class Place:
     file: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A line of a document shown as text. `place` is what begins there."""
 
     number: int
@@ -80,8 +78,7 @@ class Row:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A document as it is shown. `rows` are its lines if it is shown as text."""
 
     document: Document
@@ -248,8 +245,7 @@ def _render(
     return rendered, properties
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     """What is shown of a document and of the notes inside it; `characters` are those of the notes."""
 
     index: Index

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.text import filters
 from qmd.types import ValueCount
@@ -14,16 +15,14 @@ FACETS = {"collection": "Collection", "tag": "Tag", "author": "Author", "year": 
 _PLAIN = re.compile(r'[^\s",\[\]:<>=!~]+')
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(Struct, frozen=True):
     """A filter as it is typed, and the query without it."""
 
     written: str
     without: str
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value of a facet with its count. `query` is the query with its filter, or without it if `chosen`."""
 
     text: str
@@ -32,8 +31,7 @@ class Value:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Facet:
+class Facet(Struct, frozen=True):
     """A field and its most frequent values among the results."""
 
     name: str

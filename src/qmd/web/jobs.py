@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Literal
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from qmd.engine.index import Index
 from qmd.errors import BusyError, QmdError
@@ -21,8 +21,7 @@ State = Literal["waiting", "running", "done", "stopped", "failed"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """A write in the background. `owner` is the name of the key that started it; None without keys."""
 
     kind: Literal["scan", "embed"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from typing import Any
@@ -20,6 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from msgspec import Struct, field
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -52,8 +52,7 @@ _ATTRIBUTES = {
 }
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """What rendering needs to know about a document.
 
     Attributes:
@@ -80,8 +79,7 @@ class Context:
     coloured: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Struct, frozen=True):
     """A part of another note: its text, and what rendering needs to know about it."""
 
     text: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape, unescape
 from itertools import accumulate
+
+from msgspec import Struct
 
 #: Spans (start, end) to mark in a text.
 Find = Callable[[str], Sequence[tuple[int, int]]]
@@ -28,8 +29,7 @@ _VOID = ("<br", "<hr", "<img")
 _NOT_MARKED = '<span class="language"'
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A heading, its level, and the id of its element."""
 
     text: str
@@ -37,8 +37,7 @@ class Heading:
     anchor: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """A document in HTML.
 
     Attributes:

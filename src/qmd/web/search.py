@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from markupsafe import Markup
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.api import operations
 from qmd.engine.index import Index
@@ -48,8 +49,7 @@ _FOUND_BY: Mapping[Mode, str] = {
 _PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What a request asks for. `mode` is None if it does not say: then words come first.
 
     If `typing`, the last word may be unfinished.
@@ -75,8 +75,7 @@ class Asked:
         return {name: value for name, value in given.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part of a score: its name, its share in percent, and where it begins in the bar."""
 
     name: str
@@ -84,8 +83,7 @@ class Part:
     start: float
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """A hit as it is shown."""
 
     href: str
@@ -102,8 +100,7 @@ class Result:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
 
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from qmd.api import operations
 from qmd.api.results import IndexState
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from qmd.server.keys import Key, Keys
 
 
-@dataclass(frozen=True, slots=True)
-class Permissions:
+class Permissions(Struct, frozen=True):
     """What the page offers to the holder of a key. What is not permitted is not shown."""
 
     write: bool
@@ -39,8 +39,7 @@ class Permissions:
         return self.write and self.everything
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The state of an index."""
 
     status: IndexState

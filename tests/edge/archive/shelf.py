@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.users import User
 
@@ -42,8 +43,7 @@ FILES = {
 OUTSIDE = "雨声 外面\n"
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """A user with an archive."""
 
     user: User

@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from msgspec.structs import replace
 
 from qmd.cli.render.formats import render_hits, render_listing
 from qmd.cli.render.rows import Column, Listing

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec import Struct
 
 from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
 from tests.forged import endless_tables
@@ -33,8 +33,7 @@ models:
 """
 
 
-@dataclass
-class Checkout:
+class Checkout(Struct):
     """A project in a user's home folder, and a folder beside it."""
 
     user: User

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from msgspec import Struct, field
 
 from tests.users import User
 
@@ -20,8 +20,7 @@ CONTENT = bytes(range(256)) * 4000
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
 
 
-@dataclass
-class Mirror:
+class Mirror(Struct):
     """Serves one file. The n-th response ends after `breaks[n]` bytes."""
 
     url: str = ""

@@ -6,9 +6,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
+from msgspec import Struct
 
 from tests.clients import Server, server_of
 from tests.users import MakeUser, User
@@ -16,8 +16,7 @@ from tests.users import MakeUser, User
 pytestmark = pytest.mark.slow
 
 
-@dataclass(frozen=True)
-class Attached:
+class Attached(Struct, frozen=True):
     """A user, and the server of the index."""
 
     user: User

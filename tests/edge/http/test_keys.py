@@ -6,11 +6,11 @@ import json
 import re
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from tests.agents import site_of
 from tests.clients import Server, server_of
@@ -30,8 +30,7 @@ LIBRARY = {
 }
 
 
-@dataclass(frozen=True)
-class Guarded:
+class Guarded(Struct, frozen=True):
     """A server, its user, and the keys by what they may do."""
 
     server: Server

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Column:
+
+class Column(Struct, frozen=True):
     """A column, whose values are text, numbers, booleans, None, or lists or mappings of these.
 
     `name` is the key in formats for programs, `title` the heading for people, by default the name. `shown`
@@ -44,8 +44,7 @@ class Column:
         return str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """Rows by column name; values of other names are left out.
 
     `root` and `row` name the root element and a row's element in XML. `nothing` is the message for people if

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import get_args
+
+from msgspec.structs import replace
 
 from qmd.config import approvals, contexts, marks_file
 from qmd.config.approvals import KINDS, Decision, Kind, Permission

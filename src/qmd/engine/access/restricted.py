@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.access.permissions import Permissions
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """The permissions that a member of `Index` requires.
 
     `changes`: the caller may change the index. `collections` and `place` are parameters: the collections that

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from qmd.config.index_yml import load
 from qmd.config.paths import Locations, locate
@@ -24,16 +25,14 @@ VARIABLE = "QMD_ARCHIVE_DIR"
 MAX_MATCHES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PostText:
+class PostText(Struct, frozen=True):
     """The text of a post. `path` is relative to the archive."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorPosts:
+class AuthorPosts(Struct, frozen=True):
     """The posts of one author by section; sections without posts are left out."""
 
     author: str
@@ -45,16 +44,14 @@ class AuthorPosts:
         return tuple(post for section in self.sections for post in section.posts)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """One matching line of a post, with the lines around it."""
 
     path: str
     window: Window
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """The result of a search: the first `MAX_MATCHES` matches and the number of all matches."""
 
     query: str

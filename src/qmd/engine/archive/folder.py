@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.config.validate import nfc
 from qmd.engine.archive.posts import SUFFIX
@@ -14,8 +15,7 @@ from qmd.sources.problems import OnProblem, in_words, printable
 from qmd.sources.rules import is_inside
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A file or a folder. `path` is relative to the archive, in NFC; `absolute` has its links resolved."""
 
     path: str

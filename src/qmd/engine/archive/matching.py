@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.config.validate import nfc, require_unicode
 
@@ -15,8 +16,7 @@ MAX_LINE = 10_000
 _CUT = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A text prepared for searching: UTF-8 in NFC, lines separated by line feeds.
 
     `folded` is the case-folded text. It is None if `bytes.lower`, which changes only ASCII, gives the same
@@ -41,8 +41,7 @@ class Text:
         return self.data.decode().removesuffix("\n").split("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A matching line with the lines around it.
 
     Lines count from 1; `lines` begins with number `first_line`. `spans` are the matches in line `line`, as

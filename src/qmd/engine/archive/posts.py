@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from qmd.text.authorship import MOTIONS
 from qmd.text.dates import stamped
@@ -12,8 +13,7 @@ from qmd.text.dates import stamped
 SUFFIX = ".md"
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """One post. `path` is relative to the archive, with forward slashes, in NFC.
 
     `album` is the folder below the author, None for the author's own posts. `published` looks like
@@ -32,8 +32,7 @@ class Post:
         return None if self.published is None else self.published[:10]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """The posts of one album, or the author's own posts if `album` is None."""
 
     album: str | None

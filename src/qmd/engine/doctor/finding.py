@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from qmd.errors import QmdError
 
@@ -12,8 +13,7 @@ Level = Literal["ok", "warning", "problem"]
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the report. `hint` says how to repair it, or gives advice.
 
     With a `problem`, something does not work. With a `warning`, something will stop working, or results

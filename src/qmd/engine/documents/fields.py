@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.requests import ALL
 from qmd.errors import FieldNotFoundError
@@ -32,8 +34,7 @@ DEFAULT_VALUES = 10
 _MAX_NAMED = 12
 
 
-@dataclass(frozen=True, slots=True)
-class FieldValues:
+class FieldValues(Struct, frozen=True):
     """A field with its most frequent values."""
 
     summary: FieldSummary

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import require_unicode
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from qmd.models.base import Cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A document's text, or some lines of it."""
 
     document: Document
@@ -48,8 +48,7 @@ class Page:
         return self.first_line == 1 and not self.more
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A document that was not read because it is larger than the limit."""
 
     document: Document
@@ -61,8 +60,7 @@ class Skipped:
         return max(1, round(self.bytes / 1024))
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """The result of `multi_get`: documents in order, and error messages for names without a document.
 
     `left_out` are the documents after the total size reached its limit.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.engine.documents.library import Library
 from qmd.errors import UsageError
@@ -17,8 +18,7 @@ from qmd.types import Document, Link, ResolvedLink
 _BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Collection:
+class _Collection(Struct, frozen=True):
     """The documents of a collection as (id, path, aliases), and what their links lead to."""
 
     name: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.models.egress import allowed, explain_local, local_only
 from qmd.engine.models.provider import ModelProvider
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from qmd.models.base import Embedder
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveVectors:
+class ActiveVectors(Struct, frozen=True):
     """The set of vectors to search, and the embedder for the query."""
 
     fingerprint: str  #: The set

@@ -9,9 +9,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Cancelled, CancelledError, Embedder
@@ -37,8 +38,7 @@ _FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
 _CHUNK_BYTES = 1_800
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedProgress:
+class EmbedProgress(Struct, frozen=True):
     """The progress of an `embed`.
 
     `chunks_total` is an estimate from the sizes of the texts. `seconds_left` is an estimate from the time so
@@ -52,8 +52,7 @@ class EmbedProgress:
     seconds_left: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedReport:
+class EmbedReport(Struct, frozen=True):
     """The result of an `embed`."""
 
     texts: int  #: Texts that are now completely embedded
@@ -68,8 +67,7 @@ class EmbedReport:
     lost: int = 0  #: Workers that died. Other workers have embedded their texts.
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """A batch of a worker: the number of texts that it completed, of chunks, and of bytes of text in them."""
 
     texts: int
@@ -216,8 +214,7 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
     return chunk(text, embedder.token_offsets(text), target=target, overlap=overlap)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Consecutive chunks of a text; `continues` as in `Embedded`."""
 
     item: Pending

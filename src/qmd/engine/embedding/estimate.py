@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.engine.models import egress
 from qmd.engine.requests import collections_of
@@ -17,8 +18,7 @@ from qmd.store.values import Scope
 _SECONDS_PER_KB = 0.16
 
 
-@dataclass(frozen=True, slots=True)
-class MissingVectors:
+class MissingVectors(Struct, frozen=True):
     """The number of texts without vectors, and about how many seconds `embed` takes; None if unknown."""
 
     texts: int

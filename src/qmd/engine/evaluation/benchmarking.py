@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.engine.evaluation.corpora import EvaluatedIndex, OpenIndex, indexed
@@ -28,8 +30,7 @@ from qmd.types import Hit
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(Struct, frozen=True):
     """A benchmark to run.
 
     Attributes:

@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import file_digest
 from tempfile import TemporaryDirectory
 from typing import Protocol, Self
+
+from msgspec import Struct
 
 from qmd.config.atomic import replace_file
 from qmd.config.settings import Settings
@@ -57,8 +58,7 @@ class EvaluatedIndex(Protocol):
 OpenIndex = Callable[[str], EvaluatedIndex]
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(Struct, frozen=True):
     """An indexed corpus. `ids` are by file number. `problems` are (file, reason) of unindexed files."""
 
     index: EvaluatedIndex

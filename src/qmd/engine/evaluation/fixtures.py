@@ -8,8 +8,9 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from qmd.config.marks_file import Entry
 from qmd.errors import NotFoundError, QueryError, SourceError
@@ -23,8 +24,7 @@ _EXAMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A query with grades by document name; a grade above 0 means relevant.
 
     `type` is the fixture's own. `within` is the rank by which the fixture expects the documents.
@@ -37,8 +37,7 @@ class Question:
     within: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fixture:
+class Fixture(Struct, frozen=True):
     """The questions of a benchmark, and the collection to search (None for the default collections)."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config.validate import nfc
 from qmd.engine.deadline import Stopwatch
@@ -26,8 +28,7 @@ OnProgress = Callable[[str, int, int], None]
 Names = Callable[[Question, Sequence[Hit]], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """One retrieval mode. `types` are the types of typed searches that it supports."""
 
     name: str
@@ -44,8 +45,7 @@ MODES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer of one mode to one question: names, best first; `error` if the search failed."""
 
     question: Question
@@ -55,8 +55,7 @@ class Answer:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The results of one mode: means over the questions, and percentiles of their times in milliseconds.
 
     `skipped` is the reason why the mode could not be used; then the other fields are empty.
@@ -71,8 +70,7 @@ class Result:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """A benchmark and its results, one per mode. `notes` apply to all results."""
 
     fixture: Fixture
@@ -82,8 +80,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A good document that is not among the best results, or a bad one that is.
 
     `rank` is that of the document in the results, None if it is not in them.
@@ -108,8 +105,7 @@ def losses(evaluation: Evaluation) -> list[Loss]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluator:
+class Evaluator(Struct, frozen=True):
     """Runs the questions of a fixture on one index; `run` is the index's search.
 
     `setting` is the request that all searches share; its query, limit, `min_score` and timeout are ignored.

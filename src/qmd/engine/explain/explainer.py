@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.engine.embedding.active_vectors import select
 from qmd.engine.explain.lookup import Lookup
@@ -36,8 +38,7 @@ Run = Callable[[str, SearchRequest], SearchResponse]
 DEPTH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """The document's rank among the `total` results of a search without its limit; None if it is not there.
 
     `complete` is false if there may be more results. `last` is the last of them. `passage` is the document's
@@ -54,8 +55,7 @@ class Standing:
     passage: ChunkMatch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """A verdict with its reason, and a hint how to change it.
 
     Attributes:
@@ -83,8 +83,7 @@ class Why:
     fields: Fields = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(Struct, frozen=True):
     """The search to explain, and its texts for lexical and for vector search."""
 
     kind: Kind
@@ -108,8 +107,7 @@ class _Search:
         return replace(self.request, limit=self.request.limit and self.depth, min_score=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Explainer:
+class Explainer(Struct, frozen=True):
     """Explains the results of one index. `run` is the index's search."""
 
     store: Store

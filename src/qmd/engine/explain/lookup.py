@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from shlex import quote
+
+from msgspec import Struct
 
 from qmd.config.validate import nfc
 from qmd.engine.documents.library import Library
@@ -19,16 +20,14 @@ from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import DEFAULT_PATTERN, UTF_8, Collection, Config, Document
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Struct, frozen=True):
     """The reason why a file is not in the index, and a hint how to add it."""
 
     reason: str
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """Looks up documents in the index and files on disk.
 
     `refused` maps collections to folders that a project's configuration names without the user's approval.

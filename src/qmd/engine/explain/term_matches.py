@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.store.base import Store
 from qmd.store.values import Scope
@@ -14,8 +15,7 @@ from qmd.text.tokens import index_form, is_unspaced
 from qmd.types import Document
 
 
-@dataclass(frozen=True, slots=True)
-class TermMatch:
+class TermMatch(Struct, frozen=True):
     """One term of a query, and the number of its occurrences in each field that contains it.
 
     The fields are `title`, `text` and `path`. `documents` of `total` in the index contain the term. `longer`:

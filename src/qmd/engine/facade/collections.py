@@ -136,7 +136,7 @@ class CollectionMethods:
 
         Raises `UsageError` for an unusable pattern.
         """
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         from qmd.config import editing
         from qmd.engine.indexing import scan

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
+
+from msgspec.structs import replace
 
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, SearchRequest, collections_of
 from qmd.errors import DocumentNotFoundError

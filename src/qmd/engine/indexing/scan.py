@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
+
+from msgspec import Struct, field
 
 from qmd.engine.indexing.record import Folder, ScanRecord
 from qmd.engine.indexing.unread import Unread, describe_waiting
@@ -39,8 +40,7 @@ ChangeKind = Literal["new", "updated", "removed"]
 OnChange = Callable[[str, str, ChangeKind], None]
 
 
-@dataclass(slots=True)
-class ScanReport:
+class ScanReport(Struct):
     """The result of scanning one collection."""
 
     collection: str
@@ -223,8 +223,7 @@ def _check_removal(collection: Collection, lost: int, total: int, empty: bool, r
     )
 
 
-@dataclass(slots=True)
-class _Comparison:
+class _Comparison(Struct):
     """The files of a collection, compared with its documents in the index.
 
     Attributes:

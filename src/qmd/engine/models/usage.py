@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from qmd.config.settings import Settings
 from qmd.engine.models.provider import model_setting
@@ -19,8 +20,7 @@ RoleName = Literal["embed", "rerank", "expand"]
 ROLES: Mapping[RoleName, Role] = {"embed": "embed", "rerank": "rerank", "expand": "generate"}
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUse:
+class ModelUse(Struct, frozen=True):
     """A role and its model.
 
     Attributes:

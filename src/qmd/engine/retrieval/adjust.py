@@ -6,9 +6,11 @@ Every adjustment is off by default. Without any, the ranked documents are only c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.store.base import Store
@@ -27,16 +29,14 @@ POOL = 100
 MAX_COPIES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Guidance:
+class Guidance(Struct, frozen=True):
     """What the user said about a query: pinned documents in order, and marks, by display path."""
 
     pinned: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Adjuster:
+class Adjuster(Struct, frozen=True):
     """The adjustments of one search."""
 
     store: Store

@@ -7,9 +7,11 @@ the same wherever the scores of a search lie: those of vectors are all close to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.types import Ranked
 
@@ -22,8 +24,7 @@ _SURE = 0.995
 _SECONDS_PER_DAY = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A mark for a query: whether the document is good, how similar the queries are (0..1), and a reason."""
 
     good: bool
@@ -31,8 +32,7 @@ class Mark:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The properties of a document that its factors depend on.
 
     `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
@@ -46,8 +46,7 @@ class Facts:
     mark: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(Struct, frozen=True):
     """A number that multiplies the odds of a score, and the reason in words."""
 
     value: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter

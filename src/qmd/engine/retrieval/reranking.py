@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
@@ -35,8 +37,7 @@ MOST = 10
 ENOUGH = 0.2
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(Struct, frozen=True, dict=True):
     """The query of a hybrid search and the user's intent, and the results of the retrievers.
 
     `vectors` are those searched; None if none were.
@@ -95,8 +96,7 @@ class Candidates:
             self.dense.chunks[document] = (match.similarity, match.chunk)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """The reranker's score of a candidate, 0..1, and the windows that it has read, with theirs."""
 
     score: float

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct, field
 
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.models.provider import ModelProvider
@@ -25,8 +26,7 @@ Result = TypeVar("Result")
 Task = tuple[Future[Result], Stopwatch]
 
 
-@dataclass(frozen=True, slots=True)
-class SubQuery:
+class SubQuery(Struct, frozen=True):
     """A query text for the retriever of its type, for both if it has none. `weight` is 2 for the original."""
 
     name: str
@@ -43,16 +43,14 @@ class SubQuery:
         return self.type != "lex"
 
 
-@dataclass(slots=True)
-class LexicalResult:
+class LexicalResult(Struct):
     """A list of (document, BM25) for each lexical subquery, and all details of the first one."""
 
     lists: list[RankedList] = field(default_factory=list)
     first: LexicalMatches | None = None
 
 
-@dataclass(slots=True)
-class DenseResult:
+class DenseResult(Struct):
     """A list of (document, cosine) for each dense subquery.
 
     `vector` is that of the first subquery, float32 of shape (dimension,). `chunks` are the cosine and the
@@ -107,8 +105,7 @@ def retrieve_dense(
     return result
 
 
-@dataclass(slots=True)
-class Retrieval:
+class Retrieval(Struct):
     """Runs the stages of one search in threads, and records the outcome of each.
 
     `failures` are the errors of stages that failed or timed out. Stages and failures are in order.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors, select

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import load, read_bytes
@@ -37,8 +38,7 @@ _CONFIG = "index.yml"
 _CREATED = "made"
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """A backup file."""
 
     path: str
@@ -50,8 +50,7 @@ class Backup:
     created: str | None = None  #: An ISO 8601 time; None if the file does not record it
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """The result of a restore."""
 
     backup: Backup

@@ -6,10 +6,11 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from qmd.config.atomic import abandoned
 from qmd.engine.embedding.active_vectors import by_priority
@@ -41,8 +42,7 @@ DESCRIPTIONS: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """Unused data of one kind: the number of items and their approximate bytes (0 if unknown)."""
 
     kind: Kind
@@ -55,8 +55,7 @@ class Item:
         return DESCRIPTIONS[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupReport:
+class CleanupReport(Struct, frozen=True):
     """The result of a cleanup."""
 
     items: tuple[Item, ...]  #: The unused data that was found

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config.validate import require_file_name
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
@@ -32,8 +34,7 @@ OnProgress = Callable[[str, int, int], None]
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
+class CopyReport(Struct, frozen=True):
     """The result of a copy."""
 
     documents: int  #: Documents added to the target or replaced in it

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config.atomic import locked
 from qmd.engine.embedding.active_vectors import by_priority
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from qmd.store.vector_values import VectorSet
 
 
-@dataclass(frozen=True, slots=True)
-class Portable:
+class Portable(Struct, frozen=True):
     """A portable index file.
 
     Attributes:

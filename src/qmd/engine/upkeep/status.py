@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from qmd.engine.embedding.active_vectors import embedded_share, select
 from qmd.engine.indexing.unread import describe
@@ -24,8 +25,7 @@ from qmd.text.visible import plain
 from qmd.types import Config
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionStatus:
+class CollectionStatus(Struct, frozen=True):
     """One collection, as configured and as indexed.
 
     `last_updated` is an ISO 8601 time in UTC, None before the first scan. `contexts` is their number.
@@ -41,8 +41,7 @@ class CollectionStatus:
     contexts: int
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsStatus:
+class VectorsStatus(Struct, frozen=True):
     """The vectors of one embedder, and the share of the texts that have them (0 to 1).
 
     `current` is true if searches use the vectors. `configured` is true if the settings name their embedder.
@@ -56,8 +55,7 @@ class VectorsStatus:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """The state of an index."""
 
     index: str

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 
-
-@dataclass(slots=True)
 class Debounce:
     """Waits until there was no change for `quiet` seconds, but at most `longest` seconds from the first.
 
     Times are seconds from any start.
     """
 
-    quiet: float
-    longest: float
-    _first: float | None = field(default=None, init=False)
-    _due: float = field(default=0.0, init=False)
+    def __init__(self, quiet: float, longest: float) -> None:
+        self.quiet = quiet
+        self.longest = longest
+        self._first: float | None = None
+        self._due = 0.0
 
     def touch(self, now: float) -> None:
         """Note a change."""

@@ -10,8 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _SLICE_MS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """A change of the entry `name` in a folder. It is a hint: only a scan tells what has changed.
 
     `folder_changed` is whether the entry is, or was, a folder that now has another place. `appeared` is

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.engine.watch_state import Election, WatchState, find_watcher
@@ -47,8 +49,7 @@ class Work(Protocol):
         """Free what is not needed while nothing changes. Called again and again, but not while embedding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """The times of a watcher, in seconds.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from qmd.errors import ModelError
 
@@ -26,8 +27,7 @@ RANK = 4
 RERANK_PROMPT = "tokenizer.chat_template.rerank"
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """The scalar `values` of a file by key, without arrays (the vocabulary), and its `size` in bytes."""
 
     values: Mapping[str, Value]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from qmd.text.outline import one_line
 
@@ -23,8 +24,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
 _COUNTER = re.compile(r"\[\d+\]\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """The text of a page.
 
     Attributes:

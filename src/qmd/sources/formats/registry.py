@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+
+from msgspec import Struct
 
 from qmd.errors import PluginError, SourceError, UsageError
 from qmd.plugins import Table, package_of
@@ -31,8 +32,7 @@ from qmd.types import Collection, Extracted
 ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Struct, frozen=True):
     """A built-in format.
 
     Attributes:
@@ -119,8 +119,7 @@ _MARKDOWN = frozenset(BUILTIN["markdown"].suffixes)
 FIRST_IDENTITY = f"{markdown.name} 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """A format as it applies to a suffix.
 
     Attributes:

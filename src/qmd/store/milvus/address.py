@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from qmd.errors import ConfigError
+from qmd.types import Secret
 
 _PORT = 19530
 _SHAPES = "milvus://host:19530/database for a server, or milvus:///absolute/file.db for a local database"
 _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """The address of a server (`uri`, `database`) or of a Milvus Lite in this process (`file`).
 
-    `token` is the API key of the server, or `user:password`. It appears in no message and no `repr`.
+    `token` is the API key of the server, or `user:password`. It appears in no message.
     `authority` is a file with the CA certificate of the server, if the system does not trust it already.
     """
 
@@ -26,7 +27,7 @@ class Address:
     uri: str = ""
     database: str = ""
     file: str | None = None
-    token: str = field(default="", repr=False)
+    token: Secret = Secret()
     authority: str = ""
 
 
@@ -75,9 +76,9 @@ def _authority(environ: Mapping[str, str]) -> str:
     return file
 
 
-def _token(environ: Mapping[str, str]) -> str:
+def _token(environ: Mapping[str, str]) -> Secret:
     token = environ.get("QMD_MILVUS_TOKEN", "").strip()
     user, password = environ.get("QMD_MILVUS_USER", "").strip(), environ.get("QMD_MILVUS_PASSWORD", "")
     if token or not user:
-        return token
-    return f"{user}:{password}"
+        return Secret(token)
+    return Secret(f"{user}:{password}")

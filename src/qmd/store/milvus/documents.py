@@ -11,9 +11,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
 from heapq import nsmallest
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from qmd.errors import StoreError
 from qmd.store import base
@@ -42,8 +44,7 @@ _STALE_SHARE = 0.01
 _BATCH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """The number of documents of the index, or of part of it, and their total length in terms."""
 
     documents: int = 0

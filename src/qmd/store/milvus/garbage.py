@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from qmd.store.milvus.client import HEAVY, Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, stamp
@@ -20,8 +21,7 @@ from qmd.store.milvus.state import ORPHANS, State
 _GRACE = 180
 
 
-@dataclass(slots=True)
-class Orphans:
+class Orphans(Struct):
     """Unused rows: removed documents, bytes of texts by id, stamps of fields, ids of chunks by embedder."""
 
     documents: list[int] = field(default_factory=list)

@@ -13,7 +13,8 @@ of other collections.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from qmd.ranking import bm25
 from qmd.store import base
@@ -42,8 +43,7 @@ _PHRASE_SAMPLE = 2_000
 _EXPANSIONS = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(Struct, frozen=True):
     """Adjacent tokens. If `prefix` is set, the last one matches by its beginning."""
 
     tokens: tuple[str, ...]
@@ -61,8 +61,7 @@ class _Pattern:
         )
 
 
-@dataclass(slots=True)
-class _QueryTerm:
+class _QueryTerm(Struct):
     """A query term with its forms, its dimensions and its statistics.
 
     `dimensions` has one entry for each token: a document with the term has at least one dimension of each.
@@ -117,8 +116,7 @@ class Lexical(base.Lexical):
         return search.run(query, limit, longer)
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
 
     _client: Client

@@ -13,8 +13,9 @@ import os
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from qmd.config.atomic import create_beside
 from qmd.errors import BusyError, ForeignIndexError, StoreError
@@ -24,8 +25,7 @@ _WAIT = 3.0
 _PORT = "qmd.port"
 
 
-@dataclass(slots=True)
-class _Server:
+class _Server(Struct):
     server: Any
     database: Any
     port: int

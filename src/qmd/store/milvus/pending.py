@@ -9,7 +9,8 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from qmd.store import base
 from qmd.store.milvus.chunks import CHUNK_FIELDS, to_chunk
@@ -28,8 +29,7 @@ from qmd.types import Chunk
 _CLAIM, _FRACTION = 1_024, 2
 
 
-@dataclass(slots=True)
-class _Assignment:
+class _Assignment(Struct):
     """The texts of one worker: texts to claim, and leased texts that were not handed out yet."""
 
     unclaimed: deque[int] = field(default_factory=deque)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 #: The version of the layout, stored in `STATE`.
 FORMAT = "4"
@@ -38,8 +40,7 @@ Kind = Literal["int", "bool", "text", "ints", "sparse", "vector"]
 FILLER = [0.0, 0.0]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """The shape of a Milvus collection: the kind of each field and the primary field.
 
     `filters` are scalar fields with an index. `partition` is the field that selects the partition of a row.

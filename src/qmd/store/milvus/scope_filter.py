@@ -7,7 +7,8 @@ documents of the scope, and become a list of documents.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.store.milvus.client import Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
@@ -35,8 +36,7 @@ from qmd.text.predicates import (
 COLUMNS = (*ADDRESS, "collection", "title", "date")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFilter:
+class DocumentFilter(Struct, frozen=True):
     """The documents of a scope: a filter expression, and a condition that `expression` can say."""
 
     within: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from qmd.errors import CollectionNotFoundError
 from qmd.store.milvus.client import Client, Reading, literal, quoted
@@ -88,7 +89,7 @@ class State:
         return {key: json.loads(value) for key, value in self.with_prefix(_EMBEDDER, reading).items()}
 
     def put_embedder(self, vector_set: VectorSet, dimension: int) -> None:
-        text = json.dumps({**asdict(vector_set), "dimension": dimension}, ensure_ascii=False)
+        text = json.dumps({**to_builtins(vector_set), "dimension": dimension}, ensure_ascii=False)
         self.put({_EMBEDDER + vector_set.fingerprint: text})
 
     def delete_embedder(self, fingerprint: str) -> None:

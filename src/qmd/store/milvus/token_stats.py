@@ -13,7 +13,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from qmd.errors import BusyError
 from qmd.store.milvus.client import Client
@@ -35,8 +36,7 @@ _ALL_CHUNKS = -1
 _COUNTING = "counting:"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shard:
+class _Shard(Struct, frozen=True):
     """A shard that a worker has leased until a time of the monotonic clock."""
 
     number: int

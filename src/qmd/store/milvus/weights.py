@@ -9,8 +9,9 @@ weight to compute the true BM25.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from qmd.ranking import bm25
 from qmd.store.milvus.ids import dimension
@@ -21,8 +22,7 @@ from qmd.text.tokens import index_form
 REFERENCE = 400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Weighted:
+class Weighted(Struct, frozen=True):
     """The frequencies of a document's terms, weighted by field, and its length in terms."""
 
     frequencies: dict[str, float]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from qmd.config.atomic import create_beside, sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
@@ -27,8 +27,7 @@ _NOTE = "backup: "
 _TABLES = ("collections", "documents", "contents", "content_vectors", "vectors_vec")
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """The contents of a copy, with the notes that were given to `make`."""
 
     collections: tuple[str, ...]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from qmd.store.sqlite.blocks import OF_COLLECTION, chunk_ids
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The differences between the blocks of a collection and its vectors.
 
     `empty` counts slots without a chunk, which slow a search down a little. `unknown` counts slots with a

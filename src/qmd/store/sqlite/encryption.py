@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from qmd.errors import StoreError, UsageError
 
@@ -16,8 +17,7 @@ _INSTALL = "python -m pip install 'qmd-python[crypt]'"
 _MAX_IDENTITIES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """What decrypts a file: a passphrase, or a file of age identities or with a private SSH key."""
 
     passphrase: str | None = None

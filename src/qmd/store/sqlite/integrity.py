@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import apsw
+from msgspec.structs import replace
 
 from qmd.store.sqlite import postings
 from qmd.store.sqlite.block_audit import audit

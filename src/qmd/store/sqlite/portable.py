@@ -13,11 +13,11 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import apsw
+from msgspec import Struct, to_builtins
 
 from qmd.config.atomic import sync_to_disk
 from qmd.errors import ForeignIndexError, StoreError
@@ -56,8 +56,7 @@ _MADE_BY = "the command backup makes such files with --portable"
 _UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms"}
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """What a portable file says of itself.
 
     Attributes:
@@ -93,7 +92,7 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
             if not mark.texts:
                 db.execute("UPDATE contents SET text = ''")
             db.execute("DELETE FROM meta WHERE key GLOB 'config*'")
-            values = ((PORTABLE, json.dumps(asdict(mark))), (_CONFIG, config))
+            values = ((PORTABLE, json.dumps(to_builtins(mark))), (_CONFIG, config))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
             db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
         db.execute("PRAGMA journal_mode=DELETE").fetchall()

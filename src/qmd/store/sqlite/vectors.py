@@ -6,10 +6,10 @@ import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
+from msgspec.structs import astuple
 
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
