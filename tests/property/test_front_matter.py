@@ -28,6 +28,7 @@ ENTRIES = st.one_of(
 
 @given(st.lists(ENTRIES, max_size=4).map("\n".join))
 @example("title: a\ntags: [a, b c]\nalias:\n  - one\n  - 2\nempty:\nupdated: 2024-01-02 10:00")
+@example("1: 0\n1: -")
 @example(f"{'ß' * 60}: a key that folding makes too long")
 def test_plain_entries_have_the_values_of_yaml(text: str) -> None:
     read = front_matter.read(text)

@@ -53,9 +53,10 @@ _MAX_DOTS = 100  # in a line of TOML; its reader takes quadratic time for the pa
 #: Entries of front matter that are read one by one if one of them is invalid.
 _MAX_APART = 400
 _NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
-#: An entry that people write and YAML refuses, such as `title: Part 1: the start`.
+#: An entry that people write and YAML refuses, such as `title: Part 1: the start`. Comments may follow.
 _TEXT_ENTRY = re.compile(
-    r"[\"']?(\w[\w .\-]{0,98}+)[\"']?[ \t]*+:[ \t]++(?![\[\]{},&*!%@`|>\"'#]|[-?:] )([^\n]*+)\n?+"
+    r"[\"']?(\w[\w .\-]{0,98}+)[\"']?[ \t]*+:[ \t]++(?![\[\]{},&*!%@`|>\"'#]|[-?:] )([^\n]*+)"
+    r"(?:\n[ \t]*+(?:#[^\n]*+)?+)*+"
 )
 _COMMENT = re.compile(r"[ \t]#")
 #: Fields that are also kept as they are written.
