@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
-from qmd.text import extraction, outline
+from qmd.text import extraction, front_matter, outline
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
 from qmd.web import markdown
@@ -132,6 +132,15 @@ def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object
 def test_a_page_twice_as_long_takes_twice_the_steps(part: str) -> None:
     once, twice = (_steps(_render, part * n) for n in (400, 800))
     assert twice < 2.6 * once
+
+
+@pytest.mark.parametrize("level", ["[", "{a: ", "- "])
+def test_levels_of_front_matter_beyond_the_limit_take_no_steps(level: str) -> None:
+    def read(text: str) -> object:
+        return front_matter.read(text[:])  # the parser takes no subclass
+
+    once, twice = (_steps(read, f"a: {level * count}") for count in (3000, 6000))
+    assert twice < once + 100
 
 
 def test_many_words_with_a_beginning_are_found_in_one_pass() -> None:

@@ -15,8 +15,8 @@ from qmd.store.milvus.schema import FIELDS, FORMAT, FORMER
 from qmd.store.milvus.store import MilvusStore
 from qmd.store.sqlite import schema
 from qmd.text import tokens
+from qmd.text.extraction import extract
 from qmd.text.filters import from_options
-from qmd.text.markdown import properties
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,
@@ -117,7 +117,7 @@ def test_documents_of_an_earlier_index_get_fields_links_and_aliases_from_their_t
     text = "---\naliases: [Albatross]\nstatus: draft\n---\n\n[[data]]"
     texts = {**TEXTS, "note.md": text}
     fill(oracle, texts)
-    titled = [changed(path, text, properties(text, path).title) for path, text in texts.items()]
+    titled = [changed(path, text, extract(text, path).title) for path, text in texts.items()]
     oracle.documents.apply("a", titled, [])
     oracle.documents.refresh_statistics()
     store = opened()

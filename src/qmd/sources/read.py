@@ -13,6 +13,7 @@ from qmd.sources.formats import registry
 from qmd.sources.formats.base import Unreadable
 from qmd.sources.problems import in_words
 from qmd.sources.root import Root
+from qmd.text.authorship import stated
 from qmd.types import UTF_8, Decoding, Extracted, Fingerprint, SourceFile, SourceText
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -55,7 +56,7 @@ def unreadable(path: str, error: Unreadable) -> SourceError:
 
 def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
     """Return the content of a document as it is stored."""
-    author, date = (str(found.fields.get(name, ("",))[0]) for name in ("author", "date"))
+    author, date = stated(found.fields)
     digest = sha256(found.text.encode()).hexdigest()
     return SourceText(
         found.text,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from qmd.text import dates
+from qmd.text.predicates import Value, shown_value
 
 #: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
 MOTIONS = "motions"
@@ -26,6 +27,13 @@ def authors_of(paths: Iterable[str]) -> frozenset[str]:
         if folder == MOTIONS or dates.stamped(path.rpartition("/")[2]):
             authors.add(top)
     return frozenset(authors)
+
+
+def stated(fields: Mapping[str, tuple[Value, ...]]) -> tuple[str, str]:
+    """Return the first author and the date that the fields of a content state, each "" if there is none."""
+    first = (fields.get(name, ("",))[0] for name in ("author", "date"))
+    author, date = (value if isinstance(value, str) else shown_value(value) for value in first)
+    return author, date
 
 
 def author_of(path: str, stated: str, authors: frozenset[str]) -> str:

@@ -1,11 +1,14 @@
-"""Extract fields, links and sections from a Markdown document."""
+"""Extract title, fields and links from a Markdown document."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from qmd.text import front_matter, links
-from qmd.text.markdown import file_title, properties
+from qmd.text import dates, front_matter, links
+from qmd.text.blocks import blocks
+from qmd.text.front_matter import FrontMatter
+from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import Value, ValueType, key_of
 from qmd.text.tokens import index_form
 from qmd.types import Extracted
@@ -24,10 +27,25 @@ OF_FILE: Mapping[str, ValueType] = {
     "modified": "date",
     "size": "number",
 }
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
+_ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
+#: A comment, then empty lines, rules and lines of images, HTML and tags.
+_ABOVE_TITLE = re.compile(
+    r"\s*+(?:<!--(?:(?!-->)[\s\S])*+-->)?+[ \t]*+\n?(?:[ \t]*+(?:(?:<|!\[|\[!\[|---|#[^\s#])[^\n]*+)?\n)*+"
+)
+#: Suffixes of languages whose comments look like headings.
+_HASH_COMMENTS = frozenset(
+    {"bash", "cfg", "conf", "ini", "jl", "pl", "ps1", "py", "r", "rb", "sh", "toml", "tf", "yaml", "yml"}
+)
 
 
 def extract(text: str, path: str) -> Extracted:
     """Return the content of a Markdown document. Never raises an exception.
+
+    The title is the `title` in the front matter, else a heading of the first level at the beginning, before
+    which only images, HTML and tags may be, else the name of the file; a heading `Notes` is no title. In
+    `.org` files it is `#+TITLE:`, else the first headline. It is one line of at most `MAX_TITLE` characters,
+    without markup and control characters.
 
     Args:
         text: The text, with line feeds as line ends.
@@ -35,22 +53,39 @@ def extract(text: str, path: str) -> Extracted:
     """
     head = front_matter.of(text)
     inline = links.find(text, head.body)
-    found = properties(text, path, head)
     fields: dict[str, tuple[Value, ...]] = dict(head.fields)
-    if found.author:
-        fields.setdefault("author", (found.author,))
-    if found.date:
-        fields["date"] = (found.date,)
+    fields.pop("date", None)
+    if date := dates.read(head.stated.get("date", "")):
+        fields["date"] = (date,)
     tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
     if tags:
         fields["tag"] = tuple(tags)
-    return Extracted(
-        text,
-        found.title,
-        fields,
-        inline.links,
-        omitted=(*head.omitted, *inline.omitted),
-    )
+    title = _title(text, path, head) or file_title(path)
+    return Extracted(text, title, fields, inline.links, omitted=(*head.omitted, *inline.omitted))
+
+
+def _title(text: str, path: str, head: FrontMatter) -> str:
+    """Return the title that a text states; "" if there is none."""
+    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
+    suffix = suffix.lower() if stem else ""
+    if suffix in _HASH_COMMENTS:
+        return ""
+    if suffix == "org":
+        headline = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
+        return one_line(headline[1]) if headline else ""
+    if title := one_line(head.stated.get("title", "")):
+        return title
+    first = next((block for block in blocks(text, head.body) if block.kind != "rule"), None)
+    if first is None or first.level != 1 or not _ABOVE_TITLE.fullmatch(text, head.body, first.start):
+        return ""
+    title = heading_text(first.content)
+    return "" if title.removeprefix("📝").strip().lower() == "notes" else title
+
+
+def file_title(path: str) -> str:
+    """Return the name of a file without its suffix, in one line."""
+    name = path.rpartition("/")[2]
+    return one_line(name.rpartition(".")[0] or name) or one_line(name)
 
 
 def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:

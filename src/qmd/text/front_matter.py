@@ -59,8 +59,8 @@ _TEXT_ENTRY = re.compile(
     r"(?:\n[ \t]*+(?:#[^\n]*+)?+)*+"
 )
 _COMMENT = re.compile(r"[ \t]#")
-#: Fields that are also kept as they are written.
-_STATED = frozenset({"title", "author", "date"})
+#: Fields that are also kept as they are written, unless they are a list.
+_STATED = ("title", "date")
 #: The name of a field, and values.
 _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
@@ -68,8 +68,8 @@ _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 class FrontMatter(Struct):
     """Fields by name, and what was left out, a sentence each.
 
-    `stated` has the title, the author (of several, the first) and the date as they are written, and `body` is
-    where the text goes on. `room` is how many nodes may still be read.
+    `stated` has the title and the date as they are written, and `body` is where the text goes on. `room` is
+    how many nodes may still be read.
     """
 
     fields: dict[str, tuple[Value, ...]] = field(default_factory=dict)
@@ -147,17 +147,10 @@ def _simple_entries(text: str, result: FrontMatter) -> list[_Entry] | None:
         before = kind
         if name and values:
             found.append((name, values))
-            if name in _STATED:
-                _state(stated, name, written, listed)
-    for name, written in stated.items():
-        result.stated.setdefault(name, written)
+            if name in _STATED and not listed:
+                stated.setdefault(name, written)
+    result.stated = stated | result.stated
     return found
-
-
-def _state(stated: dict[str, str], name: str, written: str, listed: bool) -> None:
-    """Keep the first value of a field as it is written. Only the author may be a list."""
-    if name == "author" or not listed:
-        stated.setdefault(name, written)
 
 
 #: Lines such as `draft: false` are in many documents.
@@ -187,7 +180,7 @@ def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
     # Only the nodes are read, so no types need to be resolved.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        if len(text) > _MAX_LEVELS and _depth(text, loader) > _MAX_LEVELS:
+        if len(text) > _MAX_LEVELS and _is_too_deep(text, loader):
             result.omitted.append(f"front matter nested deeper than {_MAX_LEVELS} levels")
             return None
         root = yaml.compose(text, Loader=loader)
@@ -211,7 +204,7 @@ def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
             value = scalar(written)
             if name and value is not None:
                 if name in _STATED:
-                    _state(result.stated, name, written, listed=False)
+                    result.stated.setdefault(name, written)
                 yield name, (value,)
         elif (root := _compose(entry, FrontMatter())) is not None:
             yield from _entries(root, result)
@@ -251,15 +244,19 @@ def _node(value: Any) -> yaml.Node:
     return yaml.ScalarNode("", plain)
 
 
-def _depth(text: str, loader: Any) -> int:
-    """Return the depth of YAML without recursion. Composing some thousand levels would end the process."""
+def _is_too_deep(text: str, loader: Any) -> bool:
+    """Return whether YAML has more than `_MAX_LEVELS` levels.
+
+    Composing some thousand levels would end the process, and the parser takes quadratic time for them.
+    """
     import yaml
 
-    depth = deepest = 0
+    depth = 0
     for event in yaml.parse(text, Loader=loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-    return deepest
+        if depth > _MAX_LEVELS:
+            return True
+    return False
 
 
 def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
@@ -301,8 +298,8 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
                 return
             value = scalar(item.value, plain=not item.style)
             if value is not None:
-                if (stored := field_name(name)) in _STATED:
-                    _state(result.stated, stored, item.value, listed)
+                if not listed and (stored := field_name(name)) in _STATED:
+                    result.stated.setdefault(stored, item.value)
                 yield value
 
     if isinstance(root, yaml.MappingNode):

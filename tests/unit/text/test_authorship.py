@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qmd.text.authorship import author_key, author_of, authors_of, date_of
-from qmd.text.markdown import properties
+from qmd.text.authorship import author_key, author_of, authors_of, date_of, stated
+from qmd.text.extraction import extract
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,7 @@ from qmd.text.markdown import properties
         ("author: Ann Bee", "Ann Bee"),
         ("Author: 'Ann'", "Ann"),
         ("author: Ann # says who", "Ann"),
+        ("AUTHOR: 123", "123"),
         ("author: [Ann Bee, Bob]", "Ann Bee"),
         ('author: ["Ann, Bee", Bob]', "Ann, Bee"),
         ("author: [林中]", "林中"),
@@ -42,7 +43,7 @@ from qmd.text.markdown import properties
     ],
 )
 def test_the_author_comes_from_the_front_matter(line: str, author: str) -> None:
-    assert properties(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").author == author
+    assert stated(extract(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").fields)[0] == author
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,12 @@ def test_the_author_comes_from_the_front_matter(line: str, author: str) -> None:
     ],
 )
 def test_the_date_comes_from_the_front_matter(line: str, date: str) -> None:
-    assert properties(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").date == date
+    assert stated(extract(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").fields)[1] == date
 
 
 def test_text_below_the_front_matter_is_no_front_matter() -> None:
-    said = properties("# Heading\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
-    assert (said.author, said.date) == ("", "")
+    found = extract("# Heading\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
+    assert stated(found.fields) == ("", "")
 
 
 def test_authors_are_folders_with_motions_or_with_dated_posts_deeper_down() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.markdown import properties
+from qmd.text.extraction import extract
 from qmd.text.outline import MAX_TITLE, first_heading
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
@@ -23,7 +23,7 @@ def fences(text: str) -> list[tuple[int, int]]:
 
 
 def title_of(text: str, path: str) -> str:
-    return properties(text, path).title
+    return extract(text, path).title
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_hostile_texts_of_a_million_characters_are_read(unit: str) -> None:
 
 def test_importing_texts_and_sources_imports_nothing_heavy() -> None:
     code = (
-        "import sys, qmd.text.markdown, qmd.text.chunking, qmd.text.uris\n"
+        "import sys, qmd.text.extraction, qmd.text.chunking, qmd.text.uris\n"
         "import qmd.sources.walk, qmd.sources.read\n"
         "heavy = {'numpy', 'bracex', 'ruamel', 'ruamel.yaml', 'charset_normalizer', 'pathlib'}\n"
         "print(sorted(heavy & set(sys.modules)))"

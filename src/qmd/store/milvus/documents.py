@@ -29,7 +29,6 @@ from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.markdown import properties
 from qmd.types import Document, Fingerprint
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -229,7 +228,7 @@ class Documents(base.Documents):
                 identity, path, text = int(row["id"]), row["path"], texts.get(int(row["content"]), "")
                 fields = stored[identity]
                 markdown = MARKDOWN in fields.get("format", ())
-                titles[identity] = _truncate(properties(text, path).title) if markdown else row["title"]
+                titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
                 weighted[identity] = weigh(searched_title(titles[identity], fields, path), text, path)
             self._put_terms([*weighted.values()])
             outdated = self._client.among(

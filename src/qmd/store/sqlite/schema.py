@@ -157,7 +157,7 @@ def _origins(db: apsw.Connection) -> None:
 def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
     """Return (author, author key, date, id) of a collection's documents, from the stored texts."""
     from qmd.text import authorship
-    from qmd.text.markdown import Properties, properties
+    from qmd.text.extraction import extract
 
     paths = db.execute("SELECT path FROM documents WHERE collection_id = ?", (collection,))
     authors = authorship.authors_of(path for (path,) in paths)
@@ -168,9 +168,9 @@ def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str
         (collection,),
     )
     for identity, path, mtime_ns, text in rows:
-        fields = properties(text, path) if text else Properties()
-        author = authorship.author_of(path, fields.author, authors)
-        date = authorship.date_of(path, fields.date, mtime_ns)
+        stated = authorship.stated(extract(text, path).fields) if text else ("", "")
+        author = authorship.author_of(path, stated[0], authors)
+        date = authorship.date_of(path, stated[1], mtime_ns)
         yield author, authorship.author_key(author), date, identity
 
 
@@ -322,8 +322,7 @@ def _titles(db: apsw.Connection) -> None:
     Vectors stay as they are: a text keeps those that were made with the former title.
     """
     from qmd.store.sqlite.postings import INDEXED
-    from qmd.text.extraction import MARKDOWN, searched_title
-    from qmd.text.markdown import properties
+    from qmd.text.extraction import MARKDOWN, extract, searched_title
     from qmd.text.tokens import index_form
 
     markdown = {
@@ -338,7 +337,7 @@ def _titles(db: apsw.Connection) -> None:
         (row,) = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,))
         _, title, aliases, text, path = row
         if identity in markdown:
-            title = properties(text, path).title
+            title = extract(text, path).title
             db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
         db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
