@@ -11,8 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
-from msgspec.structs import replace
+from msgspec import ValidationError, convert, to_builtins
 
 from qmd import errors
 from qmd._version import __version__
@@ -20,7 +19,7 @@ from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
-from qmd.text.predicates import pack, unpack
+from qmd.text.predicates import Predicate
 from qmd.types import Anchor, Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class RunHandler:
         try:
             fields = json.loads(body)
             kind, request, identity = fields["kind"], _request(fields["request"]), fields["identity"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
             raise UsageError("not a request of this version's command line") from error
         if self._file is None:
             self._file = _file_of(index)
@@ -72,9 +71,7 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
 
     If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
-    where = None if request.where is None else pack(request.where)
-    fields = to_builtins(replace(request, where=None)) | {"where": where}
-    body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": fields}
+    body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": to_builtins(request)}
     answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
     match answer:
         case {"response": dict(response)}:
@@ -131,7 +128,7 @@ def _request(fields: dict[str, Any]) -> SearchRequest:
     values = dict(fields)
     values["collections"], values["facets"] = tuple(fields["collections"]), tuple(fields["facets"])
     values["searches"] = tuple(TypedSearch(**search) for search in fields["searches"])
-    values["where"] = None if fields["where"] is None else unpack(fields["where"])
+    values["where"] = convert(fields["where"], Predicate | None)
     return SearchRequest(**values)
 
 

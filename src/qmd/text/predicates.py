@@ -1,7 +1,8 @@
 """Predicates: conditions on the fields of a document.
 
 A predicate is a tree of `Comparison`, `And`, `Or` and `Not`. The spellings of a filter are parsed by
-`qmd.text.filters`. Stores compile a predicate; `matches` is the definition of its meaning.
+`qmd.text.filters`. Stores compile a predicate; `matches` is the definition of its meaning. Between processes
+it is JSON with the classes as tags, which keeps operands as written.
 
 A field has any number of values. A comparison holds if it holds for one of them. Texts are compared without
 regard to case and Unicode composition, dates by prefix (`2024-06` is the whole month). A value of another
@@ -16,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -67,7 +68,7 @@ class Written(Struct, frozen=True):
 Operand: TypeAlias = Value | Written
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, tag=True):
     """A condition on one field. `exists` ignores its operand."""
 
     field: str
@@ -75,25 +76,25 @@ class Comparison(Struct, frozen=True):
     value: Operand = True
 
 
-class And(Struct, frozen=True):
+class And(Struct, frozen=True, tag=True):
     """Holds if all operands hold."""
 
     operands: tuple[Predicate, ...]
 
 
-class Or(Struct, frozen=True):
+class Or(Struct, frozen=True, tag=True):
     """Holds if one operand holds."""
 
     operands: tuple[Predicate, ...]
 
 
-class Not(Struct, frozen=True):
+class Not(Struct, frozen=True, tag=True):
     """Holds if the operand does not hold, for example because the document lacks the field."""
 
     operand: Predicate
 
 
-class Among(Struct, frozen=True):
+class Among(Struct, frozen=True, tag=True):
     """Holds for the documents with these ids: what is left of a condition on links once they are resolved."""
 
     documents: tuple[int, ...]
@@ -292,38 +293,6 @@ def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -
             return Or(tuple(replaced(operand, replace) for operand in operands))
         case Among():
             return predicate
-
-
-def pack(predicate: Predicate) -> list[Any]:
-    """Return a predicate as JSON for `unpack`. Unlike a filter in JSON, it keeps operands as written."""
-    match predicate:
-        case Comparison(field, operator, value):
-            written = isinstance(value, Written)
-            return ["compare", field, operator, str(value) if written else value, written]
-        case Not(operand):
-            return ["not", pack(operand)]
-        case And(operands):
-            return ["and", *map(pack, operands)]
-        case Or(operands):
-            return ["or", *map(pack, operands)]
-        case Among(documents, written):
-            return ["among", list(documents), written]
-
-
-def unpack(packed: Any) -> Predicate:
-    """Return a packed predicate. Raises `ValueError` or `TypeError` if it is damaged."""
-    match packed:
-        case ["compare", str(field), operator, value, written]:
-            return Comparison(field, operator, Written(value) if written else value)
-        case ["not", operand]:
-            return Not(unpack(operand))
-        case ["and", *operands]:
-            return And(tuple(map(unpack, operands)))
-        case ["or", *operands]:
-            return Or(tuple(map(unpack, operands)))
-        case ["among", list(documents), str(written)]:
-            return Among(tuple(documents), written)
-    raise ValueError("not a packed predicate")
 
 
 _SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains": "~"}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakSet
 
 import apsw
+from msgspec import convert, to_builtins
 
 from qmd.text.predicates import (
     Among,
@@ -23,10 +24,8 @@ from qmd.text.predicates import (
     Predicate,
     holds,
     is_pattern,
-    pack,
     spans,
     text_matches,
-    unpack,
 )
 
 #: Fields that are columns of `documents`, as expressions on the table `d`. All others are rows.
@@ -93,7 +92,7 @@ def _holds(packed: Any, value: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _unpacked(packed: str) -> Comparison:
-    return cast("Comparison", unpack(json.loads(packed)))
+    return convert(json.loads(packed), Comparison)
 
 
 def _file_name(path: Any) -> str:
@@ -154,7 +153,7 @@ def _column(comparison: Comparison) -> Condition:
         return Condition(f"{column} <> ''")
     kind = _ORDERED.get(comparison.field)
     if kind is None or is_pattern(comparison):
-        packed = json.dumps(pack(comparison))
+        packed = json.dumps(to_builtins(comparison))
         return Condition(f"qmd_holds(?, {column})", (packed,))
     found = [(span.low, span.high, span) for span in spans(comparison) if span.type == kind]
     clauses, values = [], []
