@@ -81,7 +81,7 @@ def main() -> None:
     chosen = [path for path in files if registry.suffix(path.name) in registry.suffixes([registry.ALL])]
     sources = [_source(path) for path in chosen]
     results: dict[str, Result] = {}
-    for outcome in read_all(sources, readers, None):
+    for outcome in read_all(sources, readers):
         path = Path(outcome.file.absolute)
         reader = readers.of(path.name)
         result = results.setdefault(reader.format.name, Result(reader.format.name))
@@ -120,13 +120,13 @@ def _thousand(paths: list[Path], readers: registry.Readers) -> dict[str, Any]:
     """Compare reading 1,000 pages of PDF in child processes with pypdfium2 alone."""
     sources = [_source(path) for path in paths]
     pages = sum(
-        len(source.anchors) for outcome in read_all(sources, readers, None) for _, source in outcome.documents
+        len(source.anchors) for outcome in read_all(sources, readers) for _, source in outcome.documents
     )
     times = -(-1_000 // max(pages, 1))
     ours, alone = [], []
     for _ in range(_ROUNDS):
         alone.append(_spent(lambda: _run_alone(paths * times)))
-        ours.append(_spent(lambda: deque(read_all(sources * times, readers, None), maxlen=0)))
+        ours.append(_spent(lambda: deque(read_all(sources * times, readers), maxlen=0)))
     ratios = [one / other for one, other in zip(ours, alone, strict=True)]
     return {
         "pages": pages * times,

@@ -31,7 +31,7 @@ from msgspec import Struct, field
 
 from common import say, table, write_json
 from qmd.sources.formats import registry
-from qmd.sources.outcome import Outcome
+from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
 from qmd.types import Fingerprint, SourceFile
 
@@ -132,7 +132,7 @@ def _try(result: Result, seeds: Sequence[int]) -> None:
             files.append(SourceFile(path.name, str(path), Fingerprint(0, 0, 0)))
         began = time.monotonic()
         try:
-            for outcome in read_all(files, readers, None):
+            for outcome in read_all(files, readers):
                 result.files += 1
                 if outcome.error is None:
                     result.read += 1

@@ -1,9 +1,7 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A request on stdin is a line of JSON with path, format, the folder of its package, encoding, size and the
-most seconds of processor time, and then the bytes of the file. An answer on stdout is the number of its bytes
-on a line, and then JSON with the documents and how their text was decoded, or the reason, which is "" if the
-format failed, and its detail.
+A request on stdin is a `Request` in JSON on a line, and then the bytes of the file. An answer on stdout is
+the number of its bytes on a line, and then an `Answer` in JSON.
 """
 
 from __future__ import annotations
@@ -12,15 +10,18 @@ import json
 import os
 import sys
 from contextlib import suppress
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
+
+from msgspec import Struct, to_builtins
+from msgspec.json import decode
 
 from qmd.errors import SourceError
 from qmd.plugins import resolve
 from qmd.sources.confinement import confine, limit
-from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Container, Format, Unreadable
+from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted
 from qmd.sources.read import RawBytes
 from qmd.text.links import MAX_LINKS
-from qmd.types import Link
+from qmd.types import UTF_8, Decoding, Extracted, Link
 
 #: What no reader needs: programs, the network, changed files. They end reading with an error, also if the
 #: system cannot refuse them.
@@ -32,17 +33,50 @@ _FORBIDDEN = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 
 
+class Request(Struct, frozen=True):
+    """A file to read.
+
+    Attributes:
+        path: Its path inside the collection.
+        format: The format as `module` or `module:attribute`.
+        folder: The folder that the package of the format is imported from.
+        encoding: The encoding of the collection.
+        size: The number of its bytes.
+        seconds: The most processor time.
+    """
+
+    path: str
+    format: str
+    folder: str
+    encoding: str | None
+    size: int
+    seconds: int
+
+
+class Answer(Struct, frozen=True):
+    """The documents of a file by key, and how their text was decoded.
+
+    If the file cannot be read there are none, but the reason, which is "" if the format failed, and details.
+    """
+
+    documents: tuple[tuple[str, Extracted], ...] | None = None
+    decoding: Decoding = UTF_8
+    reason: str = ""
+    detail: str = ""
+
+
 def main() -> None:
     requests, answers = _pipes()
     limit(int(sys.argv[1]))
     confine()
     sys.addaudithook(_refuse)
     while line := requests.readline():
-        request = json.loads(line)
-        _limit_time(request["seconds"])
-        data = requests.read(request["size"])
-        answer = json.dumps(_answer(request, data), ensure_ascii=False).encode()
-        answers.write(b"%d\n" % len(answer) + answer)
+        request = decode(line, type=Request)
+        _limit_time(request.seconds)
+        answer = to_builtins(_answer(request, requests.read(request.size)))
+        # Lone surrogates, which damaged files contain, become question marks.
+        data = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        answers.write(b"%d\n" % len(data) + data)
         answers.flush()
 
 
@@ -74,60 +108,44 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"a reader may not do this: {event}")
 
 
-def _answer(request: Any, data: bytes) -> dict[str, Any]:
-    try:
-        return _content(request, data)
-    except Unreadable as error:
-        return {"reason": error.reason, "detail": _printable(error.detail)}
-    except SourceError as error:
-        return {"reason": DAMAGED, "detail": _printable(error.message)}
-    except MemoryError:
-        return {"reason": TOO_LARGE, "detail": "needs too much memory"}
-    except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
-        return {"reason": "", "detail": _printable(f"{type(error).__name__}: {error}")}
-
-
-def _content(request: Any, data: bytes) -> dict[str, Any]:
+def _answer(request: Request, data: bytes) -> Answer:
     # Packages that are not installed for all of Python: those of the working folder are no absolute path.
-    if os.path.isabs(request["folder"]) and request["folder"] not in sys.path:
-        sys.path.append(request["folder"])
-    part = cast("Format", resolve(request["format"]))
-    file = RawBytes(request["path"], data, request["encoding"])
-    found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
-    documents = [
-        {
-            "key": _printable(key),
-            "text": _printable(content.text),
-            "title": _printable(content.title),
-            "fields": {_printable(name): _plain(values) for name, values in content.fields.items()},
-            "links": [*map(_link, content.links[:MAX_LINKS])],
-            "anchors": [(each.line, each.kind, each.value) for each in content.anchors[:MAX_ANCHORS]],
-            "omitted": [*map(_printable, content.omitted[:100])],
-        }
-        for key, content in found
-    ]
-    decoding = file.decoding
-    return {"documents": documents, "decoding": (decoding.charset, decoding.doubtful, decoding.zeros)}
+    if os.path.isabs(request.folder) and request.folder not in sys.path:
+        sys.path.append(request.folder)
+    file = RawBytes(request.path, data, request.encoding)
+    try:
+        documents = tuple((key, _plain(found)) for key, found in extracted(resolve(request.format), file))
+        return Answer(documents, file.decoding)
+    except Unreadable as error:
+        return Answer(reason=error.reason, detail=error.detail)
+    except SourceError as error:
+        return Answer(reason=DAMAGED, detail=error.message)
+    except MemoryError:
+        return Answer(reason=TOO_LARGE, detail="needs too much memory")
+    except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
+        return Answer(detail=f"{type(error).__name__}: {error}")
 
 
-def _plain(values: Any) -> list[str | float | None]:
-    """Return the values of a field; one value in place of a tuple is a common mistake of packages."""
-    listed = (values,) if isinstance(values, str | float | int) else values
-    return [
-        value if value is None or isinstance(value, float | int) else _printable(str(value))
-        for value in listed
-    ]
-
-
-def _link(link: Link) -> tuple[str, str, int, str]:
-    if not isinstance(link, Link):
+def _plain(found: Extracted) -> Extracted:
+    """Return a content within the limits. Packages make mistakes."""
+    if not all(isinstance(link, Link) for link in found.links):
         raise TypeError("links must be of the type qmd.types.Link")
-    return _printable(link.target), _printable(link.text), link.line, link.kind
+    return Extracted(
+        found.text,
+        found.title,
+        {name: _values(values) for name, values in found.fields.items()},
+        found.links[:MAX_LINKS],
+        found.anchors[:MAX_ANCHORS],
+        tuple(map(str, found.omitted[:100])),
+    )
 
 
-def _printable(text: str) -> str:
-    """Replace lone surrogates, which damaged files contain, by question marks."""
-    return text.encode("utf-8", "replace").decode()
+def _values(values: Any) -> tuple[str | float | bool, ...]:
+    """Return the values of a field; one value in place of a tuple is a common mistake."""
+    listed = (values,) if isinstance(values, str | float | int) else values
+    return tuple(
+        value if isinstance(value, float | int) else str(value) for value in listed if value is not None
+    )
 
 
 if __name__ == "__main__":

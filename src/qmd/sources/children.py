@@ -5,24 +5,27 @@ A child that crashes, hangs or needs too much memory costs the file that it was 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
-from typing import Any, Self, cast
+from typing import Self
+
+from msgspec import json
+from msgspec.structs import replace
 
 from qmd.errors import SourceError
 from qmd.processes import python, start
+from qmd.sources.child import Answer, Request
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import TOO_LARGE, TOO_SLOW, Unreadable
-from qmd.sources.outcome import Outcome, failed, finished
-from qmd.sources.read import RawBytes, read_raw, to_source
+from qmd.sources.formats.base import NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.read import Outcome, RawBytes, failed, read_raw, to_source
 from qmd.sources.root import Root
 from qmd.text.outline import one_line
-from qmd.types import Anchor, Decoding, Extracted, Link, LinkKind, SourceFile
+from qmd.types import Decoding, Extracted, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
@@ -39,7 +42,7 @@ _VARIABLES = ("HOME", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUSER
 
 
 class Children:
-    """A pool of child processes, for files below `root`. Close it, or use it in a `with`."""
+    """A pool of child processes, for files below `root`, to be used in a `with`."""
 
     def __init__(self, root: Root | None) -> None:
         self._root = root
@@ -67,28 +70,30 @@ class Children:
         return self._threads.submit(self._read, file, reader, encoding)
 
     def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
+        isolated = reader.row.isolated
         try:
             raw, fingerprint = read_raw(file, encoding, root=self._root)
-            if not reader.isolated:  # decoded here, so that the errors are those of short texts
+            if not isolated:  # decoded here, so that the errors are those of short texts
                 raw.data = raw.text().encode()
         except SourceError as error:
             return Outcome(file, error=error)
         try:
-            answer = self._child().read(raw, reader, encoding if reader.isolated else None)
-            decoding = _decoding(answer["decoding"]) if reader.isolated else raw.decoding
+            documents, decoding = self._child().read(raw, reader, encoding if isolated else None)
+            if not isolated:
+                decoding = raw.decoding
             found = [
                 (key, to_source(registry.checked(content, reader, file.path), decoding))
-                for key, content in _contents(answer["documents"])
+                for key, content in documents
             ]
         except Unreadable as error:
             return failed(file, error)
         except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
             return failed(file, Unreadable(reader.failure, type(error).__name__))
-        return (
-            finished(file, found, fingerprint)
-            if reader.isolated
-            else Outcome(file, tuple(found), fingerprint)
-        )
+        if isolated:
+            found = [(key, source) for key, source in found if source.text.strip()]
+            if not found:
+                return failed(file, Unreadable(NO_TEXT))
+        return Outcome(file, tuple(found), fingerprint)
 
     def _child(self) -> _Child:
         child: _Child | None = getattr(self._local, "child", None)
@@ -116,27 +121,23 @@ class _Child:
         """Whether the process can read another file."""
         return self._process.poll() is None
 
-    def read(self, raw: RawBytes, reader: registry.Reader, encoding: str | None) -> Any:
-        """Return what the process answers about a file.
+    def read(
+        self, raw: RawBytes, reader: registry.Reader, encoding: str | None
+    ) -> tuple[Sequence[tuple[str, Extracted]], Decoding]:
+        """Return the documents of a file by key, and how they were decoded.
 
         Raises:
             Unreadable: If the format cannot read the file, or the process reaches a limit or crashes.
         """
         assert self._process.stdin is not None
-        seconds = PROCESSOR + PROCESSOR_PER_MB * len(raw.data) // 1_000_000
+        size = len(raw.data)
+        seconds = PROCESSOR + PROCESSOR_PER_MB * size // 1_000_000
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:
-            request = {
-                "path": raw.path,
-                "format": reader.target,
-                "folder": reader.folder,
-                "encoding": encoding,
-                "size": len(raw.data),
-                "seconds": seconds,
-            }
+            request = Request(raw.path, reader.target, reader.folder, encoding, size, seconds)
             with suppress(BrokenPipeError):
-                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.write(json.encode(request) + b"\n")
                 self._process.stdin.write(raw.data)
                 self._process.stdin.flush()
             answer = self._answer()
@@ -149,11 +150,12 @@ class _Child:
             if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
                 raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
             raise Unreadable(reader.failure, "its reader crashed, or needed too much memory")
-        if "detail" in answer:
-            raise Unreadable(str(answer["reason"] or reader.failure), str(answer["detail"])[:200])
-        return answer
+        if answer.documents is None:
+            raise Unreadable(answer.reason or reader.failure, answer.detail[:200])
+        decoding = answer.decoding
+        return answer.documents, replace(decoding, charset=one_line(decoding.charset)[:40])
 
-    def _answer(self) -> Any:
+    def _answer(self) -> Answer | None:
         """Return the next answer; None if the process has ended."""
         assert self._process.stdout is not None
         head = self._process.stdout.readline(32)
@@ -164,7 +166,7 @@ class _Child:
             self.end()
             raise Unreadable(TOO_LARGE, f"{size / 1e6:,.0f} MB of text")
         data = self._process.stdout.read(size)
-        return json.loads(data) if len(data) == size else None
+        return json.decode(data, type=Answer) if len(data) == size else None
 
     def _expire(self) -> None:
         self._late = True
@@ -178,30 +180,3 @@ class _Child:
                 with suppress(OSError):
                     stream.close()
         self._process.wait()
-
-
-def _decoding(answer: Any) -> Decoding:
-    """Return how a child process decoded a text. Raises an exception if it is malformed."""
-    charset, doubtful, zeros = answer
-    return Decoding(one_line(str(charset))[:40], bool(doubtful), int(zeros))
-
-
-def _contents(documents: Any) -> list[tuple[str, Extracted]]:
-    """Return the documents of an answer. Raises an exception if it is malformed."""
-    return [
-        (
-            str(item["key"]),
-            Extracted(
-                str(item["text"]),
-                str(item["title"]),
-                {str(name): tuple(values) for name, values in item["fields"].items()},
-                tuple(
-                    Link(str(to), str(text), int(line), cast(LinkKind, str(kind)))
-                    for to, text, line, kind in item["links"]
-                ),
-                tuple(Anchor(int(line), str(kind), int(value)) for line, kind, value in item["anchors"]),
-                tuple(map(str, item["omitted"])),
-            ),
-        )
-        for item in documents
-    ]

@@ -1,17 +1,17 @@
-"""Read a file."""
+"""Read a file in this process."""
 
 from __future__ import annotations
 
 import os
-import unicodedata
 from hashlib import sha256
 from stat import S_ISREG
 
+from msgspec import Struct
+
 from qmd.errors import SourceError
 from qmd.sources.decoding import decode
-from qmd.sources.formats import registry
 from qmd.sources.formats.base import Unreadable
-from qmd.sources.problems import in_words
+from qmd.sources.paths import in_words
 from qmd.sources.root import Root
 from qmd.text.authorship import stated
 from qmd.types import UTF_8, Decoding, Extracted, Fingerprint, SourceFile, SourceText
@@ -22,6 +22,31 @@ MAX_BYTES = 50 * 1024 * 1024
 _OPEN = os.O_RDONLY
 for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
     _OPEN |= getattr(os, _flag, 0)
+
+
+class Outcome(Struct, frozen=True):
+    """A file that was read.
+
+    Attributes:
+        file: The file.
+        documents: (key, content) of each document; a key is "" except in containers.
+        fingerprint: The state of the file before it was read.
+        error: Why there are no documents.
+        reason: The reason in a few words, if reading the unchanged file again would fail again.
+    """
+
+    file: SourceFile
+    documents: tuple[tuple[str, SourceText], ...] = ()
+    fingerprint: Fingerprint | None = None
+    error: SourceError | None = None
+    reason: str = ""
+
+
+def failed(file: SourceFile, error: Unreadable) -> Outcome:
+    """Return the outcome for a file that its format cannot read."""
+    text = " ".join(str(error).split())  # messages of libraries may have several lines
+    problem = SourceError(f"cannot read {file.path}: {text}", "Exclude it with an ignore glob.")
+    return Outcome(file, error=problem, reason=error.reason)
 
 
 def read_raw(
@@ -38,20 +63,6 @@ def read_raw(
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
     return RawBytes(file.path, data, encoding), fingerprint
-
-
-def extract(reader: registry.Reader, raw: RawBytes) -> list[tuple[str, Extracted]]:
-    """Return (key, content) of each document of a file. Raises `SourceError` if the format fails."""
-    try:
-        return registry.extract(reader, raw)
-    except Unreadable as error:
-        raise unreadable(raw.path, error) from error
-
-
-def unreadable(path: str, error: Unreadable) -> SourceError:
-    """Return the error for a file that a format cannot read. Messages of libraries may have several lines."""
-    reason = " ".join(str(error).split())
-    return SourceError(f"cannot read {path}: {reason}", "Exclude it with an ignore glob.")
 
 
 def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
@@ -84,28 +95,6 @@ class RawBytes:
     def text(self, charset: str = "") -> str:
         text, self.decoding = decode(self.path, self.data, self._encoding, charset)
         return text
-
-
-def absolute_path(root: str, path: str) -> str:
-    """Return the absolute path of a file. Unlike `path`, the names on the disk need not be in NFC."""
-    absolute = root
-    for name in path.split("/"):
-        exact = os.path.join(absolute, name)
-        absolute = exact if os.path.lexists(exact) else os.path.join(absolute, _name_on_disk(absolute, name))
-    return absolute
-
-
-def _name_on_disk(folder: str, name: str) -> str:
-    """Return the entry of a folder that equals `name` in NFC, or `name` if there is none."""
-    return next((other for other in entries_of(folder) if unicodedata.normalize("NFC", other) == name), name)
-
-
-def entries_of(folder: str) -> list[str]:
-    """Return the names in a folder; [] if it cannot be listed."""
-    try:
-        return os.listdir(folder)
-    except (OSError, ValueError):
-        return []
 
 
 def _read(file: SourceFile, max_bytes: int, root: Root | None) -> tuple[bytes, Fingerprint]:

@@ -6,13 +6,13 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
-from qmd.sources.formats.registry import Reader, Readers, file_of
-from qmd.sources.outcome import Outcome
-from qmd.sources.problems import in_words
-from qmd.sources.read import absolute_path, extract, read_raw, to_source
+from qmd.sources.formats.base import Unreadable
+from qmd.sources.formats.registry import Reader, Readers, extract, file_of
+from qmd.sources.paths import absolute_path, in_words
+from qmd.sources.read import Outcome, failed, read_raw, to_source
 from qmd.sources.root import Root
 from qmd.sources.rules import exclusion
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
@@ -28,54 +28,49 @@ _AHEAD = 12
 _SHORT = 100_000
 
 
-def read_all(
-    files: Iterable[SourceFile], readers: Readers, encoding: str | None, root: Root | None = None
-) -> Iterator[Outcome]:
+class _Pending(NamedTuple):
+    """A file that is read after others. Without a future, it is read in this process."""
+
+    file: SourceFile
+    reader: Reader
+    future: Future[Outcome] | None
+
+
+def read_all(files: Iterable[SourceFile], readers: Readers, root: Root | None = None) -> Iterator[Outcome]:
     """Read files and yield their outcomes in the same order; see `read_raw` for `root`.
 
     Child processes start when the first file needs one, and end with the iteration.
     """
     with ExitStack() as stack:
         children: Children | None = None
-        ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]] = deque()
+        ahead: deque[_Pending] = deque()
         for file in files:
             try:
                 reader = readers.of(file.path)
             except PluginError as error:
                 problem = SourceError(f"cannot read {file.path}: {error.message}", error.hint)
-                yield from _drain(ahead, encoding, root, 0)
+                yield from _drain(ahead, readers.encoding, root, 0)
                 yield Outcome(file, error=problem)
                 continue
-            apart = reader.isolated or file.fingerprint.size > _SHORT
-            if not apart and not ahead:
-                yield _read_here(file, reader, encoding, root)
-                continue
+            apart = reader.row.isolated or file.fingerprint.size > _SHORT
             if apart and children is None:
                 from qmd.sources.children import Children
 
                 children = stack.enter_context(Children(root))
-            future = children.submit(file, reader, encoding) if children and apart else None
-            ahead.append((file, reader, future))
-            yield from _drain(ahead, encoding, root, _AHEAD)
-        yield from _drain(ahead, encoding, root, 0)
+            future = children.submit(file, reader, readers.encoding) if children and apart else None
+            ahead.append(_Pending(file, reader, future))
+            yield from _drain(ahead, readers.encoding, root, _AHEAD)
+        yield from _drain(ahead, readers.encoding, root, 0)
 
 
-def _drain(
-    ahead: deque[tuple[SourceFile, Reader | None, Future[Outcome] | None]],
-    encoding: str | None,
-    root: Root | None,
-    keep: int,
-) -> Iterator[Outcome]:
+def _drain(ahead: deque[_Pending], encoding: str | None, root: Root | None, keep: int) -> Iterator[Outcome]:
     """Yield the first outcomes as far as they are ready, and wait until at most `keep` are left."""
     while ahead:
         file, reader, future = ahead[0]
         if future is not None and not future.done() and len(ahead) <= keep:
             return
         ahead.popleft()
-        if future is not None:
-            yield future.result()
-        elif reader is not None:
-            yield _read_here(file, reader, encoding, root)
+        yield future.result() if future is not None else _read_here(file, reader, encoding, root)
 
 
 def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Root | None) -> Outcome:
@@ -84,14 +79,10 @@ def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Roo
         found = extract(reader, raw)
     except SourceError as error:
         return Outcome(file, error=error)
+    except Unreadable as error:
+        return failed(file, error)
     documents = tuple((key, to_source(content, raw.decoding)) for key, content in found)
     return Outcome(file, documents, fingerprint)
-
-
-def read_one(file: SourceFile, readers: Readers, encoding: str | None, root: Root | None = None) -> Outcome:
-    """Read a file; see `read_raw` for `root`."""
-    (outcome,) = read_all([file], readers, encoding, root)
-    return outcome
 
 
 def source_at(collection: Collection, path: str) -> SourceText:
@@ -114,12 +105,12 @@ def source_at(collection: Collection, path: str) -> SourceText:
         status = root.stat(absolute)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {in_words(error)}") from error
-    readers = Readers(collection.formats)
+    readers = Readers(collection.formats, collection.encoding)
     missing = waits_for(readers, inner)
     if missing:
         raise SourceError(f"files of this format wait for {install(missing)}", install(missing))
     file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
-    outcome = read_one(file, readers, collection.encoding, root)
+    (outcome,) = read_all([file], readers, root)
     if outcome.error is not None:
         raise outcome.error
     key = path.removeprefix(inner).removeprefix("#")
@@ -131,10 +122,8 @@ def source_at(collection: Collection, path: str) -> SourceText:
 
 def waits_for(readers: Readers, path: str) -> str:
     """Return the extra that must be installed before a file can be read; "" if none is missing."""
-    try:
-        return readers.of(path).extra
-    except PluginError:
-        return ""
+    reader = readers.known(path)
+    return reader.row.missing if reader else ""
 
 
 def install(extra: str) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qmd.errors import SourceError
-from qmd.sources.problems import in_words
-from qmd.sources.rules import is_inside
+from qmd.sources.paths import in_words, is_inside
 from qmd.types import Collection
 
 #: Whether the system opens files relative to a descriptor. Windows does not.

@@ -8,6 +8,7 @@ import unicodedata
 from msgspec import Struct
 
 from qmd.sources.formats import registry
+from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern, either_case, split_pattern
 from qmd.text.globs import Matcher, compile_globs
 from qmd.types import Collection
@@ -116,11 +117,6 @@ def _by_suffix(collection: Collection) -> Matcher:
     """Return a function that tests whether a path has a suffix of the formats of a collection."""
     endings = registry.suffixes(collection.formats)
     return lambda path: registry.suffix(path) in endings
-
-
-def is_inside(path: str, root: str) -> bool:
-    """Return whether `path` is the folder `root` or inside it. Both paths must have no links."""
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def _compile_ignore(glob: str) -> _Ignore:

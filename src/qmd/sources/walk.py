@@ -16,8 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.sources.formats.registry import suffix
-from qmd.sources.problems import OnProblem, in_words, printable
-from qmd.sources.read import absolute_path
+from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.root import Root
 from qmd.sources.rules import Rules
 from qmd.types import Collection, Fingerprint, SourceFile

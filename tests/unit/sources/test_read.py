@@ -10,7 +10,7 @@ import pytest
 
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
-from qmd.sources.read import MAX_BYTES, extract, read_raw, to_source
+from qmd.sources.read import MAX_BYTES, read_raw, to_source
 from qmd.types import Fingerprint, SourceFile, SourceText
 
 
@@ -23,7 +23,7 @@ def read_source(
 ) -> tuple[SourceText, Fingerprint]:
     """Read a file as a collection without formats does."""
     raw, fingerprint = read_raw(file, encoding, max_bytes)
-    ((_, found),) = extract(registry.Readers().of(file.path), raw)
+    ((_, found),) = registry.extract(registry.Readers().of(file.path), raw)
     return to_source(found, raw.decoding), fingerprint
 
 

@@ -17,8 +17,7 @@ from qmd.engine.archive.matching import Needle, Window, decode
 from qmd.engine.archive.posts import Post, Section, in_sections, read_name
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.models.base import Cancelled, CancelledError
-from qmd.sources.problems import OnProblem, in_words
-from qmd.sources.rules import is_inside
+from qmd.sources.paths import OnProblem, in_words, is_inside
 
 VARIABLE = "QMD_ARCHIVE_DIR"
 #: Matches that a search shows.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from qmd.engine.archive.folder import Entry
 from qmd.engine.archive.matching import Text
-from qmd.sources.problems import OnProblem, in_words
+from qmd.sources.paths import OnProblem, in_words
 from qmd.types import Fingerprint
 
 

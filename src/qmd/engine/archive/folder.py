@@ -11,8 +11,7 @@ from msgspec import Struct
 from qmd.config.validate import nfc
 from qmd.engine.archive.posts import SUFFIX
 from qmd.errors import NotFoundError, SourceError
-from qmd.sources.problems import OnProblem, in_words, printable
-from qmd.sources.rules import is_inside
+from qmd.sources.paths import OnProblem, in_words, is_inside, printable
 
 
 class Entry(Struct, frozen=True):

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from qmd.engine.documents.links import Links
 from qmd.errors import NotFoundError
-from qmd.sources.read import absolute_path, entries_of
+from qmd.sources.paths import absolute_path, entries_of
 from qmd.sources.rules import Rules, exclusion
 from qmd.store.base import Store
 from qmd.text.visible import visible

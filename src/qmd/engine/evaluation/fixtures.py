@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from qmd.config.marks_file import Entry
 from qmd.errors import NotFoundError, QueryError, SourceError
-from qmd.sources.problems import in_words
+from qmd.sources.paths import in_words
 from qmd.text.query import parse_document
 
 _MAX_BYTES = 100_000_000

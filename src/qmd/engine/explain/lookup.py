@@ -12,9 +12,9 @@ from qmd.config.validate import nfc
 from qmd.engine.documents.library import Library
 from qmd.engine.documents.references import paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
+from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.reading import source_at
-from qmd.sources.rules import is_inside
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import DEFAULT_PATTERN, UTF_8, Collection, Config, Document

@@ -16,7 +16,7 @@ from qmd.errors import QmdError, SourceError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
 from qmd.sources.formats.registry import Readers
-from qmd.sources.outcome import Outcome
+from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all, waits_for
 from qmd.sources.root import Root
 from qmd.sources.walk import walk, walk_within
@@ -139,7 +139,7 @@ def scan(
     comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
     batch = _Batch(store, report, indexed, on_change)
     due = time.monotonic() + _PROGRESS_SECONDS
-    for outcome in read_all(comparison.to_read(files, readers), readers, collection.encoding, root):
+    for outcome in read_all(comparison.to_read(files, readers), readers, root):
         file = outcome.file
         if outcome.error is not None:
             comparison.fail(file, outcome.error.message, outcome.reason)

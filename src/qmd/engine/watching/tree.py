@@ -13,7 +13,8 @@ from qmd.engine.watching.debounce import Debounce
 from qmd.engine.watching.filesystems import network_type
 from qmd.engine.watching.notify import Event, Notifier
 from qmd.errors import QmdError
-from qmd.sources.rules import Rules, is_inside
+from qmd.sources.paths import is_inside
+from qmd.sources.rules import Rules
 from qmd.sources.walk import folders
 from qmd.types import Collection
 

@@ -89,3 +89,8 @@ class Container(Format, Protocol):
 
         Keys are not empty, have no `#`, and stay the same while other documents of the file change.
         """
+
+
+def extracted(part: Format, file: RawFile) -> Iterable[tuple[str, Extracted]]:
+    """Yield (key, content) of each document of a file. A key is "" except in containers."""
+    return part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]

@@ -20,6 +20,7 @@ from qmd.sources.formats.base import (
     Format,
     RawFile,
     Unreadable,
+    extracted,
 )
 from qmd.sources.formats.code import GRAMMARS
 from qmd.text import dates, front_matter
@@ -32,79 +33,68 @@ from qmd.types import Collection, Extracted
 ALL = "all"
 
 
-class Builtin(Struct, frozen=True):
-    """A built-in format.
+class Row(Struct, frozen=True):
+    """A format and its files.
 
     Attributes:
-        module: Its module, a `Format`.
+        module: The format as `module` or `module:attribute`; of the built-in ones, a name in this package.
         suffixes: The suffixes of its files, in lower case.
-        source_type: The media type of its files.
+        source_type: The media type of its files; "" if it is not known.
         extra: The extra of the distribution that it needs, if any.
         packages: The packages of that extra that must be installed, by the name that is imported.
-        isolated: Whether files are read in a child process, because reading may crash or take long.
+        isolated: Whether all files are read in a child process, because reading may crash or take long.
         binary: Whether files are not text. If a collection names no formats, other files that its pattern
             selects are read as Markdown.
         container: Whether a file contains several documents.
     """
 
     module: str
-    suffixes: tuple[str, ...]
-    source_type: str
+    suffixes: tuple[str, ...] = ()
+    source_type: str = ""
     extra: str = ""
     packages: tuple[str, ...] = ()
     isolated: bool = False
     binary: bool = False
     container: bool = False
 
+    @property
+    def missing(self) -> str:
+        """The extra that must be installed before files can be read; "" if nothing is missing."""
+        return "" if installed(self.packages) else self.extra
+
+
+def _binary(module: str, suffixes: str, source_type: str, package: str) -> Row:
+    return Row(
+        module, tuple(suffixes.split()), source_type, "formats", (package,), isolated=True, binary=True
+    )
+
 
 _MODULES = "qmd.sources.formats."
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 #: The built-in formats by name.
-BUILTIN: dict[str, Builtin] = {
-    "markdown": Builtin("markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
-    "text": Builtin("text", ("txt", "text", "log"), "text/plain"),
-    "rst": Builtin("rst", ("rst", "rest"), "text/x-rst"),
-    "asciidoc": Builtin("asciidoc", ("adoc", "asciidoc", "asc"), "text/asciidoc"),
-    "org": Builtin("org", ("org",), "text/org"),
-    "notebook": Builtin("notebook", ("ipynb",), "application/x-ipynb+json", isolated=True),
-    "mail": Builtin("mail", ("eml",), "message/rfc822", isolated=True),
-    "mailbox": Builtin("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
-    "transcript": Builtin("transcript", ("jsonl",), "application/jsonl", isolated=True),
-    "pdf": Builtin("pdf", ("pdf",), "application/pdf", "formats", ("pypdfium2",), isolated=True, binary=True),
-    "docx": Builtin(
-        *("docx", ("docx", "docm"), f"{_OFFICE}wordprocessingml.document", "formats", ("docx",)),
-        isolated=True,
-        binary=True,
+BUILTIN: dict[str, Row] = {
+    "markdown": Row("markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
+    "text": Row("text", ("txt", "text", "log"), "text/plain"),
+    "rst": Row("rst", ("rst", "rest"), "text/x-rst"),
+    "asciidoc": Row("asciidoc", ("adoc", "asciidoc", "asc"), "text/asciidoc"),
+    "org": Row("org", ("org",), "text/org"),
+    "notebook": Row("notebook", ("ipynb",), "application/x-ipynb+json", isolated=True),
+    "mail": Row("mail", ("eml",), "message/rfc822", isolated=True),
+    "mailbox": Row("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
+    "transcript": Row("transcript", ("jsonl",), "application/jsonl", isolated=True),
+    "pdf": _binary("pdf", "pdf", "application/pdf", "pypdfium2"),
+    "docx": _binary("docx", "docx docm", f"{_OFFICE}wordprocessingml.document", "docx"),
+    "odt": _binary("odt", "odt", "application/vnd.oasis.opendocument.text", "odfdo"),
+    "rtf": _binary("rtf", "rtf", "application/rtf", "striprtf"),
+    "pptx": _binary("pptx", "pptx pptm", f"{_OFFICE}presentationml.presentation", "pptx"),
+    "xlsx": _binary(
+        "spreadsheet", "xlsx xlsm xlsb xls ods", f"{_OFFICE}spreadsheetml.sheet", "python_calamine"
     ),
-    "odt": Builtin(
-        *("odt", ("odt",), "application/vnd.oasis.opendocument.text", "formats", ("odfdo",)),
-        isolated=True,
-        binary=True,
-    ),
-    "rtf": Builtin("rtf", ("rtf",), "application/rtf", "formats", ("striprtf",), isolated=True, binary=True),
-    "pptx": Builtin(
-        *("pptx", ("pptx", "pptm"), f"{_OFFICE}presentationml.presentation", "formats", ("pptx",)),
-        isolated=True,
-        binary=True,
-    ),
-    "xlsx": Builtin(
-        *("spreadsheet", ("xlsx", "xlsm", "xlsb", "xls", "ods"), f"{_OFFICE}spreadsheetml.sheet", "formats"),
-        ("python_calamine",),
-        isolated=True,
-        binary=True,
-    ),
-    "html": Builtin(
+    "html": Row(
         "html", ("html", "htm", "xhtml"), "text/html", "formats", ("html_to_markdown",), isolated=True
     ),
-    "epub": Builtin(
-        *("epub", ("epub",), "application/epub+zip", "formats", ("html_to_markdown",)),
-        isolated=True,
-        binary=True,
-    ),
-    "code": Builtin(
-        *("code", tuple(GRAMMARS), "text/plain", "code", ("tree_sitter",)),
-        isolated=True,
-    ),
+    "epub": _binary("epub", "epub", "application/epub+zip", "html_to_markdown"),
+    "code": Row("code", tuple(GRAMMARS), "text/plain", "code", ("tree_sitter",), isolated=True),
 }
 #: By suffix, in lower case.
 FORMATS = Table(
@@ -113,8 +103,6 @@ FORMATS = Table(
     Format,
 )
 _BY_SUFFIX = {suffix: name for name, row in BUILTIN.items() for suffix in row.suffixes}
-#: Suffixes whose files are read as Markdown whatever the collection says.
-_MARKDOWN = frozenset(BUILTIN["markdown"].suffixes)
 #: The `identity` that files have if none is recorded.
 FIRST_IDENTITY = f"{markdown.name} 1"
 
@@ -124,23 +112,20 @@ class Reader(Struct, frozen=True):
 
     Attributes:
         format: The format.
-        target: The format as a child process finds it: `module` or `module:attribute`.
-        isolated: Whether all files are read in a child process, not only large ones.
-        source_type: The media type of the files.
-        extra: The extra that must be installed before the files can be read; "" if nothing is missing.
-        container: Whether a file contains several documents.
+        row: What is known of it.
         package: The name and version of the package that has the format; "" if it is built in.
         folder: The folder that this package is imported from.
     """
 
     format: Format
-    target: str
-    source_type: str = ""
-    extra: str = ""
-    container: bool = False
-    isolated: bool = False
+    row: Row
     package: str = ""
     folder: str = ""
+
+    @property
+    def target(self) -> str:
+        """The format as a child process finds it: `module` or `module:attribute`."""
+        return self.row.module if self.package else _MODULES + self.row.module
 
     @property
     def failure(self) -> str:
@@ -153,7 +138,7 @@ class Reader(Struct, frozen=True):
         return f"{self.format.name} {self.format.version}"
 
 
-_AS_MARKDOWN = Reader(markdown, f"{_MODULES}markdown", "text/markdown")
+_AS_MARKDOWN = Reader(markdown, BUILTIN["markdown"])
 
 
 class Readers:
@@ -165,8 +150,8 @@ class Readers:
     """
 
     def __init__(self, formats: Sequence[str] = (), encoding: str | None = None) -> None:
+        self.encoding = encoding
         self._formats = frozenset(formats)
-        self._encoding = f" {encoding}" if encoding else ""
         self._found: dict[str, Reader] = {}
 
     def of(self, path: str) -> Reader:
@@ -181,47 +166,37 @@ class Readers:
             found = self._found[ending] = self._load(ending)
         return found
 
+    def known(self, path: str) -> Reader | None:
+        """Return the reader of a file; None if the package that has the format is broken."""
+        try:
+            return self.of(path)
+        except PluginError:
+            return None
+
     def identity(self, path: str) -> str:
         """Return what a file's text depends on beside its bytes: the format, its version and the encoding.
 
         "" if the package that has the format is broken.
         """
-        try:
-            return self.of(path).identity + self._encoding
-        except PluginError:
-            return ""
-
-    def is_container(self, path: str) -> bool:
-        """Return whether a file contains several documents."""
-        try:
-            return self.of(path).container
-        except PluginError:
-            return False
+        reader = self.known(path)
+        return "" if reader is None else f"{reader.identity} {self.encoding or ''}".rstrip()
 
     def _load(self, ending: str) -> Reader:
-        name = _BY_SUFFIX.get(ending)
-        row = BUILTIN[name] if name else None
-        if row is not None and not self._selects(name or "", row):
+        name = _BY_SUFFIX.get(ending, "")
+        if name and not self._selects(name):
             return _AS_MARKDOWN
         part: Format | None = FORMATS.load(ending)
+        entry = FORMATS.entry(ending)
         if part is None:
             return _AS_MARKDOWN
-        entry = FORMATS.entry(ending)
-        if entry is not None:
-            return Reader(
-                part,
-                f"{entry.module}:{entry.attr or ''}",
-                container=isinstance(part, Container),
-                isolated=True,
-                package=package_of(entry),
-                folder=str(entry.dist.locate_file("")) if entry.dist else "",
-            )
-        assert row is not None
-        missing = row.extra if not installed(row.packages) else ""
-        return Reader(part, _MODULES + row.module, row.source_type, missing, row.container, row.isolated)
+        if entry is None:
+            return Reader(part, BUILTIN[name])
+        row = Row(f"{entry.module}:{entry.attr or ''}", isolated=True, container=isinstance(part, Container))
+        return Reader(part, row, package_of(entry), str(entry.dist.locate_file("")) if entry.dist else "")
 
-    def _selects(self, name: str, row: Builtin) -> bool:
-        return name in self._formats or ALL in self._formats or (row.binary and not self._formats)
+    def _selects(self, name: str) -> bool:
+        named = name in self._formats or ALL in self._formats
+        return named or (BUILTIN[name].binary and not self._formats)
 
 
 @cache
@@ -295,18 +270,19 @@ def file_of(path: str) -> str:
     if "#" in path:
         base = path.rpartition("#")[0]
         row = BUILTIN.get(_BY_SUFFIX.get(suffix(base), ""))
-        if row.container if row is not None else Readers().is_container(base):
+        if row is None and (reader := Readers().known(base)):
+            row = reader.row
+        if row and row.container:
             return base
     return path
 
 
 def media_types(path: str, collection: Collection | None = None) -> tuple[str, str]:
     """Return the media types of the text of a document, and of its file ("" if it is not known)."""
-    try:
-        reader = Readers(collection.formats if collection else ()).of(file_of(path))
-    except PluginError:
+    reader = Readers(collection.formats if collection else ()).known(file_of(path))
+    if reader is None:
         return markdown.media_type, ""
-    return reader.format.media_type, reader.source_type
+    return reader.format.media_type, reader.row.source_type
 
 
 def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
@@ -316,14 +292,12 @@ def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
         SourceError: If the file is not text.
         Unreadable: If the format cannot read it.
     """
-    part = reader.format
     try:
-        found = part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
-        return [(key, checked(content, reader, file.path)) for key, content in found]
+        return [(key, checked(content, reader, file.path)) for key, content in extracted(reader.format, file)]
     except (SourceError, Unreadable):
         raise
     except Exception as error:  # the code of a library
-        raise Unreadable(f"the format '{part.name}' failed: {type(error).__name__}: {error}") from error
+        raise Unreadable(reader.failure, f"{type(error).__name__}: {error}") from error
 
 
 def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
