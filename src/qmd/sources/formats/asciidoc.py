@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from qmd.sources.formats.base import RawFile
-from qmd.sources.formats.headings import as_markdown, first_title
+from qmd.sources.formats.writing import first_title, with_headings
 from qmd.types import Extracted
 
 name = "asciidoc"
@@ -37,7 +37,7 @@ def extract(file: RawFile) -> Extracted:
             lines[at] = _FENCE if closing[0] in "-." else line
         elif heading := _HEADING.match(line):
             headings[at] = (len(heading[1]), _without_closing(heading[2].rstrip()))
-    return Extracted(as_markdown(lines, headings, set()), first_title(headings), _fields(lines))
+    return Extracted(with_headings(lines, headings), first_title(headings), _fields(lines))
 
 
 def _without_closing(heading: str) -> str:

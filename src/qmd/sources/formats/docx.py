@@ -9,8 +9,7 @@ from typing import Any
 
 from qmd.sources.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.sources.formats.office import core_fields
-from qmd.sources.formats.writing import Writer, table
+from qmd.sources.formats.writing import Writer, core_properties, table
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
@@ -61,10 +60,10 @@ def extract(file: RawFile) -> Extracted:
     for heading, texts in _beside(document.part).items():
         writer.add(f"## {heading}")
         writer.add("\n\n".join(texts))
-    properties, fields = core_fields(document.core_properties)
+    stated, fields = core_properties(document.core_properties)
     images = len(document.inline_shapes)
     omitted = (f"{images} images",) if images else ()
-    return Extracted(writer.text, properties or title, fields, omitted=omitted)
+    return Extracted(writer.text, stated or title, fields, omitted=omitted)
 
 
 def _blocks(body: Any) -> Iterator[Any]:

@@ -85,8 +85,7 @@ class Head(HTMLParser):
             key = _META.get((values.get("name") or values.get("property") or "").lower())
             content = one_line(values.get("content") or "")
             if key and content and key not in self.fields:
-                parts = content.split(",") if key == "keywords" else [content]
-                self.fields[key] = tuple(part.strip() for part in parts if part.strip())
+                self.fields[key] = tuple(content.split(",")) if key == "keywords" else (content,)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title" and self._in_title:

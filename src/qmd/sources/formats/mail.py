@@ -76,9 +76,7 @@ def read(message: AnyMessage) -> Extracted:
     top.append("\n".join(f"{key}: {one_line(value)}" for key, value in about.items() if one_line(value)))
     text = "\n\n".join([*filter(None, top), body.strip("\n")]).strip("\n") + "\n"
     omitted = (f"parts of the message after the first {_MAX_PARTS:,}",) if parts > _MAX_PARTS else ()
-    return Extracted(
-        text, subject, {key: value for key, value in fields.items() if any(value)}, omitted=omitted
-    )
+    return Extracted(text, subject, fields, omitted=omitted)
 
 
 def header(message: AnyMessage, key: str) -> str:

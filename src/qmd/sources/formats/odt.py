@@ -8,7 +8,7 @@ from typing import Any
 
 from qmd.sources.formats.archive import open_zip, read_member
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
-from qmd.sources.formats.writing import Writer
+from qmd.sources.formats.writing import Writer, properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
@@ -45,14 +45,9 @@ def extract(file: RawFile) -> Extracted:
     meta = document.meta
     first = _TITLE.search(text)
     title = one_line(meta.title or "") or one_line(first[1] if first else "")
-    author = one_line(meta.initial_creator or meta.creator or "")
-    keywords = (part.strip() for part in (meta.keyword or "").replace(";", ",").split(","))
-    fields = {
-        "author": (author,) if author else (),
-        "date": (meta.date.isoformat(),) if meta.date else (),
-        "keywords": tuple(filter(None, keywords)),
-    }
-    return Extracted(writer.text, title, {key: value for key, value in fields.items() if value})
+    date = meta.date.isoformat() if meta.date else ""
+    fields = properties(meta.initial_creator or meta.creator, date, meta.keyword)
+    return Extracted(writer.text, title, fields)
 
 
 def _comment(annotation: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from qmd.sources.formats.base import RawFile
-from qmd.sources.formats.headings import as_markdown
+from qmd.sources.formats.writing import with_headings
 from qmd.text.outline import heading_text
 from qmd.types import Extracted, Link
 
@@ -72,7 +72,7 @@ def extract(file: RawFile) -> Extracted:
             bare = target if web else target.removeprefix("file:").partition("::")[0]
             links.append(Link(bare, text, at + 1, "url" if web else "wikilink"))
     return Extracted(
-        as_markdown(lines, headings, set()),
+        with_headings(lines, headings),
         title or first,
         {name: tuple(values) for name, values in fields.items()},
         tuple(links),

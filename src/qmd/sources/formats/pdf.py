@@ -10,7 +10,7 @@ from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.pdf_page import Page, read_page
-from qmd.sources.formats.writing import Writer
+from qmd.sources.formats.writing import Fields, Writer, properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
@@ -181,15 +181,10 @@ def _is_title(line: str) -> bool:
     return 4 <= len(line.strip()) <= 150 and sum(char.isalpha() for char in line) > len(line) / 2
 
 
-def _fields(metadata: dict[str, str]) -> dict[str, tuple[str | float | bool, ...]]:
-    fields: dict[str, tuple[str | float | bool, ...]] = {}
-    if author := one_line(metadata.get("Author") or ""):
-        fields["author"] = (author,)
-    if match := _DATE.match(metadata.get("CreationDate") or ""):
-        fields["date"] = ("-".join(part for part in match.groups() if part),)
-    if keywords := one_line(metadata.get("Keywords") or ""):
-        fields["keywords"] = tuple(part.strip() for part in re.split("[,;]", keywords) if part.strip())
-    return fields
+def _fields(metadata: dict[str, str]) -> Fields:
+    date = _DATE.match(metadata.get("CreationDate") or "")
+    day = "-".join(part for part in date.groups() if part) if date else ""
+    return properties(metadata.get("Author"), day, metadata.get("Keywords"))
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from qmd.sources.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.sources.formats.office import core_fields
-from qmd.sources.formats.writing import Writer, table
+from qmd.sources.formats.writing import Writer, core_properties, table
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
@@ -43,10 +42,10 @@ def extract(file: RawFile) -> Extracted:
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = _paragraphs(slide.notes_slide.notes_text_frame)
             writer.add(f"Notes: {notes}" if notes.strip() else "")
-    properties, fields = core_fields(presentation.core_properties)
+    stated, fields = core_properties(presentation.core_properties)
     omitted = (f"{pictures} pictures",) if pictures else ()
     fields["slides"] = (float(len(presentation.slides)),)
-    return Extracted(writer.text, properties or first, fields, anchors=writer.anchors, omitted=omitted)
+    return Extracted(writer.text, stated or first, fields, anchors=writer.anchors, omitted=omitted)
 
 
 def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[Any]:

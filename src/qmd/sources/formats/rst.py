@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from qmd.sources.formats.base import RawFile
-from qmd.sources.formats.headings import as_markdown, first_title
+from qmd.sources.formats.writing import first_title, with_headings
 from qmd.types import Extracted
 
 name = "rst"
@@ -38,7 +38,7 @@ def extract(file: RawFile) -> Extracted:
             styles.append(style)
         headings[at - 1] = (styles.index(style) + 1, title.strip())
         empty |= {at, at - 2} if over else {at}
-    return Extracted(as_markdown(lines, headings, empty), first_title(headings), _fields(lines))
+    return Extracted(with_headings(lines, headings, empty), first_title(headings), _fields(lines))
 
 
 def _fields(lines: list[str]) -> dict[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.text.outline import one_line
+from qmd.sources.formats.writing import properties
 from qmd.types import Extracted
 
 name = "rtf"
@@ -28,13 +28,9 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(DAMAGED, "not an RTF file")
     page = _CODE_PAGE.search(source[:_HEAD])
     prefix = f"{{\\rtf1{page[0] if page else ''} "
-    about = {
-        key: one_line(_text(f"{prefix}{value}}}")) for key, value in _INFORMATION.findall(source[:_HEAD])
-    }
-    keywords = tuple(filter(None, (part.strip() for part in re.split("[,;]", about.get("keywords", "")))))
-    fields = {"author": (about["author"],) if about.get("author") else (), "keywords": keywords}
-    filled = {key: value for key, value in fields.items() if value}
-    return Extracted(_text(source).strip("\n") + "\n", about.get("title", ""), filled)
+    about = {key: _text(f"{prefix}{value}}}") for key, value in _INFORMATION.findall(source[:_HEAD])}
+    fields = properties(about.get("author"), "", about.get("keywords"))
+    return Extracted(_text(source).strip("\n") + "\n", about.get("title", ""), fields)
 
 
 def _text(source: str) -> str:

@@ -1,11 +1,17 @@
-"""Write an extracted text part by part, with the anchors of its parts."""
+"""What formats have in common: a text that is written part by part, headings, tables and fields."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from typing import Any
 
 from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Unreadable
+from qmd.text.outline import heading_text, one_line
 from qmd.types import Anchor
+
+#: Values by field name. Those that are empty are dropped with the checks of all formats.
+Fields = dict[str, tuple[str | float | bool, ...]]
 
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.M)
 
@@ -76,3 +82,39 @@ def table(rows: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def with_headings(lines: list[str], headings: dict[int, tuple[int, str]], empty: Container[int] = ()) -> str:
+    """Return a text with the headings of Markdown. Its lines stay where they are.
+
+    Args:
+        lines: The lines of the text.
+        headings: (level from 1, heading) by the number of the line, from 0.
+        empty: Numbers of lines that only underline headings.
+    """
+    written = ["" if number in empty else line for number, line in enumerate(lines)]
+    for number, (level, heading) in headings.items():
+        written[number] = f"{'#' * min(level, 6)} {heading}"
+    return "\n".join(written)
+
+
+def first_title(headings: dict[int, tuple[int, str]]) -> str:
+    """Return the first heading as a title; "" if there is none."""
+    return next((heading_text(heading) for _, heading in headings.values()), "")
+
+
+def properties(author: str | None, date: str | None, keywords: str | None) -> Fields:
+    """Return the fields of the properties of a document."""
+    words = one_line(keywords or "").replace(";", ",").split(",")
+    return {"author": (one_line(author or ""),), "date": (date or "",), "keywords": tuple(words)}
+
+
+def core_properties(found: Any) -> tuple[str, Fields]:
+    """Return the title and the fields of the properties of a document of Microsoft Office."""
+    try:
+        date = found.modified or found.created
+    except ValueError:
+        date = None
+    title = one_line(found.title or "")
+    made_up = title.lower() in ("word document", "powerpoint presentation")
+    return "" if made_up else title, properties(found.author, date and date.isoformat(), found.keywords)
