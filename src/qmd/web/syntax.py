@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote, unquote
 
 from markdown_it import MarkdownIt
-from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
@@ -43,29 +41,6 @@ _CALLOUTS: Mapping[str, str] = {
     **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
     **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
 }
-#: The characters that rules for inline text begin with. Rules that are not listed are always tried.
-_BEGINNINGS: Mapping[str, str] = {
-    "newline": "\n",
-    "math_inline": "$",
-    "escape": "\\",
-    "backticks": "`",
-    "strikethrough": "~",
-    "emphasis": "*_",
-    "comment": "<%",
-    "html_tag": "<",
-    "wikilink": "![",
-    "mark": "=",
-    "tag": "#",
-    "bare_url": "h",
-    "link": "[",
-    "image": "!",
-    "footnote_inline": "^",
-    "footnote_ref": "[",
-    "autolink": "<",
-    "entity": "&",
-}
-
-
 def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     """Return a parser with a renderer for its tokens.
 
@@ -97,69 +72,7 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser.core.ruler.before("inline", "block_ids", _block_ids)
     parser.core.ruler.after("inline", "tasks", _tasks)
     parser.core.ruler.after("inline", "embeds", _embeds)
-    parser.inline = _Inline(parser.inline)
     return parser
-
-
-class _State(StateInline):
-    """The state of a text with the places of its marks."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.closings = Closings(self.src)
-
-
-class _Inline(ParserInline):
-    """Tries only the rules that can begin with a character: the same tokens in less time."""
-
-    def __init__(self, original: ParserInline) -> None:
-        self.ruler, self.ruler2 = original.ruler, original.ruler2
-        rules = list(zip(self.ruler.get_active_rules(), self.ruler.getRules(""), strict=True))
-        self._anywhere = [rule for name, rule in rules if name not in _BEGINNINGS]
-        self._rules = {
-            character: [rule for name, rule in rules if character in _BEGINNINGS.get(name, character)]
-            for character in set("".join(_BEGINNINGS.values()))
-        }
-
-    def tokenize(self, state: StateInline) -> None:
-        nesting = state.md.options["maxNesting"]
-        while state.pos < state.posMax:
-            if state.level >= nesting or not self._matches(state, silent=False):
-                state.append_pending(state.src[state.pos])
-                state.pos += 1
-        if state.pending:
-            state.pushPending()
-
-    def skipToken(self, state: StateInline) -> None:  # noqa: N802 - overrides
-        start = state.pos
-        if start in state.cache:
-            state.pos = state.cache[start]
-            return
-        if state.level >= state.md.options["maxNesting"]:
-            state.pos = state.posMax
-        else:
-            state.level += 1
-            if not self._matches(state, silent=True):
-                state.pos += 1
-            state.level -= 1
-        state.cache[start] = state.pos
-
-    def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
-        if _NEXT_STOP.search(src) is None:
-            tokens.append(Token("text", "", 0, content=src))
-            return tokens
-        state = _State(src, md, env, tokens)
-        self.tokenize(state)
-        # They pair delimiters, and join the texts of those that have no partner.
-        for rule in self.ruler2.getRules("") if state.delimiters or any(state.tokens_meta) else ():
-            rule(state)
-        return tokens
-
-    def _matches(self, state: StateInline, *, silent: bool) -> bool:
-        for rule in self._rules.get(state.src[state.pos], self._anywhere):  # noqa: SIM110 - this is faster
-            if rule(state, silent):
-                return True
-        return False
 
 
 def _stop(state: StateBlock | StateInline, *_: object) -> bool:
@@ -191,13 +104,20 @@ def _text(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _closings(state: StateBlock | StateInline) -> Closings:
+    """Return the places of marks in the text of a state."""
+    by_text: dict[str, Closings] = state.env.setdefault("closings", {})
+    if state.src not in by_text:
+        by_text[state.src] = Closings(state.src)
+    return by_text[state.src]
+
+
 def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Leave out an HTML comment that begins a line, with all its lines."""
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("<!--", begin):
         return False
-    closings: Closings = state.env.setdefault("closings", Closings(state.src))
-    closed = closings.find("-->", begin + 4)
+    closed = _closings(state).find("-->", begin + 4)
     line = bisect_left(state.eMarks, closed + 3, start, end)
     if line >= end or state.src[closed + 3 : state.eMarks[line]].strip():
         return False
@@ -208,11 +128,10 @@ def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 def _comment(state: StateInline, silent: bool) -> bool:
     """Leave out `<!-- … -->` and `%% … %%` inside a paragraph."""
-    assert isinstance(state, _State)
     for opening, closing in (("<!--", "-->"), ("%%", "%%")):
         if state.src.startswith(opening, state.pos):
             begin = state.pos + len(opening)
-            end = state.closings.after(closing, begin, state.posMax)
+            end = _closings(state).after(closing, begin, state.posMax)
             if end > begin:
                 state.pos = end
                 return True
