@@ -6,8 +6,10 @@ Reading needs the positions to name the line of an error, editing needs them to 
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
+import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,20 +24,27 @@ MAX_ANCHORS = 1_000
 
 Kind = Literal["text", "null", "bool", "number", "other", "list", "mapping"]
 
-_TAG = "tag:yaml.org,2002:"
-_KINDS: dict[str, Kind] = {
-    "str": "text",
-    # The core schema of YAML 1.2 has no dates.
-    "timestamp": "text",
-    "value": "text",
-    "null": "null",
-    "bool": "bool",
-    "int": "number",
-    "float": "number",
+#: Kinds of values by their tag.
+_TAGS: dict[str, Kind] = {
+    "tag:yaml.org,2002:str": "text",
+    "tag:yaml.org,2002:timestamp": "text",
+    "tag:yaml.org,2002:value": "text",
+    "tag:yaml.org,2002:null": "null",
+    "tag:yaml.org,2002:bool": "bool",
+    "tag:yaml.org,2002:int": "number",
+    "tag:yaml.org,2002:float": "number",
 }
+#: Kinds of values without quotes and tag, in the core schema of YAML 1.2: `no` and dates are texts.
+_PLAIN = re.compile(
+    r"(?P<null>|~|null|Null|NULL)"
+    r"|(?P<bool>true|True|TRUE|false|False|FALSE)"
+    r"|(?P<number>[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+)"
+    r"|[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
+    r"|(?P<other><<)"
+)
+_NO_ALIAS = "a text that begins with * needs quotes"
 _COLON = re.compile(r"\s*:")
-_ALIAS = re.compile(r"\s*\*[^\s,\[\]{}]+")
-_COMMENTS = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
 
 
 class Node(Struct, frozen=True):
@@ -51,7 +60,7 @@ class Node(Struct, frozen=True):
     end: int
     line: int
     column: int
-    alias: bool
+    alias: bool = False
     flow: bool = False
     text: str = ""
     items: tuple[Node, ...] = ()
@@ -74,56 +83,23 @@ def compose(text: str, path: str) -> Node | None:
     Raises `ConfigError` with `path:line: reason`, if the text is not YAML 1.2, has duplicate or merge keys,
     is nested too deeply or expands too far.
     """
-    # Imported on use, because most commands do not parse the file.
-    from ruamel.yaml import YAML
-    from ruamel.yaml.composer import Composer
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-    from ruamel.yaml.reader import ReaderError
-
-    class BoundedComposer(Composer):
-        """A composer that stops at the limits on depth, nodes and anchors."""
-
-        depth = nodes = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            self.depth += 1
-            self.nodes += 1
-            line = self.parser.peek_event().start_mark.line + 1
-            for count, limit, reason in (
-                (self.depth, MAX_DEPTH, "nested too deeply"),
-                (self.nodes, MAX_NODES, "too many values"),
-                (len(self.anchors), MAX_ANCHORS, "too many anchors"),
-            ):
-                if count > limit:
-                    raise broken(path, line, f"{reason}, more than {limit:,}")
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
     try:
-        # Never the C parser: it reads YAML 1.1 and saves less than half a millisecond.
-        yaml = YAML(typ="safe", pure=True)
-        yaml.Composer = BoundedComposer
-        # YAML allows an anchor to be redefined; do not print a warning.
-        yaml.composer.warn_double_anchors = False
-        root = yaml.compose(text)
-        return None if root is None else _Converter(text, path).convert(root)
-    except ReaderError as error:
+        return _Composer(text, path).document()
+    except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise broken(path, line, "contains a character that YAML does not allow") from error
-    except MarkedYAMLError as error:
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        if error.context_mark and mark.index >= len(text.rstrip()):
+        if mark and error.context_mark and mark.index >= len(text.rstrip()):
             # An error at the end of the file comes from a bracket or quote opened before.
             mark = error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
+        if error.context == "while scanning an alias":
+            reason = _NO_ALIAS
         raise broken(path, mark.line + 1 if mark else 1, " ".join(reason.split())) from error
-    except RecursionError as error:
-        raise broken(path, 1, "nested too deeply") from error
-    except (YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # The parser raises plain Python exceptions for some malformed directives, tags and escapes.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise broken(path, 1, f"not valid YAML: {reason}") from error
+    except (yaml.YAMLError, ArithmeticError, ValueError) as error:
+        # The parser raises plain Python exceptions for some escapes.
+        raise broken(path, 1, f"not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def broken(path: str, line: int, reason: str) -> ConfigError:
@@ -131,70 +107,117 @@ def broken(path: str, line: int, reason: str) -> ConfigError:
     return ConfigError(f"{path}:{line}: {reason}", "Correct the file, then run the command again.")
 
 
-class _Converter:
+class _Composer:
+    """Makes nodes of a parser's events, and stops at the limits."""
+
     def __init__(self, text: str, path: str) -> None:
         self._text = text
         self._path = path
-        self._seen: set[int] = set()
-        self._aliased = 0
+        # Never the C parser: it explains errors less, and not every installation has it.
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.SafeLoader)
+        self._nodes = self._aliased = self._anchored = 0
+        #: Complete nodes by anchor, and how many nodes an alias of them repeats.
+        self._anchors: dict[str, tuple[Node, int]] = {}
 
-    def convert(self, node: Any, inside_alias: bool = False) -> Node:
-        alias = id(node) in self._seen
-        self._seen.add(id(node))
-        inside = alias or inside_alias
-        mark = node.start_mark
-        self._aliased += inside
+    def document(self) -> Node | None:
+        """Return the top node of the only document; None if there is none."""
+        root = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if root is not None:
+                    raise self._broken(event, "another document begins; the file may have one only")
+                root = self._node(next(self._events), 1)
+        return root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        self._nodes += 1
+        for count, limit, reason in (
+            (depth, MAX_DEPTH, "nested too deeply"),
+            (self._nodes, MAX_NODES, "too many values"),
+            (self._anchored, MAX_ANCHORS, "too many anchors"),
+        ):
+            if count > limit:
+                raise self._broken(event, f"{reason}, more than {limit:,}")
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        before = self._nodes + self._aliased
+        if isinstance(event, yaml.ScalarEvent):
+            node = self._scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = self._list(event, depth + 1)
+        else:
+            node = self._mapping(event, depth + 1)
+        if event.anchor is not None:
+            self._anchored += 1
+            self._anchors[event.anchor] = node, self._nodes + self._aliased - before + 1
+        return node
+
+    def _alias(self, event: Any) -> Node:
+        if event.anchor not in self._anchors:
+            raise self._broken(event, f"found undefined alias {event.anchor!r}; {_NO_ALIAS}")
+        node, size = self._anchors[event.anchor]
+        self._aliased += size
         if self._aliased > MAX_ALIASED_NODES:
-            raise broken(self._path, mark.line + 1, "aliases repeat too many values")
-        kind = _KINDS.get(node.tag.removeprefix(_TAG), "other")
-        new = Node(kind, mark.index, node.end_mark.index, mark.line + 1, mark.column, alias)
-        if node.id == "scalar":
-            return replace(new, text=node.value, end=self._scalar_end(node))
-        # The parser's end of a block includes the comments that follow.
-        flow = bool(node.flow_style)
-        if node.id == "sequence":
-            items = tuple(self.convert(item, inside) for item in node.value)
-            end = new.end if flow else self._block_end(items[-1], new.end)
-            return replace(new, kind="list", items=items, flow=flow, end=end)
-        entries = self._entries(node, inside)
-        end = new.end if flow else entries[-1].value.end
-        return replace(new, kind="mapping", entries=entries, flow=flow, end=end)
+            raise self._broken(event, "aliases repeat too many values")
+        return replace(node, alias=True, start=event.start_mark.index, end=event.end_mark.index)
 
-    def _entries(self, node: Any, inside_alias: bool) -> tuple[Entry, ...]:
+    def _scalar(self, event: Any) -> Node:
+        start, end = event.start_mark.index, event.end_mark.index
+        if event.style in ("|", ">"):
+            # The parser's end of a block includes the blank lines below; only `+` makes them part of it.
+            header, _, _ = self._text[start:end].partition("\n")
+            if "+" not in header.split("#", 1)[0]:
+                end = start + len(self._text[start:end].rstrip())
+        return replace(_at(event, _kind(event), end), text=event.value)
+
+    def _list(self, start: Any, depth: int) -> Node:
+        items = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth))
+        return replace(_collection(start, "list", event, items), items=tuple(items))
+
+    def _mapping(self, start: Any, depth: int) -> Node:
         entries: dict[str, Entry] = {}
-        for key_node, value_node in node.value:
-            key = self.convert(key_node, inside_alias)
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._node(event, depth)
             if key.kind in ("list", "mapping"):
                 raise broken(self._path, key.line, "a key must be text")
-            if key_node.tag == _TAG + "merge":
+            if key.kind == "other" and key.text == "<<":
                 raise broken(self._path, key.line, "merge keys (<<) are not part of YAML 1.2")
             if key.text in entries:
                 first = entries[key.text].key.line
                 raise broken(self._path, key.line, f"duplicate key {key.text!r}, first on line {first}")
-            value = self.convert(value_node, inside_alias)
+            value = self._node(next(self._events), depth)
             match = _COLON.match(self._text, key.end)
             colon = match.end() if match else key.end
-            if value.alias:
-                match = _ALIAS.match(self._text, colon)
-                value = replace(value, start=colon, end=match.end() if match else colon)
-            elif value.start == value.end:
-                # The parser places a missing value at the start of the next token.
+            if value.start == value.end:
+                # Without a colon, the parser places a missing value at the start of the next token.
                 value = replace(value, start=colon, end=colon, line=key.line)
             entries[key.text] = Entry(key, value, colon)
-        return tuple(entries.values())
+        found = tuple(entries.values())
+        values = [entry.value for entry in found]
+        return replace(_collection(start, "mapping", event, values), entries=found)
 
-    def _scalar_end(self, node: Any) -> int:
-        start, end = node.start_mark.index, node.end_mark.index
-        header, _, _ = self._text[start:end].partition("\n")
-        # The parser's end of a block includes the blank lines below; only `+` makes them part of the value.
-        is_block = node.style in ("|", ">") and "+" not in header.split("#", 1)[0]
-        return start + len(self._text[start:end].rstrip()) if is_block else int(end)
+    def _broken(self, event: Any, reason: str) -> ConfigError:
+        return broken(self._path, event.start_mark.line + 1, reason)
 
-    def _block_end(self, last: Node, parsed_end: int) -> int:
-        """Return the end of a list in lines, whose last item may be an alias or missing."""
-        if not last.alias and last.start < last.end:
-            return last.end
-        lines = self._text[:parsed_end].splitlines(keepends=True)
-        while lines and _COMMENTS.fullmatch(lines[-1]):
-            lines.pop()
-        return len("".join(lines).rstrip())
+
+def _at(event: Any, kind: Kind, end: int) -> Node:
+    mark = event.start_mark
+    return Node(kind, mark.index, end, mark.line + 1, mark.column)
+
+
+def _collection(start: Any, kind: Kind, end: Any, children: list[Node]) -> Node:
+    """Return the node from the event `start` to the event `end`, without its children."""
+    if start.flow_style:
+        return replace(_at(start, kind, end.end_mark.index), flow=True)
+    # The parser's end of a block includes the comments that follow.
+    return _at(start, kind, children[-1].end)
+
+
+def _kind(event: Any) -> Kind:
+    plain, _ = event.implicit
+    if plain:
+        match = _PLAIN.fullmatch(event.value)
+        return cast(Kind, match.lastgroup) if match else "text"
+    return "text" if event.tag is None else _TAGS.get(event.tag, "other")

@@ -1,8 +1,7 @@
 """Edit a YAML text in place: an edit changes the lines of one entry, all other bytes stay.
 
-A round trip through ruamel.yaml would lose comments. It attaches a comment to the value above it, so removing
-a collection also removes the heading comment of the next one. It drops all comments if the file has no
-entries yet, and commented-out examples below an empty key. It also replaces the user's indentation.
+Writing the parsed values back would lose comments, quotes and indentation. Libraries that keep comments
+attach each to the value above it, so removing a collection would remove the heading comment of the next one.
 """
 
 from __future__ import annotations

@@ -50,10 +50,8 @@ def add_as_nobody(path: str, name: str) -> None:
     """The super-user may write everywhere, so rights are given up first."""
     # Nothing is left to import once the rights to read it may be gone.
     import filelock
-    import ruamel.yaml
 
     assert filelock
-    assert ruamel.yaml
     if os.geteuid() == 0:
         os.setuid(NOBODY)
     editing.add_collection(path, Collection(name, f"/data/{name}"))

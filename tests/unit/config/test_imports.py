@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pathlib", "ruamel", "filelock", "platformdirs", "hashlib", "json", "urllib", "logging", "asyncio")
+HEAVY = ("pathlib", "yaml", "filelock", "platformdirs", "hashlib", "json", "urllib", "logging", "asyncio")
 
 
 def loaded_by(module: str) -> set[str]:
@@ -28,7 +28,7 @@ def test_a_module_that_reading_commands_need_loads_nothing_heavy(
 @pytest.mark.parametrize("module", ["editing", "atomic"])
 def test_the_lock_and_the_parser_are_loaded_on_use(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
-    assert loaded_by(f"qmd.config.{module}").isdisjoint({"ruamel", "filelock"})
+    assert loaded_by(f"qmd.config.{module}").isdisjoint({"filelock"})
 
 
 def test_the_digest_can_be_compared_before_the_schema_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

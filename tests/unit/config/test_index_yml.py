@@ -166,9 +166,28 @@ def test_names_of_collections_may_look_like_numbers_and_be_in_any_script() -> No
     assert list(read("collections: {2024: {path: /a}, 笔记: {path: /b}}").collections) == ["2024", "笔记"]
 
 
-def test_words_that_were_booleans_in_older_yaml_are_text() -> None:
-    assert read("global_context: yes").global_context == "yes"
-    assert read("global_context: 2024-01-01").global_context == "2024-01-01"
+@pytest.mark.parametrize(
+    "word",
+    "on off yes no Yes NO y n 1:30 1:30:00 2024-01-02 2024-01-02T10:00:00 tRUE nan 0x _1 1e -- = 1.2.3 "
+    "http://x/y#z a,b C:\\x ~/n".split(),
+)
+def test_words_that_have_a_meaning_in_older_yaml_only_are_text(word: str) -> None:
+    assert read(f"global_context: {word}").global_context == word
+
+
+@pytest.mark.parametrize(
+    "word",
+    "true False TRUE 0777 0o17 0b11 0x1F 1_000 08 -1 +1 1. 1.5 .5 +.5 1e3 12e+3 .inf -.Inf .NAN".split(),
+)
+def test_numbers_and_booleans_need_quotes_to_be_text(word: str) -> None:
+    assert reason(f"global_context: {word}") == "1: global_context must be text; put it in quotes"
+    assert read(f"global_context: '{word}'").global_context == word
+    assert read(f"global_context: !!str {word}").global_context == word
+
+
+@pytest.mark.parametrize("name", ["no", "On", "0777", "1:30", "2024-01-02", "true", "~", "null", "'<<'"])
+def test_a_collection_may_have_a_name_that_is_another_value_elsewhere(name: str) -> None:
+    assert list(read(f"collections:\n  {name}: {{path: /a}}\n").collections) == [name.strip("'")]
 
 
 def test_the_home_folder_is_expanded_and_variables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +228,8 @@ def test_an_alias_stands_for_what_it_names() -> None:
         ("a: 'open\n", "1: "),
         ("a: 1\nb: 2\n c: 3\n", "3: "),
         ("a: 1\n---\nb: 2\n", "2: "),
-        ("a: *nowhere\n", "1: "),
+        ("a: *nowhere\n", "1: found undefined alias 'nowhere'; a text that begins with * needs quotes"),
+        ("a: **/*.md\n", "1: a text that begins with * needs quotes"),
         ("a: 1\nb: \x07\n", "2: "),
     ],
 )
