@@ -45,8 +45,6 @@ CALLS: dict[str, Callable[[qmd.Index], object]] = {
     "backup": lambda index: index.backup(f"/{HALF}"),
     "copy_store": lambda index: index.copy_store(HALF, "."),
     "pullable": lambda index: index.pullable([HALF]),
-    "export_models": lambda index: index.export_models(HALF),
-    "import_models": lambda index: index.import_models(HALF),
 }
 
 

@@ -1,4 +1,4 @@
-"""`models` and `pull`: show, download, export and import the models."""
+"""`models` and `pull`: show and download the models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Group, command, fail
+from qmd.cli.command import command
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column, Listing
@@ -14,14 +14,11 @@ from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean_name, one_line, say
-from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from qmd.engine.models.usage import ModelUse
-    from qmd.models.bundle import BundledModel
-    from qmd.models.catalog import ModelCard
 
 _CONDITIONS = {
     "ready": "ready",
@@ -35,10 +32,9 @@ _CONDITIONS = {
 }
 
 
-@click.group("models", cls=Group, acts_alone=True, subcommand_metavar="[COMMAND ...]")
+@command()
 @all_formats
-@click.pass_context
-def models(ctx: click.Context) -> None:
+def models(session: Session) -> None:
     """Show which model each role uses, its source, and whether it is installed.
 
     Roles: embed makes vectors, rerank reorders the best candidates of a query, expand rewrites queries.
@@ -46,60 +42,23 @@ def models(ctx: click.Context) -> None:
     Examples:
       qmd models
       qmd models --json
-      qmd models export models.tar
     """
-    if ctx.invoked_subcommand is None:
-        _show(ctx.ensure_object(Session))
-    elif chosen_format() != "cli":
-        fail(f"output formats are for 'qmd models' itself, not for '{ctx.invoked_subcommand}'")
-
-
-@models.subcommand("export")
-@click.argument("file", metavar="FILE")
-@click.argument("names", nargs=-1, metavar="[ROLE|MODEL]...")
-def export(session: Session, file: str, names: tuple[str, ...]) -> None:
-    """Copy downloaded models to one FILE, for a machine without a network.
-
-    Without a name, the configured models. FILE is a plain tar archive of the models' files and a list of
-    their sizes, checksums and licences.
-
-    Examples:
-      qmd models export models.tar
-      qmd models export models.tar embed rerank
-      qmd models export models.tar embeddinggemma-300M-Q8_0
-    """
-    index = session.index  # it may ask for approval: open it before the bar is drawn
-    with Bar("Exporting", session) as bar:
-        entries = index.export_models(file, names, on_bytes=bar.bytes)
-    for entry in entries:
-        say(f"{clean_name(entry.name)} ({human_size(entry.size)}, SHA-256 {entry.sha256[:12]})")
-        _note_licence(session, entry)
-    say(f"Exported {plural(len(entries), 'model')} to {clean_name(file)}")
-
-
-@models.subcommand("import")
-@click.argument("file", metavar="FILE")
-def import_(session: Session, file: str) -> None:
-    """Install models from a FILE that 'qmd models export' made.
-
-    The checksum of each model is verified. Models that are already installed are skipped, so an interrupted
-    import can be run again.
-
-    Examples:
-      qmd models import models.tar
-    """
-    index = session.index  # it may ask for approval: open it before the bar is drawn
-    interrupted = "Interrupted. Complete models are installed; run the command again to continue."
-    with Bar("Importing", session, interrupted) as bar:
-        imported = index.import_models(file, on_bytes=bar.bytes)
-    for model in imported:
-        name, path = clean_name(model.entry.name), clean_name(str(model.path))
-        if not model.fresh:
-            say(f"{name} is already installed: {path}")
-            continue
-        checksum = f"SHA-256 {model.entry.sha256[:12]}"
-        say(f"Imported {name} ({human_size(model.entry.size)}, {checksum}): {path}")
-        _note_licence(session, model.entry)
+    uses = session.index.models()
+    fields = (
+        Column("role"),
+        Column("name", "Model", lambda name: name or "-"),
+        Column("condition", "State", _CONDITIONS.__getitem__),
+        Column("size", shown=lambda size: human_size(size) if size else "", right=True),
+        Column("license", "Licence"),
+        Column("source"),
+        *(
+            Column(name, for_people=False)
+            for name in ("setting", "languages", "dimension", "window", "files", "reason", "hint")
+        ),
+    )
+    show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
+    if chosen_format() == "cli":
+        say(*_remarks(uses))
 
 
 @command()
@@ -122,7 +81,8 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
         say("Nothing to pull: the models come with the program, are your own files, or on a server.")
     interrupted = "Interrupted. The downloaded part is saved; run 'qmd pull' to continue."
     for card in cards:
-        _note_licence(session, card)
+        if card.license:
+            session.note(f"{clean_name(card.name)}: licence {one_line(card.license)}")
         with Bar(card.name, session, interrupted) as bar:
             download = session.index.pull(card, on_bytes=bar.bytes)
         path = clean_name(str(download.path))
@@ -131,30 +91,6 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
             continue
         checksum = f"SHA-256 {download.sha256[:12]}" if download.sha256 else "the server gave no checksum"
         say(f"Downloaded {card.name} ({human_size(download.size)}, {checksum}): {path}")
-
-
-def _note_licence(session: Session, model: BundledModel | ModelCard) -> None:
-    if model.license:
-        session.note(f"{clean_name(model.name)}: licence {one_line(model.license)}")
-
-
-def _show(session: Session) -> None:
-    uses = session.index.models()
-    fields = (
-        Column("role"),
-        Column("name", "Model", lambda name: name or "-"),
-        Column("condition", "State", _CONDITIONS.__getitem__),
-        Column("size", shown=lambda size: human_size(size) if size else "", right=True),
-        Column("license", "Licence"),
-        Column("source"),
-        *(
-            Column(name, for_people=False)
-            for name in ("setting", "languages", "dimension", "window", "files", "reason", "hint")
-        ),
-    )
-    show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
-    if chosen_format() == "cli":
-        say(*_remarks(uses))
 
 
 def _row(use: ModelUse) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct, field
 
-from tests.users import User
+from tests.users import MakeUser, User
 
 pytestmark = pytest.mark.slow
 
@@ -177,6 +179,28 @@ def test_pull_without_a_name_downloads_the_configured_models(puller: User, mirro
     puller.environ["QMD_GENERATE_MODEL"] = NAME
     assert puller.ok("pull", "rerank").startswith("Nothing to pull")
     assert puller.ok("pull").startswith("Downloaded small")
+
+
+def test_models_can_be_copied_to_a_machine_without_a_network(
+    puller: User, mirror: Mirror, make_user: MakeUser
+) -> None:
+    puller.ok("pull", NAME)
+    puller.ok("collection", "add", str(puller.notes), "--name", "notes")
+    puller.ok("embed")
+    offline = make_user("offline")
+    offline.environ |= {"XDG_CACHE_HOME": str(offline.home / "own"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    shutil.copytree(puller.home / "own" / "qmd" / "models", offline.home / "own" / "qmd" / "models")
+    assert offline.ok("pull", NAME) == f"small is already installed: {place(offline)}\n"
+    assert place(offline).read_bytes() == CONTENT
+    # The default models are converted files there, and work without being converted again.
+    assert json.loads(offline.ok("models", "--json"))[0]["condition"] == "ready"
+    offline.ok("collection", "add", str(offline.notes), "--name", "notes")
+    result = offline.invoke("embed")
+    assert result.exit_code == 0
+    assert "Preparing" not in result.stderr
+    checks = {row["check"]: row["level"] for row in json.loads(offline.invoke("doctor", "--json").stdout)}
+    assert checks["model embed"] == checks["vectors"] == "ok"
+    assert len(mirror.requests) == 1
 
 
 def test_no_other_command_downloads_a_model(puller: User, mirror: Mirror) -> None:

@@ -64,8 +64,6 @@ RULES = {
     "backup": Rule(changes=True, action="copy the index"),
     "copy_store": Rule(changes=True, action="copy stores"),
     "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),
-    "import_models": Rule(changes=True, action="bring models, which everyone's searches use"),
-    "export_models": Rule(changes=True, action="write files"),
     **dict.fromkeys(("marks", "marks_digest"), Rule(action="list the pins and marks of everyone")),
     **dict.fromkeys(("pin", "unpin", "mark", "unmark"), Rule(changes=True, action="pin or mark documents")),
     "doctor": Rule(action="examine the index"),

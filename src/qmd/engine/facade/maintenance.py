@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.portable import Portable
     from qmd.engine.upkeep.status import Status
     from qmd.engine.workspace import Workspace
-    from qmd.models.bundle import BundledModel, ImportedModel
     from qmd.models.catalog import ModelCard
     from qmd.models.downloads import Download, OnBytes
     from qmd.store.upkeep_values import OnPages, OnStep
@@ -103,22 +102,6 @@ class MaintenanceMethods:
         from qmd.engine.upkeep import copying
 
         return copying.between(source, target, self._workspace.config, self._workspace.environ, on_progress)
-
-    def export_models(
-        self, path: str, names: Sequence[str] = (), *, on_bytes: OnBytes = lambda done, total: None
-    ) -> list[BundledModel]:
-        """Write fetched models to one new file, for a machine without a network; see `pulling.export`."""
-        from qmd.engine.models import pulling
-
-        return pulling.export(self._workspace.settings, path, names, self._workspace.cache_dir, on_bytes)
-
-    def import_models(
-        self, path: str, *, on_bytes: OnBytes = lambda done, total: None
-    ) -> list[ImportedModel]:
-        """Install the models of a file that `export_models` wrote; see `bundle.import_`."""
-        from qmd.engine.models import pulling
-
-        return pulling.import_(path, self._workspace.cache_dir, on_bytes)
 
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Check the program, the configuration, the index and the models. Changes nothing.

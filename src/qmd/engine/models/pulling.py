@@ -1,4 +1,4 @@
-"""Downloading, exporting and importing models, only when the user asks for it."""
+"""Downloading models, only when the user asks for it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmd.config.settings import Settings
-from qmd.config.validate import require_file_name, require_unicode
+from qmd.config.validate import require_unicode
 from qmd.engine.models.provider import model_setting
 from qmd.engine.models.usage import ROLES
 from qmd.errors import ModelError
-from qmd.models import bundle as bundles
 from qmd.models import registry
-from qmd.models.bundle import BundledModel, ImportedModel
 from qmd.models.catalog import CARDS, ModelCard, Role, find_card
 from qmd.models.downloads import DEFAULT_ENDPOINT, Download, Hub, OnBytes, download, parse_source
 
@@ -40,29 +38,6 @@ def pull(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: 
     endpoint = environ.get("HF_ENDPOINT", "").strip() or DEFAULT_ENDPOINT
     hub = Hub(endpoint, environ.get("HF_TOKEN", "").strip() or None)
     return download(card.source, Path(cache_dir), hub, on_bytes)
-
-
-def export(
-    settings: Settings, bundle: str, names: Sequence[str], cache_dir: str, on_bytes: OnBytes
-) -> list[BundledModel]:
-    """Write downloaded models, by `names` as for `select`, to a bundle; see `bundle.export`.
-
-    Raises `ModelError` if none of them is a downloaded model.
-    """
-    require_file_name(bundle)
-    cards = select(settings, names)
-    if not cards:
-        raise ModelError(
-            "nothing to export: these models come with the program, are your own files, or on a server",
-            "Name a model that 'qmd pull' has downloaded.",
-        )
-    return bundles.export(cards, Path(bundle).absolute(), Path(cache_dir), on_bytes)
-
-
-def import_(bundle: str, cache_dir: str, on_bytes: OnBytes) -> list[ImportedModel]:
-    """Copy the models of a bundle to this machine; see `bundle.import_`."""
-    require_file_name(bundle)
-    return bundles.import_(Path(bundle).absolute(), Path(cache_dir), on_bytes)
 
 
 def _named(name: str) -> ModelCard:
