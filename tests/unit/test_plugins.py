@@ -239,17 +239,17 @@ def test_a_copy_keeps_the_fields_that_a_format_found(
 
 def test_a_model_of_a_package_is_named_by_its_backend(tmp_path: Path, installed: Install) -> None:
     installed("words", "qmd.models", {"words": ""}, BACKEND)
-    assert models.load_embedder("words:near", cache_dir=tmp_path) == "near"
+    assert models.load("words:near", "embed", cache_dir=tmp_path) == "near"
     assert models.stable_name("words:near", "embed") == "words:near"
     assert models.remote_host("words:near") is None
     assert models.remote_host("words:far") == "words.example.com"
     with pytest.raises(ModelError, match="Unknown model 'words:near' for the role 'rerank'"):
-        models.load_reranker("words:near", cache_dir=tmp_path)
+        models.load("words:near", "rerank", cache_dir=tmp_path)
     with pytest.raises(ModelError, match="Unknown model 'other:near'"):
-        models.load_embedder("other:near", cache_dir=tmp_path)
+        models.load("other:near", "embed", cache_dir=tmp_path)
 
 
 def test_a_broken_backend_is_an_error_of_its_model(tmp_path: Path, installed: Install) -> None:
     installed("words", "qmd.models", {"words": ""}, "def load(): ...\n")
     with pytest.raises(ModelError, match=r"the package 'words 1\.0' is broken"):
-        models.load_embedder("words:near", cache_dir=tmp_path)
+        models.load("words:near", "embed", cache_dir=tmp_path)

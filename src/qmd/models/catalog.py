@@ -210,6 +210,7 @@ def find_card(spec: str, role: Role) -> ModelCard | None:
     """
     folded = spec.casefold()
     if folded.startswith("openai:"):
+        # Imported on use, because every search imports this module.
         from qmd.models.address import parse_address
 
         address = parse_address(spec)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError, PluginError
-from qmd.models.base import Embedder, Expander, Reranker
+from qmd.models.address import parse_address
 from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find_card
 from qmd.plugins import Table
 
@@ -96,40 +96,24 @@ def remote_host(spec: str | None) -> str | None:
     if not spec.casefold().startswith("openai:"):
         backend = _plugin(spec)
         return None if backend is None else backend.remote_host(spec)
-    from qmd.models.address import parse_address
-
     address = parse_address(spec)
     return None if address.is_local else address.host
 
 
-def load_embedder(
-    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
-) -> Embedder:
-    """Return the embedder for `spec` (see `resolve`); its weights are read at the first use.
+def load(
+    spec: str | None,
+    role: Role,
+    *,
+    cache_dir: Path,
+    settings: Settings = _NO_SETTINGS,
+    progress: Progress | None = None,
+) -> Any:
+    """Return the embedder, reranker or expander for `spec` (see `resolve`); None if the role has no model.
 
+    Weights are read at the first use, and the default reranker shares those of the default embedder.
     `progress` is called with a line of text before a slow operation. Raises `ModelError` if the model is
     unknown or not installed.
     """
-    return cast(Embedder, _load(spec, "embed", cache_dir, settings, progress))
-
-
-def load_reranker(
-    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
-) -> Reranker:
-    """Return the reranker for `spec`, like `load_embedder`. The default shares the embedder's weights."""
-    return cast(Reranker, _load(spec, "rerank", cache_dir, settings, progress))
-
-
-def load_expander(
-    spec: str | None, *, cache_dir: Path, settings: Settings = _NO_SETTINGS, progress: Progress | None = None
-) -> Expander | None:
-    """Return the expander for `spec`, like `load_embedder`. There is no default expander."""
-    return cast("Expander | None", _load(spec, "generate", cache_dir, settings, progress))
-
-
-def _load(
-    spec: str | None, role: Role, cache_dir: Path, settings: Settings, progress: Progress | None
-) -> object | None:
     card = resolve(spec, role)
     if card is None:
         return None

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from qmd.models.catalog import CARDS, ModelCard, find_card
+from qmd.models.catalog import CARDS, ModelCard
 from qmd.models.llama.backend import with_header
 from qmd.models.llama.gguf import Header
+from qmd.models.registry import find_card
 
 GEMMA = ("task: search result | query: {text}", "title: {title} | text: {text}")
 QWEN = (

