@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,12 +14,17 @@ from qmd.cli.session import Session
 from qmd.cli.terminal import say, write
 from qmd.processes import python
 
-if TYPE_CHECKING:
-    from qmd.config.agents import Entry
-
 #: As in `qmd.config.agents`, which the help does not import.
 TARGETS = ("claude", "codex", "cursor", "opencode")
 CLIENTS = ("claude", "claude-desktop", "codex", "cursor", "opencode", "vscode")
+
+_DONE = {
+    "installed": "Installed {}",
+    "updated": "Updated {}",
+    "unchanged": "{} is up to date",
+    "removed": "Removed {}",
+    "absent": "{} is not installed",
+}
 
 target_option = click.option(
     "--target",
@@ -78,10 +81,7 @@ def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, 
       qmd skill install --target codex --target cursor --dry-run
       qmd skill install --target opencode --project
     """
-    from qmd.config import skill
-
-    words = {"installed": "Installed {}", "updated": "Updated {}", "unchanged": "{} is up to date"}
-    _each(session, targets, in_project, dry_run, skill.install, words)
+    _each(session, targets, in_project, dry_run, install=True)
 
 
 @skill.subcommand("uninstall")
@@ -94,10 +94,7 @@ def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool
       qmd skill uninstall --target claude
       qmd skill uninstall --target opencode --project --dry-run
     """
-    from qmd.config import skill
-
-    words = {"removed": "Removed {}", "absent": "{} is not installed"}
-    _each(session, targets, in_project, dry_run, skill.uninstall, words)
+    _each(session, targets, in_project, dry_run, install=False)
 
 
 @skill.subcommand("show")
@@ -113,27 +110,23 @@ def show_skill(session: Session) -> None:
 
 
 def _each(
-    session: Session,
-    targets: tuple[str, ...],
-    in_project: bool,
-    dry_run: bool,
-    act: Callable[..., str],
-    words: dict[str, str],
+    session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
     from qmd.config import skill
     from qmd.config.agents import skills_folder
 
+    act = skill.install if install else skill.uninstall
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
         folder = skills_folder(target, os.environ, project)
-        done = words[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
+        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
         say(f"Dry run: {done}" if dry_run else done)
 
 
 def install_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
     """Add `qmd mcp` to the settings of a client."""
     from qmd.config.agents import AGENTS, settings_file
-    from qmd.config.mcp_settings import add
+    from qmd.config.mcp_settings import add, shown
 
     project = session.folder() if options["in_project"] else None
     path, agent = settings_file(client, os.environ, project), AGENTS[client]
@@ -141,7 +134,7 @@ def install_server(session: Session, client: str, name: str | None, options: dic
     server = _server_name(session, name)
     if options["dry_run"]:
         say(f"Dry run: the server '{server}' in {path}")
-        say(_shown(agent.section, server, entry, path))
+        say(shown(path, agent.section, server, entry))
     change = add(path, agent.section, server, entry, replace=options["replace"])
     if options["dry_run"]:
         return
@@ -196,10 +189,3 @@ def _server_name(session: Session, name: str | None) -> str:
     if not NAME.fullmatch(server):
         fail(f"--name must be 1 to 64 letters, digits, hyphens and underscores, not '{server}'")
     return server
-
-
-def _shown(section: str, server: str, entry: Entry, path: str) -> str:
-    if path.endswith(".toml"):
-        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
-        return "\n".join([f"[{section}.{server}]", *lines])
-    return json.dumps({section: {server: entry}}, ensure_ascii=False, indent=2)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import astuple
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
@@ -50,6 +51,13 @@ class Permission(Struct, frozen=True, eq=False):
         import json
 
         return hashlib.sha256(json.dumps([self.kind, self.value, self.where]).encode()).hexdigest()
+
+
+class _Answer(Permission, frozen=True, eq=False, kw_only=True):
+    """A permission as it is stored, by project and digest."""
+
+    approved: bool
+    when: str
 
 
 class Decision(Struct, frozen=True):
@@ -103,8 +111,8 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
         projects: dict[str, dict[str, Any]] = {}
         for decision in change(_decisions(content, path)):
             permission = decision.permission
-            answer = {"approved": decision.approved, "when": decision.when}
-            projects.setdefault(decision.project, {})[permission.digest] = to_builtins(permission) | answer
+            answer = _Answer(*astuple(permission), approved=decision.approved, when=decision.when)
+            projects.setdefault(decision.project, {})[permission.digest] = to_builtins(answer)
         # Other keys of the file may belong to another program, so they stay.
         replace_file(target, json.dumps({**content, "projects": projects}, indent=2).encode() + b"\n")
 
@@ -123,31 +131,19 @@ def _content(path: str) -> dict[str, Any]:
 
 
 def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
-    projects = content.get("projects", {})
-    if not isinstance(projects, dict) or not all(isinstance(item, dict) for item in projects.values()):
-        raise _broken(path, "'projects' is not an object of objects")
-    return [
-        _decision(project, digest, entry, path)
-        for project, entries in projects.items()
-        for digest, entry in entries.items()
-    ]
-
-
-def _decision(project: str, digest: str, entry: object, path: str) -> Decision:
-    match entry:
-        case {
-            "kind": "update" | "pull" | "path" | "model" | "store" | "context" | "marks" as kind,
-            "value": str(value),
-            "where": str(where),
-            "name": str(name),
-            "approved": bool(approved),
-            "when": str(when),
-        }:
-            permission = Permission(kind, value, where, name)
+    try:
+        projects = convert(content.get("projects", {}), dict[str, dict[str, _Answer]])
+    except ValidationError as error:
+        raise _broken(path, str(error)) from error
+    found = []
+    for project, answers in projects.items():
+        for digest, answer in answers.items():
+            permission = Permission(answer.kind, answer.value, answer.where, answer.name)
             # If they differ, the permission displayed to the user is not the approved one.
-            if permission.digest == digest:
-                return Decision(project, permission, approved, when)
-    raise _broken(path, f"the entry {digest[:12]} of {project} has been modified")
+            if permission.digest != digest:
+                raise _broken(path, f"the entry {digest[:12]} of {project} has been modified")
+            found.append(Decision(project, permission, answer.approved, answer.when))
+    return found
 
 
 def _broken(path: str, reason: str) -> ConfigError:

@@ -37,7 +37,7 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
             f"{path} is being changed by another process.", "Try again after the other command has finished."
         ) from error
     except (OSError, NotImplementedError) as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     try:
         yield target
     finally:
@@ -51,7 +51,9 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     if the file cannot be replaced; the old file stays.
     """
     try:
-        mode = 0o600 if private else _mode_of(path)
+        mode = 0o600 if private else None
+        with suppress(FileNotFoundError):
+            mode = mode or stat.S_IMODE(os.stat(path).st_mode)
         # 0o666 lets the umask set the permissions of a new file.
         descriptor, temporary = create_beside(path, 0o666 if mode is None else 0o600)
         try:
@@ -67,7 +69,7 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
             raise
         sync_to_disk(os.path.dirname(path))
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def create_beside(path: str, mode: int = 0o600) -> tuple[int, str]:
@@ -90,12 +92,6 @@ def abandoned(path: str, before: float) -> list[str]:
     return [path for path in paths if os.stat(path).st_mtime < before]
 
 
-def _mode_of(path: str) -> int | None:
-    with suppress(FileNotFoundError):
-        return stat.S_IMODE(os.stat(path).st_mode)
-    return None
-
-
 def sync_to_disk(path: str) -> None:
     """Flush a file, or the names in a folder, to the disk, if the file system can."""
     with suppress(OSError):
@@ -106,6 +102,7 @@ def sync_to_disk(path: str) -> None:
             os.close(descriptor)
 
 
-def _cannot_write(path: str, error: Exception) -> ConfigError:
+def cannot_write(path: str, error: Exception) -> ConfigError:
+    """Return the error for a file that cannot be replaced."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return ConfigError(f"{path}: cannot be written: {reason}.", "The file was not changed.")

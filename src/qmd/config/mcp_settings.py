@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from qmd.config.agents import Entry
-from qmd.config.atomic import replace_file
+from qmd.config.atomic import cannot_write, replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import BusyError, ConfigError, ConflictError
 
@@ -51,7 +50,7 @@ class Change(Struct, frozen=True):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             backup = None if self.before is None else _back_up(target, self.before)
         except OSError as error:
-            raise _unwritable(self.path, error) from error
+            raise cannot_write(self.path, error) from error
         replace_file(target, self.after)
         return backup
 
@@ -82,7 +81,9 @@ def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = Fal
         )
     wanted = deepcopy(settings)
     wanted.setdefault(section, {})[name] = entry
-    return Change(path, before, _format_of(path)(path, before, wanted, section, name, entry))
+    if _is_toml(path):
+        return Change(path, before, _as_toml(path, before, wanted, section, name, entry))
+    return Change(path, before, _as_json(before, wanted))
 
 
 def remove(path: str, section: str, name: str) -> Change:
@@ -105,7 +106,16 @@ def remove(path: str, section: str, name: str) -> Change:
     del wanted[section][name]
     if not wanted[section]:
         del wanted[section]
-    return Change(path, before, _format_of(path)(path, before, wanted, section, name, None))
+    if _is_toml(path):
+        return Change(path, before, _as_toml(path, before, wanted, section, name, None))
+    return Change(path, before, _as_json(before, wanted))
+
+
+def shown(path: str, section: str, name: str, entry: Entry) -> str:
+    """Return a server's entry as it stands in the settings at `path`."""
+    if _is_toml(path):
+        return _table(section, name, entry)
+    return json.dumps({section: {name: entry}}, ensure_ascii=False, indent=2)
 
 
 def _runs_qmd(entry: Any) -> bool:
@@ -152,13 +162,7 @@ def _is_toml(path: str) -> bool:
     return path.endswith(".toml")
 
 
-def _format_of(path: str) -> Callable[[str, bytes | None, Entry, str, str, Entry | None], bytes]:
-    return _as_toml if _is_toml(path) else _as_json
-
-
-def _as_json(
-    path: str, before: bytes | None, wanted: Entry, section: str, name: str, entry: Entry | None
-) -> bytes:
+def _as_json(before: bytes | None, wanted: Entry) -> bytes:
     """Return settings as JSON, indented like the file was."""
     old = (before or b"").decode("utf-8-sig")
     indented = re.search(r'\n([ \t]+)"', old)
@@ -179,9 +183,8 @@ def _as_toml(
     old = (before or b"").decode("utf-8-sig")
     text = _without_table(old, section, name)
     if entry is not None:
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
-        text += "\n".join([f"{gap}[{section}.{name}]", *lines, ""])
+        text += f"{gap}{_table(section, name, entry)}\n"
     with suppress(tomllib.TOMLDecodeError):
         if tomllib.loads(text) == wanted:
             return text.encode("utf-8")
@@ -189,6 +192,11 @@ def _as_toml(
         f"{path}: the servers are written in a way that qmd cannot change",
         "Change it by hand: --dry-run shows the entry. The file was not changed.",
     )
+
+
+def _table(section: str, name: str, entry: Entry) -> str:
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+    return "\n".join([f"[{section}.{name}]", *lines])
 
 
 def _without_table(text: str, section: str, name: str) -> str:
@@ -229,7 +237,3 @@ def _back_up(path: str, data: bytes) -> str:
             file.flush()
             os.fsync(descriptor)
         return backup
-
-
-def _unwritable(path: str, error: OSError) -> ConfigError:
-    return ConfigError(f"{path}: cannot be written: {error.strerror or error}.", "The file was not changed.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
@@ -20,7 +20,7 @@ from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
-from qmd.types import DEFAULT_PATTERN, Collection, Config, EmbedMode, Models, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -59,8 +59,8 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
             threads=models.number("threads", MAX_THREADS),
             max_ram_mb=models.number("max_ram_mb", MAX_RAM_MB),
         ),
-        ranking=_choice(top, "ranking"),
-        scores=_choice(top, "scores"),
+        ranking=top.choice("ranking"),
+        scores=top.choice("scores"),
         archive=top.file("archive"),
         store=top.text("store"),
         recency=_recency(top),
@@ -122,6 +122,13 @@ class _Section:
         text = self.text(key)
         return None if text is None else resolve_folder(text, self.path)
 
+    def choice(self, key: str) -> Any:
+        """Return the value of a key in `CHOICES`; None if it is absent, null or blank."""
+        text = self.text(key)
+        if text is not None and text not in CHOICES[key]:
+            self.fail(self.entries[key].value, f"{key} must be {' or '.join(CHOICES[key])}")
+        return text
+
     def number(self, key: str, highest: int) -> int | None:
         node = self.get(key)
         if node is None:
@@ -146,14 +153,6 @@ class _Section:
 def _model(models: _Section, role: str) -> str | None:
     model = models.text(role)
     return None if model in WRITTEN_BY_TOBI else model
-
-
-def _choice(top: _Section, key: str) -> Any:
-    """Return the value of a key that takes one of a few words; None if it is missing."""
-    text = top.text(key)
-    if text is not None and text not in CHOICES[key]:
-        top.fail(top.entries[key].value, f"{key} must be {' or '.join(CHOICES[key])}")
-    return text
 
 
 def _collections(top: _Section) -> dict[str, Collection]:
@@ -195,7 +194,7 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         weight=_weight(section),
         recency=_recency(section),
         watch=section.flag("watch", True),
-        embed=_embed(section),
+        embed=section.choice("embed"),
     )
 
 
@@ -249,14 +248,6 @@ def _recency(section: _Section) -> float | None:
     return days or section.fail(node, RECENCY)
 
 
-def _embed(section: _Section) -> EmbedMode | None:
-    text = section.text("embed")
-    mode = next((mode for mode in get_args(EmbedMode) if mode == text), None)
-    if text is not None and mode is None:
-        section.fail(section.entries["embed"].value, "embed must be auto or manual")
-    return mode
-
-
 def _encoding(section: _Section) -> str | None:
     name = section.text("encoding")
     if name is not None:
@@ -274,10 +265,8 @@ def _remote(section: _Section) -> bool:
         if key != "remote":
             # An error, because a misspelt `remote: deny` would send the text.
             section.fail(entry.value, f"models: unknown key {key!r}; the only key is 'remote'")
-    text = models.text("remote") or "allow"
-    if text not in ("allow", "deny"):
-        models.fail(models.entries["remote"].value, "remote must be allow or deny")
-    return text == "allow"
+    remote: str | None = models.choice("remote")
+    return remote != "deny"
 
 
 def _nearest(key: str, known: set[str]) -> str | None:

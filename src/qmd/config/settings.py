@@ -9,7 +9,7 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from qmd.errors import ConfigError
-from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, Ranking, ScoreScale, Secret
+from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, EmbedMode, Ranking, ScoreScale, Secret
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
@@ -24,8 +24,13 @@ MAX_SERVER_TIMEOUT = 86_400
 DEFAULT_REQUEST_TIMEOUT, DEFAULT_KEEP_ALIVE = 15, 75
 MAX_CONNECTION_SECONDS = 86_400
 
-#: The settings that are one of a few words, by the name of their key.
-CHOICES: Mapping[str, tuple[str, ...]] = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale)}
+#: The keys that take one of a few words.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "ranking": get_args(Ranking),
+    "scores": get_args(ScoreScale),
+    "embed": get_args(EmbedMode),
+    "remote": ("allow", "deny"),
+}
 #: The values that keys of this name take, for messages.
 WEIGHT = f"weight must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
 RECENCY = "recency must be a time such as 30d, 6m or 1y, in which the weight of a document's date halves"

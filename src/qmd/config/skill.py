@@ -10,7 +10,7 @@ import os
 import re
 from hashlib import sha256
 
-from qmd.config.atomic import replace_file
+from qmd.config.atomic import cannot_write, replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import ConfigError, ConflictError
 
@@ -52,7 +52,7 @@ def install(folder: str, *, dry_run: bool = False) -> str:
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"{path}: cannot be written: {error.strerror or error}.") from error
+            raise cannot_write(path, error) from error
         replace_file(path, wanted.encode("utf-8"))
     return "installed" if present is None else "updated"
 
