@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.ranking.calibration import Measured, Signal, calibrate
+from qmd.ranking.calibration import Measured, calibrate
 from qmd.types import Ranked
+from qmd.types.traces import Signal
 
 unit = st.floats(0.0, 1.0)
 documents = st.lists(st.tuples(unit, unit, unit, unit), min_size=1, max_size=60)

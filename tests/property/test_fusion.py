@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from qmd.ranking import bm25, rerank
 from qmd.ranking.fusion import RankedList, best_of, convex, reciprocal_rank
+from qmd.types.traces import ContractBlend, Fusion
 
 
 @st.composite
@@ -39,11 +40,16 @@ def test_reciprocal_rank_fusion_adds_the_documented_bonus() -> None:
         RankedList("original", "lexical", [(1, 9.0), (2, 8.0)], 2.0),
         RankedList("variant", "dense", [(2, 0.9), (3, 0.8), (4, 0.7), (5, 0.6)], 1.0),
     ]
-    fused = {entry.document: entry for entry in reciprocal_rank(lists)}
-    assert fused[1].raw == 2 / 61 + 0.05
-    assert fused[2].raw == 2 / 62 + 1 / 61 + 0.05
-    assert fused[3].raw == 1 / 62 + 0.02
-    assert fused[5].raw == 1 / 64
+    totals = {
+        entry.document: trace.total
+        for entry in reciprocal_rank(lists)
+        for trace in entry.traces
+        if isinstance(trace, Fusion)
+    }
+    assert totals[1] == 2 / 61 + 0.05
+    assert totals[2] == 2 / 62 + 1 / 61 + 0.05
+    assert totals[3] == 1 / 62 + 0.02
+    assert totals[5] == 1 / 64
 
 
 @given(lists=ranked_lists(), scores=st.dictionaries(st.integers(1, 30), st.floats(0, 1)))
@@ -63,8 +69,10 @@ def test_contract_ranking_blends_by_fused_rank() -> None:
     items = [(document, 20.0 - document) for document in range(1, 13)]
     fused = reciprocal_rank([RankedList("a", "lexical", items, 2.0)])
     blends = {
-        item.document: item.explain["blend"]["fused"]
+        item.document: trace.share
         for item in rerank.contract(fused, {document: 0.5 for document, _ in items})
+        for trace in item.traces
+        if isinstance(trace, ContractBlend)
     }
     assert [blends[document] for document in range(1, 13)] == [0.75] * 3 + [0.60] * 7 + [0.40] * 2
 

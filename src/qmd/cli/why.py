@@ -32,6 +32,7 @@ from qmd.cli.terminal import (
     width_of,
 )
 from qmd.text.wording import plural
+from qmd.types.traces import VectorMatch
 
 if TYPE_CHECKING:
     from qmd.engine.explain.explainer import Standing, Why
@@ -164,16 +165,17 @@ def _rank(place: Standing) -> str:
     if place.last is None:
         return "no results"
     results = f"its {plural(place.total, 'result')}" if place.complete else f"its best {place.total:,}"
-    vector = (place.last.explain or {}).get("vector")
-    cosine = f", cosine {vector['cosine']:.3f}" if vector else ""
+    cosine = "".join(
+        f", cosine {trace.cosine:.3f}" for trace in place.last.traces if isinstance(trace, VectorMatch)
+    )
     return f"not among {results}; the last one has score {place.last.score:.3f}{cosine}"
 
 
 def _details(place: Standing) -> Iterator[str]:
     from qmd.cli.render.explain import breakdown
 
-    if place.hit is not None and place.hit.explain is not None:
-        yield from (f"  {line}" for line in breakdown(place.hit.explain, output_width() - 2))
+    if place.hit is not None:
+        yield from (f"  {line}" for line in breakdown(place.hit.traces, output_width() - 2))
     if place.passage is not None:
         chunk = place.passage.chunk
         cosine = place.passage.similarity

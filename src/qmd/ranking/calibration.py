@@ -13,20 +13,18 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from qmd.types import Hit, Ranked, Stage
+from qmd.types.traces import Likelihood, Signal
 
 #: A document that scores less probably does not answer the query.
 THRESHOLD = 0.5
 #: The ranks of the background, from 0. Documents before it may all answer the query.
 BACKGROUND = (10, 30)
 
-#: What is measured of a document: its BM25 score relative to the highest possible one, the cosine of its best
-#: chunk, the reranker's score, and the title's share of the query's idf.
-Signal = Literal["words", "meaning", "rerank", "title"]
 Signals = Mapping[Signal, float]
 
 
@@ -117,13 +115,8 @@ def calibrate(ranked: Sequence[Ranked], measured: Measured) -> list[Ranked]:
         regression = _regression_for(signals)
         if regression is not None:
             ceiling = min(ceiling, regression.probability(signals, measured.background))
-        likelihood = {
-            "raw": round(item.score, 4),
-            "signals": {name: round(value, 4) for name, value in signals.items()},
-            "background": {name: round(measured.background[name], 4) for name in signals},
-        }
-        explain = {**(item.explain or {}), "likelihood": likelihood}
-        calibrated.append(replace(item, score=ceiling, explain=explain))
+        trace = Likelihood(item.score, signals, measured.background)
+        calibrated.append(replace(item, score=ceiling, traces=(*item.traces, trace)))
     return calibrated
 
 

@@ -7,6 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from qmd.types import Ranked, Ranking
+from qmd.types.traces import Fusion, ListShare
+
 #: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009).
 RRF_K = 60
 #: Added to the raw score of a document that is first, or second or third, in any list.
@@ -23,64 +26,25 @@ class RankedList(Struct, frozen=True):
     weight: float = 1.0
 
 
-class Contribution(Struct, frozen=True):
-    """The part of a document's score that comes from one list."""
-
-    list: str
-    rank: int
-    score: float
-    weight: float
-    contribution: float
-
-
-class Fused(Struct, frozen=True):
-    """A document of the fused list, which is sorted by `score` (0..1), best first."""
-
-    document: int
-    score: float
-    raw: float
-    bonus: float
-    contributions: tuple[Contribution, ...]
-
-    @property
-    def best_rank(self) -> int:
-        return min(part.rank for part in self.contributions)
-
-    def explain(self) -> list[Mapping[str, float | int | str]]:
-        """Return the contributions as plain values."""
-        return [
-            {
-                "list": part.list,
-                "rank": part.rank,
-                "score": round(part.score, 4),
-                "weight": part.weight,
-                "contribution": round(part.contribution, 6),
-            }
-            for part in self.contributions
-        ]
-
-
-def reciprocal_rank(lists: Sequence[RankedList]) -> list[Fused]:
+def reciprocal_rank(lists: Sequence[RankedList]) -> list[Ranked]:
     """Fuse lists by Σ weight / (60 + rank), with ranks from 1, plus a bonus for top ranks.
 
     The score is the raw value divided by its maximum, that of a document that is first in every list.
     """
-    contributions: dict[int, list[Contribution]] = {}
+    shares: dict[int, list[ListShare]] = {}
     for ranked in lists:
         for rank, (document, score) in enumerate(ranked.items, 1):
-            part = Contribution(ranked.name, rank, score, ranked.weight, ranked.weight / (RRF_K + rank))
-            contributions.setdefault(document, []).append(part)
+            share = ListShare(ranked.name, rank, score, ranked.weight, ranked.weight / (RRF_K + rank))
+            shares.setdefault(document, []).append(share)
     maximum = sum(ranked.weight for ranked in lists) / (RRF_K + 1) + TOP_BONUS
-    fused = []
-    for document, parts in contributions.items():
+    bonuses = {}
+    for document, parts in shares.items():
         best = min(part.rank for part in parts)
-        bonus = TOP_BONUS if best == 1 else NEAR_TOP_BONUS if best <= 3 else 0.0
-        raw = sum(part.contribution for part in parts) + bonus
-        fused.append(Fused(document, min(1.0, raw / maximum), raw, bonus, tuple(parts)))
-    return sorted(fused, key=lambda entry: (-entry.raw, entry.document))
+        bonuses[document] = TOP_BONUS if best == 1 else NEAR_TOP_BONUS if best <= 3 else 0.0
+    return _fused("contract", shares, bonuses, maximum)
 
 
-def convex(lists: Sequence[RankedList]) -> list[Fused]:
+def convex(lists: Sequence[RankedList]) -> list[Ranked]:
     """Fuse lists by ½ minmax(BM25) + ½ minmax(cosine). A document counts as 0 in a list that lacks it.
 
     Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). If there are several
@@ -89,17 +53,34 @@ def convex(lists: Sequence[RankedList]) -> list[Fused]:
     """
     kinds = {ranked.kind for ranked in lists}
     totals = {kind: sum(ranked.weight for ranked in lists if ranked.kind == kind) for kind in kinds}
-    contributions: dict[int, list[Contribution]] = {}
+    shares: dict[int, list[ListShare]] = {}
     for ranked in lists:
         weight = ranked.weight / totals[ranked.kind] / len(kinds)
         for rank, (document, score) in enumerate(ranked.items, 1):
-            part = Contribution(ranked.name, rank, score, weight, weight * _minmax(score, ranked.items))
-            contributions.setdefault(document, []).append(part)
+            share = ListShare(ranked.name, rank, score, weight, weight * _minmax(score, ranked.items))
+            shares.setdefault(document, []).append(share)
+    return _fused("tuned", shares, {}, 1.0)
+
+
+def _fused(
+    ranking: Ranking, shares: Mapping[int, list[ListShare]], bonuses: Mapping[int, float], maximum: float
+) -> list[Ranked]:
+    """Return the documents by the sum of their shares and bonus; the score is its part of the maximum."""
+    totals = {
+        document: sum(share.contribution for share in parts) + bonuses.get(document, 0.0)
+        for document, parts in shares.items()
+    }
+
+    def key(document: int) -> tuple[float, int, int]:
+        return -totals[document], min(share.rank for share in shares[document]), document
+
     fused = []
-    for document, parts in contributions.items():
-        raw = sum(part.contribution for part in parts)
-        fused.append(Fused(document, min(1.0, raw), raw, 0.0, tuple(parts)))
-    return sorted(fused, key=lambda entry: (-entry.raw, entry.best_rank, entry.document))
+    for rank, document in enumerate(sorted(totals, key=key), 1):
+        total, bonus = totals[document], bonuses.get(document, 0.0)
+        score = min(1.0, total / maximum)
+        trace = Fusion(ranking, rank, score, total, bonus, tuple(shares[document]))
+        fused.append(Ranked(document, score, (trace,)))
+    return fused
 
 
 def _minmax(score: float, items: Sequence[tuple[int, float]]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from qmd.ranking.fusion import Fused
 from qmd.types import Ranked
+from qmd.types.traces import ContractBlend, TunedBlend
 
 #: (up to this fused rank, share of the fused score). The reranker's score has the rest.
 CONTRACT_BLEND = ((3, 0.75), (10, 0.60))
@@ -31,7 +32,7 @@ class Evidence(Struct, frozen=True):
     cosine: float | None = None
 
 
-def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked]:
+def contract(fused: Sequence[Ranked], rerank: Mapping[int, float]) -> list[Ranked]:
     """Blend the fused and the reranker's scores by fused rank: ¾ fused for 1..3, 0.6 for 4..10, then 0.4.
 
     Documents without a score of the reranker follow. If there are no scores, the fused list is unchanged.
@@ -39,20 +40,18 @@ def contract(fused: Sequence[Fused], rerank: Mapping[int, float]) -> list[Ranked
     blended: list[Ranked] = []
     rest: list[Ranked] = []
     for rank, entry in enumerate(fused, 1):
-        details = {"rank": rank, "score": entry.score, "rrf": entry.raw, "bonus": entry.bonus}
-        base = {"ranking": "contract", "fused": details, "lists": entry.explain()}
         score = rerank.get(entry.document)
         if score is None:
-            rest.append(Ranked(entry.document, entry.score, base))
+            rest.append(entry)
             continue
         share = next((part for limit, part in CONTRACT_BLEND if rank <= limit), CONTRACT_TAIL)
         value = share * entry.score + (1.0 - share) * score
-        explain = base | {"rerank": score, "blend": {"fused": share, "rerank": round(1.0 - share, 2)}}
-        blended.append(Ranked(entry.document, value, explain))
+        blend = ContractBlend(score, entry.score, share)
+        blended.append(replace(entry, score=value, traces=(*entry.traces, blend)))
     return _sorted_with(blended, rest)
 
 
-def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], coverage: float) -> list[Ranked]:
+def tuned(fused: Sequence[Ranked], evidence: Mapping[int, Evidence], coverage: float) -> list[Ranked]:
     """Sort the candidates by `rerank + coverage · fused + 0.4 title + 0.7 cosine`; the others follow.
 
     The score is this sum divided by its maximum, without the parts that no candidate has. `coverage` is the
@@ -65,21 +64,20 @@ def tuned(fused: Sequence[Fused], evidence: Mapping[int, Evidence], coverage: fl
         maximum += COSINE
     blended: list[Ranked] = []
     rest: list[Ranked] = []
-    for rank, entry in enumerate(fused, 1):
-        details = {"rank": rank, "score": entry.score}
-        base = {"ranking": "tuned", "fused": details, "lists": entry.explain()}
+    for entry in fused:
         signals = evidence.get(entry.document)
         if signals is None or signals.rerank is None:
-            rest.append(Ranked(entry.document, entry.score, base))
+            rest.append(entry)
             continue
-        parts = {
-            "rerank": signals.rerank,
-            "fused": FUSED * coverage * entry.score,
-            "title": TITLE * signals.title,
-            "cosine": COSINE * (signals.cosine or 0.0),
-        }
-        explain = base | {"rerank": signals.rerank, "blend": parts, "most": maximum}
-        blended.append(Ranked(entry.document, min(1.0, sum(parts.values()) / maximum), explain))
+        blend = TunedBlend(
+            rerank=signals.rerank,
+            fused=FUSED * coverage * entry.score,
+            title=TITLE * signals.title,
+            cosine=COSINE * (signals.cosine or 0.0),
+            most=maximum,
+        )
+        score = min(1.0, sum(blend.parts.values()) / maximum)
+        blended.append(replace(entry, score=score, traces=(*entry.traces, blend)))
     return _sorted_with(blended, rest)
 
 
@@ -91,4 +89,4 @@ def _sorted_with(blended: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Rank
     ceiling = min(upper[-1].score, 1.0)
     top = max(item.score for item in rest)
     factor = min(1.0, ceiling / top) if top > 0 else 1.0
-    return [*upper, *(Ranked(item.document, item.score * factor, item.explain) for item in rest)]
+    return [*upper, *(replace(item, score=item.score * factor) for item in rest)]

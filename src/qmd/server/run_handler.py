@@ -21,6 +21,7 @@ from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
 from qmd.text.predicates import Predicate
 from qmd.types import Anchor, Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
+from qmd.types.traces import Trace
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -138,6 +139,7 @@ def _hit(fields: dict[str, Any]) -> Hit:
         "passages": tuple(Snippet(**passage) for passage in fields["passages"]),
         "anchor": None if fields["anchor"] is None else Anchor(**fields["anchor"]),
         "also": tuple(fields["also"]),
+        "traces": convert(fields["traces"], tuple[Trace, ...]),
     }
     return Hit(**values)
 

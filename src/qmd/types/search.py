@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from qmd.types.content import Anchor
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
+from qmd.types.traces import Trace, explained
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 SearchType = Literal["lex", "vec", "hyde"]
@@ -47,7 +48,7 @@ class Ranked(Struct, frozen=True):
 
     document: int
     score: float  #: 0..1
-    explain: Mapping[str, Any] | None = None
+    traces: tuple[Trace, ...] = ()  #: What each step has done for it
     chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
     windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
     pinned: bool = False  #: Whether the user pinned it for this query
@@ -85,9 +86,14 @@ class Hit(Struct, frozen=True):
     anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
     date: str = ""  #: The date of the document, as in `Document`
     body: str | None = None
-    explain: Mapping[str, Any] | None = None
+    traces: tuple[Trace, ...] = ()  #: How its score came about, if the request asks for that
     pinned: bool = False  #: Whether the user pinned it for this query
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
+
+    @property
+    def explain(self) -> Mapping[str, Any] | None:
+        """The traces as plain values, as in JSON; None if there are none."""
+        return explained(self.traces) or None
 
     @property
     def percent(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from markupsafe import Markup
@@ -21,6 +21,7 @@ from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
 from qmd.text.visible import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
+from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 from qmd.web.filters import FACETS, Facet, facet
 from qmd.web.pages import read_address, safe
 from qmd.web.rendered import Find, marked
@@ -46,7 +47,7 @@ _FOUND_BY: Mapping[Mode, str] = {
     "meaning": "by meaning",
     "both": "by words and meaning",
 }
-_PARTS = {"lexical": "words", "vector": "meaning", "title": "title", "rerank": "reranker"}
+_PARTS = {"lexical": "words", "vector": "meaning"}
 
 
 class Asked(Struct, frozen=True):
@@ -186,7 +187,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         line=line,
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
-        parts=tuple(_parts(hit.explain)) if hit.explain else (),
+        parts=tuple(_parts(hit.traces)),
     )
 
 
@@ -257,25 +258,33 @@ def _notes(response: SearchResponse) -> Iterator[str]:
             yield stage.reason
 
 
-def _parts(explain: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(traces: Sequence[Trace]) -> Iterator[Part]:
     """Return the parts of a score, each with its share of the whole."""
     weights: dict[str, float] = {}
-    lists = explain.get("lists", ())
-    for entry in lists:
-        name = _PARTS.get(str(entry["list"]).partition(":")[0], "words")
-        weights[name] = weights.get(name, 0.0) + float(entry.get("contribution", 0.0))
-    blend = explain.get("blend")
-    if isinstance(blend, Mapping):
-        fused, lists_sum = float(blend.get("fused", 0.0)), sum(weights.values()) or 1.0
-        weights = {name: fused * value / lists_sum for name, value in weights.items()}
-        for key, name in (("cosine", "meaning"), ("rerank", "reranker"), ("title", "title")):
-            if isinstance(blend.get(key), int | float):
-                weights[name] = weights.get(name, 0.0) + float(blend[key])
-    elif not weights:
-        weights = {"words" if "lexical" in explain else "meaning": 1.0}
+    for trace in traces:
+        match trace:
+            case KeywordMatch():
+                weights["words"] = 1.0
+            case VectorMatch():
+                weights["meaning"] = 1.0
+            case Fusion(lists=lists):
+                for each in lists:
+                    name = _PARTS[each.list.partition(":")[0]]
+                    weights[name] = weights.get(name, 0.0) + each.contribution
+            case ContractBlend(rerank, fused, share):
+                weights = _scaled(weights, share * fused) | {"reranker": (1.0 - share) * rerank}
+            case TunedBlend(rerank, fused, title, cosine):
+                weights = _scaled(weights, fused)
+                weights["meaning"] = weights.get("meaning", 0.0) + cosine
+                weights |= {"reranker": rerank, "title": title}
     positive = {name: value for name, value in weights.items() if value > 0}
     total, start = sum(positive.values()), 0.0
     for name, value in positive.items():
         share = 100 * value / total
         yield Part(name, round(share, 1), round(start, 1))
         start += share
+
+
+def _scaled(weights: Mapping[str, float], total: float) -> dict[str, float]:
+    whole = sum(weights.values()) or 1.0
+    return {name: total * value / whole for name, value in weights.items()}

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ElementTree
-from types import MappingProxyType
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +14,7 @@ from qmd.cli.render.formats import render_hits, render_listing
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View, address
 from qmd.types import Hit, Snippet
+from qmd.types.traces import ContractBlend
 from tests.users import User
 
 HIT = Hit(
@@ -53,10 +53,10 @@ def test_json_has_exactly_the_fields_of_the_contract() -> None:
 
 
 def test_json_adds_context_body_and_explanation_where_there_are_any() -> None:
-    hit = replace(HIT, context="C", body="all\n", explain=MappingProxyType({"rerank": 0.1 + 0.2}))
+    hit = replace(HIT, context="C", body="all\n", traces=(ContractBlend(0.1 + 0.2, 0.0, 0.75),))
     shown = json.loads(render_hits("json", [hit], View(full=True, explain=True)))[0]
     assert list(shown) == ["docid", "score", "file", "line", "title", "context", "body", "explain"]
-    assert shown["explain"] == {"rerank": 0.3}
+    assert shown["explain"] == {"rerank": 0.3, "blend": {"fused": 0.75, "rerank": 0.25}}
 
 
 def test_json_keeps_every_script_readable() -> None:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tests.clients import Answer, Client, Server, server_of
+from tests.library import embed_library
 from tests.users import MakeUser, User
 from tests.waiting import until
 
@@ -385,3 +386,24 @@ def test_front_matter_of_each_kind_is_shown_and_searched_the_same(make_user: Mak
             assert "2024-03-07" in properties
             assert quote("🎉party") in shown
             assert "+++" not in shown.partition('class="prose')[2]
+
+
+def test_bar_shows_the_share_of_the_reranker_in_each_score(make_user: MakeUser) -> None:
+    user = embed_library(make_user("web-bar"))
+    with server_of(user, QMD_RANKING="contract") as server:
+        listed = page(server, "/?q=budget+of+travel&mode=both&scores=1&n=100").split("<li")
+        results = server.post("/query", query="budget of travel", limit=101, explain=True)["results"]
+    shown = {
+        found[1]: int(found[2])
+        for item in listed
+        if (found := re.search(r'data-file="(.+?)".*>reranker (\d+) %', item, re.DOTALL))
+    }
+    expected = {}
+    for result in results:
+        explain = result["explain"]
+        if "rerank" in explain:
+            reranked = explain["blend"]["rerank"] * explain["rerank"]
+            total = reranked + explain["blend"]["fused"] * explain["fused"]["score"]
+            expected[result["file"]] = round(100 * reranked / total)
+    assert len(set(shown.values())) > 3
+    assert shown == pytest.approx(expected, abs=1)

@@ -75,10 +75,10 @@ def _hit(hit: Hit, view: View) -> str:
         *_also(hit, view),
         f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
-    if view.explain and hit.explain is not None:
+    if view.explain and hit.traces:
         from qmd.cli.render.explain import breakdown
 
-        for line in breakdown(hit.explain, view.width - 2 if view.terminal else 80):
+        for line in breakdown(hit.traces, view.width - 2 if view.terminal else 80):
             lines += labelled("  ", line, view, DIM)
     gap = view.styled(PASSAGE_GAP, DIM)
     passages = gap.join(passage(text, first_line, view) for text, first_line in view.passages(hit))

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from qmd.cli.render.cells import plain, program_text
 from qmd.cli.terminal import columns, one_line, width_of
+from qmd.types.traces import (
+    Adjustment,
+    ContractBlend,
+    DateOrder,
+    Fold,
+    Fusion,
+    KeywordMatch,
+    Likelihood,
+    ListShare,
+    Pin,
+    Trace,
+    TunedBlend,
+    VectorMatch,
+)
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
@@ -18,50 +32,58 @@ _TELLING = ("filter", "answer")
 _HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 
-def breakdown(explain: Mapping[str, Any], width: int) -> list[str]:
-    """Return a hit's `explain` as lines: a table of the lists, then the blend with the reranker.
+def breakdown(steps: Sequence[Trace], width: int) -> list[str]:
+    """Return a hit's traces as lines: a table of the lists, the blend with the reranker, adjustments.
 
     A table that is wider than `width` columns is written row by row.
     """
+    reranked = [
+        ("rerank", "", f"{step.rerank:.3f}", "", "")
+        for step in steps
+        if isinstance(step, ContractBlend | TunedBlend)
+    ]
     lines = []
-    if (lexical := explain.get("lexical")) is not None:
-        tier = _TIERS.get(lexical["tier"], lexical["tier"])
-        lines.append(f"BM25  {lexical['bm25']:.2f} of at most {lexical['bound']:.2f}, {tier}")
-    if (vector := explain.get("vector")) is not None:
-        lines.append(f"vector  cosine {vector['cosine']:.3f}")
-    if (fused := explain.get("fused")) is not None:
-        rows = [_HEADINGS, *map(_share, explain.get("lists", ())), *_fused(fused)]
-        if (score := explain.get("rerank")) is not None:
-            rows.append(("rerank", "", f"{score:.3f}", "", ""))
-        lines += _table(rows, width)
-    if (blend := explain.get("blend")) is not None:
-        lines.append(f"blend  {_blend(blend, explain)}")
-    return [*lines, *_adjustments(explain)]
-
-
-def _adjustments(explain: Mapping[str, Any]) -> list[str]:
-    """Return what changed the score or the place of a result, in lines."""
-    lines = []
-    if (likelihood := explain.get("likelihood")) is not None:
-        lines.append(f"likelihood  of {_signals(likelihood)}; raw score {likelihood['raw']:.3f}")
-    if (adjusted := explain.get("adjusted")) is not None:
-        for name, factor in adjusted["factors"].items():
-            lines.append(f"{name}  odds x {factor['factor']:.3f}: {one_line(factor['reason'])}")
-        lines.append(f"adjusted  from {adjusted['score']:.3f}")
-    if explain.get("pinned"):
-        lines.append("pinned  to this query, so it comes first")
-    if (copies := explain.get("copies")) is not None:
-        lines.append(f"folded  with {copies} other document(s) of the same text")
-    if (date := explain.get("date")) is not None:
-        lines.append(f"sorted  by date: {date}")
+    for step in steps:
+        match step:
+            case Fusion():
+                rows = [_HEADINGS, *map(_share, step.lists), *_fused(step), *reranked]
+                lines += _table(rows, width)
+            case Adjustment(score, factors):
+                for name, factor in factors.items():
+                    lines.append(f"{name}  odds x {factor.value:.3f}: {one_line(factor.reason)}")
+                lines.append(f"adjusted  from {score:.3f}")
+            case _:
+                lines += _line(step)
     return lines
 
 
-def _signals(likelihood: Mapping[str, Any]) -> str:
+def _line(step: Trace) -> Iterator[str]:
+    match step:
+        case KeywordMatch(bm25, bound, tier):
+            yield f"BM25  {bm25:.2f} of at most {bound:.2f}, {_TIERS[tier]}"
+        case VectorMatch(cosine):
+            yield f"vector  cosine {cosine:.3f}"
+        case ContractBlend(rerank, fused, share):
+            total = share * fused + (1.0 - share) * rerank
+            yield f"blend  {share:.2f} x fused + {1.0 - share:.2f} x rerank = {total:.3f}"
+        case TunedBlend(most=most):
+            parts = " + ".join(f"{name} {value:.3f}" for name, value in step.parts.items())
+            yield f"blend  {parts} = {sum(step.parts.values()):.3f} of at most {most:.2f}"
+        case Likelihood(raw):
+            yield f"likelihood  of {_signals(step)}; raw score {raw:.3f}"
+        case Pin():
+            yield "pinned  to this query, so it comes first"
+        case Fold(copies):
+            yield f"folded  with {copies} other document(s) of the same text"
+        case DateOrder(date):
+            yield f"sorted  by date: {date}"
+
+
+def _signals(likelihood: Likelihood) -> str:
     """Return the signals with their leads over the background: `meaning 0.871 (+0.052)`."""
-    signals, background = likelihood["signals"], likelihood["background"]
     return ", ".join(
-        f"{name} {value:.3f} ({value - background[name]:+.3f})" for name, value in signals.items()
+        f"{name} {value:.3f} ({value - likelihood.background[name]:+.3f})"
+        for name, value in likelihood.signals.items()
     )
 
 
@@ -76,26 +98,15 @@ def _table(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     ]
 
 
-def _share(share: Mapping[str, Any]) -> tuple[str, ...]:
-    weight, gives = f"{share['weight']:.3g}", f"{share['contribution']:.4f}"
-    return one_line(share["list"]), str(share["rank"]), f"{share['score']:.3f}", weight, gives
+def _share(share: ListShare) -> tuple[str, ...]:
+    weight, gives = f"{share.weight:.3g}", f"{share.contribution:.4f}"
+    return one_line(share.list), str(share.rank), f"{share.score:.3f}", weight, gives
 
 
-def _fused(fused: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _fused(fusion: Fusion) -> list[tuple[str, ...]]:
     """Return the rows for the bonus of top ranks, and for the sum of all contributions."""
-    bonus = [("top ranks", "", "", "", f"{fused['bonus']:.4f}")] if fused.get("bonus") else []
-    total = fused.get("rrf", fused["score"])
-    return [*bonus, ("fused", str(fused["rank"]), f"{fused['score']:.3f}", "", f"{total:.4f}")]
-
-
-def _blend(blend: Mapping[str, float], explain: Mapping[str, Any]) -> str:
-    if "most" in explain:
-        parts = " + ".join(f"{name} {value:.3f}" for name, value in blend.items())
-        total = sum(blend.values())
-        return f"{parts} = {total:.3f} of at most {explain['most']:.2f}"
-    fused, rerank = explain["fused"]["score"], explain["rerank"]
-    total = blend["fused"] * fused + blend["rerank"] * rerank
-    return f"{blend['fused']:.2f} x fused + {blend['rerank']:.2f} x rerank = {total:.3f}"
+    bonus = [("top ranks", "", "", "", f"{fusion.bonus:.4f}")] if fusion.bonus else []
+    return [*bonus, ("fused", str(fusion.rank), f"{fusion.score:.3f}", "", f"{fusion.total:.4f}")]
 
 
 def facets(response: SearchResponse, view: View) -> str:

@@ -28,6 +28,7 @@ from qmd.text.extraction import extract
 from qmd.text.predicates import Fields
 from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
+from qmd.types.traces import ContractBlend, Fusion, TunedBlend
 
 Kind = Literal["search", "vsearch", "query"]
 Verdict = Literal["shown", "below_limit", "below_min_score", "not_found", "not_searched", "not_indexed"]
@@ -252,13 +253,12 @@ def _left_out(standing: Standing, search: _Search, response: SearchResponse, lac
     notes = []
     if lacking:
         notes.append("it has no vectors yet, so only its words count: run 'qmd embed'")
-    explain = standing.hit.explain if standing.hit is not None else None
     stage = response.stage("rerank")
-    reranked = explain is None or "rerank" in explain or "fused" not in explain
-    if explain is not None and not reranked and stage is not None and stage.status == "ran":
-        rank = explain["fused"]["rank"]
-        limit = search.request.candidate_limit
-        notes.append(f"not reranked: only the best {limit} of the fused list are, and it is number {rank}")
+    match standing.hit.traces if standing.hit is not None else ():
+        case (Fusion(rank=rank), *rest) if stage is not None and stage.status == "ran":
+            if not any(isinstance(trace, ContractBlend | TunedBlend) for trace in rest):
+                best = f"only the best {search.request.candidate_limit} of the fused list are"
+                notes.append(f"not reranked: {best}, and it is number {rank}")
     return notes
 
 

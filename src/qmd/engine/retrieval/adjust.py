@@ -16,7 +16,7 @@ from qmd.engine.requests import ALL, SearchRequest
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
-from qmd.types import Collection, Config, Document, Ranked
+from qmd.types import Collection, Config, Document, Ranked, traces
 
 if TYPE_CHECKING:
     from qmd.engine.retrieval.factors import Mark
@@ -161,8 +161,7 @@ class Adjuster(Struct, frozen=True):
             document = self.store.documents.find(collection, path)
             if document is not None and self._covers([document]):
                 item = ranked.get(document.id) or Ranked(document.id, 1.0)
-                explain = {**(item.explain or {}), "pinned": True}
-                pinned.append(replace(item, score=1.0, explain=explain, pinned=True))
+                pinned.append(replace(item, score=1.0, traces=(*item.traces, traces.Pin()), pinned=True))
         return pinned
 
     def _with_copies(self, item: Ranked, document: Document) -> Ranked:
@@ -171,8 +170,8 @@ class Adjuster(Struct, frozen=True):
         files = [copy.file for copy in self._covers(copies)]
         if not files:
             return item
-        explain = {**(item.explain or {}), "copies": len(files)}
-        return replace(item, also=tuple(files[:MAX_COPIES]), explain=explain)
+        trace = traces.Fold(len(files))
+        return replace(item, also=tuple(files[:MAX_COPIES]), traces=(*item.traces, trace))
 
     def _covers(self, documents: Sequence[Document]) -> list[Document]:
         """Return the documents that are in the scope of the search."""
@@ -190,7 +189,7 @@ class Adjuster(Struct, frozen=True):
 
 def _newest_first(items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
     dated = [
-        replace(item, explain={**(item.explain or {}), "date": documents[item.document].date})
+        replace(item, traces=(*item.traces, traces.DateOrder(documents[item.document].date)))
         for item in items
     ]
     return sorted(dated, key=lambda item: documents[item.document].date, reverse=True)

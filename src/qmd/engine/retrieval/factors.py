@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.types import Ranked
+from qmd.types.traces import Adjustment, Factor
 
 #: The factor of a very old document.
 OLDEST = 0.5
@@ -44,13 +45,6 @@ class Facts(Struct, frozen=True):
     highest: float = 1.0
     half_life: float | None = None
     mark: Mark | None = None
-
-
-class Factor(Struct, frozen=True):
-    """A number that multiplies the odds of a score, and the reason in words."""
-
-    value: float
-    reason: str
 
 
 def of_collection(facts: Facts) -> Factor | None:
@@ -104,8 +98,4 @@ def weigh(item: Ranked, facts: Facts) -> Ranked:
     if not found:
         return item
     score = scale(item.score, prod(factor.value for factor in found.values()))
-    factors = {
-        name: {"factor": round(factor.value, 4), "reason": factor.reason} for name, factor in found.items()
-    }
-    explain = {**(item.explain or {}), "adjusted": {"score": round(item.score, 4), "factors": factors}}
-    return replace(item, score=score, explain=explain)
+    return replace(item, score=score, traces=(*item.traces, Adjustment(item.score, found)))

@@ -11,7 +11,7 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.predicates import both, comparisons, matches, replaced
-from qmd.types import Config, Document, Ranked, Stage, TypedSearch
+from qmd.types import Config, Document, Ranked, Stage, TypedSearch, traces
 
 if TYPE_CHECKING:
     from qmd.text.predicates import Comparison, Predicate
@@ -95,7 +95,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
 def list_newest(store: Store, scope: Scope, limit: int) -> tuple[list[Ranked], Stage]:
     """Return the documents that pass a filter, newest first, for a query without words."""
     ids = store.fields.newest(scope, limit)
-    return [Ranked(document, 1.0, {"filter": "listed by date"}) for document in ids], _LISTED
+    return [Ranked(document, 1.0, (traces.Listing(),)) for document in ids], _LISTED
 
 
 def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:

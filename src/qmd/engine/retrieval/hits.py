@@ -51,7 +51,7 @@ def make_hits(
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
                 body=(text or best.text) if request.full else None,
-                explain=item.explain if request.explain else None,
+                traces=item.traces if request.explain else (),
                 pinned=item.pinned,
                 also=item.also,
             )

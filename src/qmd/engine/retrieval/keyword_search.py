@@ -22,7 +22,7 @@ from qmd.store.values import LexicalMatches, Scope
 from qmd.text.highlight import Highlighter
 from qmd.text.predicates import field_name
 from qmd.text.query import parse
-from qmd.types import Config, Ranked, SearchResponse, Stage
+from qmd.types import Config, Ranked, SearchResponse, Stage, traces
 
 if TYPE_CHECKING:
     from qmd.types import ValueCount
@@ -103,6 +103,6 @@ def _rank(matches: LexicalMatches) -> list[Ranked]:
     ceiling = 1.0
     for match in matches.matches:
         ceiling = min(ceiling, match.score / matches.bound if matches.bound > 0 else 0.0)
-        bm25 = {"bm25": round(match.score, 4), "bound": round(matches.bound, 4), "tier": match.tier}
-        ranked.append(Ranked(match.document, ceiling, {"lexical": bm25}))
+        trace = traces.KeywordMatch(match.score, matches.bound, match.tier)
+        ranked.append(Ranked(match.document, ceiling, (trace,)))
     return ranked

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.retrieval.keyword_search import shares
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.ranking.calibration import SPREAD, Measured, Signal, Spread, calibrate
+from qmd.ranking.calibration import SPREAD, Measured, Spread, calibrate
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.types import Ranked
+from qmd.types.traces import Signal
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.active_vectors import ActiveVectors

@@ -37,7 +37,7 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse, parse_document, refuse_exclusions
-from qmd.types import Config, Hit, Ranked, Ranking, SearchResponse, Stage
+from qmd.types import Config, Hit, Ranked, Ranking, SearchResponse, Stage, traces
 
 #: Documents of each list before fusion.
 LIST_LENGTH = 100
@@ -82,8 +82,8 @@ class Searcher:
         ranked = []
         for document, cosine in best_of(result.lists):
             score = 1.0 / (1.0 + max(0.0, 1.0 - cosine))
-            explain = {"vector": {"cosine": round(cosine, 4), "score": round(score, 4)}}
-            ranked.append(Ranked(document, score, explain, result.chunks[document][1]))
+            trace = traces.VectorMatch(cosine, score)
+            ranked.append(Ranked(document, score, (trace,), result.chunks[document][1]))
         if request.scores == "calibrated":
             cosines = dict(best_of(result.lists))
             ranked = likelihood.of_meaning(ranked, cosines, self._store, vectors, scope)

@@ -1,0 +1,195 @@
+"""Traces: what each step of a search contributed to the place of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from qmd.types.configuration import Ranking
+
+#: Whether a document has all words of a query, some of them, or only longer words.
+Tier = Literal["all", "any", "longer"]
+#: What is measured of a document: its BM25 score relative to the highest possible one, the cosine of its best
+#: chunk, the reranker's score, and the title's share of the query's idf.
+Signal = Literal["words", "meaning", "rerank", "title"]
+
+
+class KeywordMatch(Struct, frozen=True, tag="lexical"):
+    """The BM25 score of a search by words, and the most that any document could reach for the query."""
+
+    bm25: float
+    bound: float
+    tier: Tier
+
+
+class VectorMatch(Struct, frozen=True, tag="vector"):
+    """The cosine of a search by meaning, and the score that it gives."""
+
+    cosine: float
+    score: float
+
+
+class Listing(Struct, frozen=True, tag="filter"):
+    """The document passes the filters of a query without words."""
+
+
+class ListShare(Struct, frozen=True):
+    """The part of a fused score that comes from one list; `score` is the BM25 score or the cosine."""
+
+    list: str
+    rank: int
+    score: float
+    weight: float
+    contribution: float
+
+
+class Fusion(Struct, frozen=True, tag="fused"):
+    """The place of a document in the fused list.
+
+    `total` is the sum of what the lists gave it and of the `bonus` for top ranks; `score` is 0..1.
+    """
+
+    ranking: Ranking
+    rank: int
+    score: float
+    total: float
+    bonus: float
+    lists: tuple[ListShare, ...]
+
+
+class ContractBlend(Struct, frozen=True, tag="contract"):
+    """The mean of the fused score, with the weight `share`, and the reranker's score, with the rest."""
+
+    rerank: float
+    fused: float
+    share: float
+
+
+class TunedBlend(Struct, frozen=True, tag="tuned"):
+    """The parts that are added up, and `most`, what they could add up to."""
+
+    rerank: float
+    fused: float
+    title: float
+    cosine: float
+    most: float
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The parts by name."""
+        return {"rerank": self.rerank, "fused": self.fused, "title": self.title, "cosine": self.cosine}
+
+
+class Likelihood(Struct, frozen=True, tag="likelihood"):
+    """What a calibrated score is estimated from: the signals of the document and those of the background.
+
+    `raw` is the score of the ranking.
+    """
+
+    raw: float
+    signals: Mapping[Signal, float]
+    background: Mapping[Signal, float]
+
+
+class Factor(Struct, frozen=True):
+    """A number that multiplies the odds of a score, and the reason in words."""
+
+    value: float
+    reason: str
+
+
+class Adjustment(Struct, frozen=True, tag="adjusted"):
+    """The score before weights, dates and marks, and the factor of each."""
+
+    score: float
+    factors: Mapping[str, Factor]
+
+
+class Pin(Struct, frozen=True, tag="pinned"):
+    """The user pinned the document to the query."""
+
+
+class Fold(Struct, frozen=True, tag="folded"):
+    """The number of other documents with the same text that the hit stands for."""
+
+    copies: int
+
+
+class DateOrder(Struct, frozen=True, tag="date"):
+    """The date by which the results are sorted."""
+
+    date: str
+
+
+#: Of the steps that a search has taken for a document, in order.
+Trace = (
+    KeywordMatch
+    | VectorMatch
+    | Listing
+    | Fusion
+    | ContractBlend
+    | TunedBlend
+    | Likelihood
+    | Adjustment
+    | Pin
+    | Fold
+    | DateOrder
+)
+
+
+def explained(traces: Iterable[Trace]) -> dict[str, Any]:
+    """Return traces as plain values, in the form of docs/formats.md."""
+    values: dict[str, Any] = {}
+    for trace in traces:
+        values |= _explained(trace)
+    return values
+
+
+def _explained(trace: Trace) -> dict[str, Any]:
+    match trace:
+        case KeywordMatch(bm25, bound, tier):
+            return {"lexical": {"bm25": round(bm25, 4), "bound": round(bound, 4), "tier": tier}}
+        case VectorMatch(cosine, score):
+            return {"vector": {"cosine": round(cosine, 4), "score": round(score, 4)}}
+        case Listing():
+            return {"filter": "listed by date"}
+        case Fusion(ranking, rank, score, total, bonus, lists):
+            fused = {"rank": rank, "score": score}
+            fused |= {"rrf": total, "bonus": bonus} if ranking == "contract" else {}
+            return {"ranking": ranking, "fused": fused, "lists": [*map(_share, lists)]}
+        case ContractBlend(rerank, _, share):
+            return {"rerank": rerank, "blend": {"fused": share, "rerank": round(1.0 - share, 2)}}
+        case TunedBlend():
+            return {"rerank": trace.rerank, "blend": trace.parts, "most": trace.most}
+        case Likelihood(raw, signals, background):
+            return {
+                "likelihood": {
+                    "raw": round(raw, 4),
+                    "signals": {name: round(value, 4) for name, value in signals.items()},
+                    "background": {name: round(background[name], 4) for name in signals},
+                }
+            }
+        case Adjustment(score, factors):
+            shown = {
+                name: {"factor": round(each.value, 4), "reason": each.reason}
+                for name, each in factors.items()
+            }
+            return {"adjusted": {"score": round(score, 4), "factors": shown}}
+        case Pin():
+            return {"pinned": True}
+        case Fold(copies):
+            return {"copies": copies}
+        case DateOrder(date):
+            return {"date": date}
+
+
+def _share(share: ListShare) -> dict[str, Any]:
+    return {
+        "list": share.list,
+        "rank": share.rank,
+        "score": round(share.score, 4),
+        "weight": share.weight,
+        "contribution": round(share.contribution, 6),
+    }
