@@ -41,6 +41,8 @@ _CALLOUTS: Mapping[str, str] = {
     **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
     **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
 }
+
+
 def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     """Return a parser with a renderer for its tokens.
 
