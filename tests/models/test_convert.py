@@ -14,7 +14,7 @@ from qmd.models.e5.embedder import load_embedder
 
 
 def test_installed_weights_are_the_published_ones() -> None:
-    published = weights.Weights(convert.locate_weights())
+    published = weights.Weights(convert.locate_weights(), convert.WEIGHTS_SHA256)
     assert published.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
     assert published.shape.positions == MULTILINGUAL_E5_SMALL.window
     assert convert.locate_weights().stat().st_size == MULTILINGUAL_E5_SMALL.size

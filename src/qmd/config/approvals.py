@@ -7,7 +7,10 @@ the file is broken or cannot be read or written; nothing is approved then.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -47,9 +50,6 @@ class Permission(Struct, frozen=True, eq=False):
     @property
     def digest(self) -> str:
         """The SHA-256 of kind, value and where, in hexadecimal."""
-        import hashlib
-        import json
-
         return hashlib.sha256(json.dumps([self.kind, self.value, self.where]).encode()).hexdigest()
 
 
@@ -81,8 +81,6 @@ def decide(
 
     `asked` are all permissions that the project requests now. Decisions about others are removed.
     """
-    from datetime import UTC, datetime
-
     when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     new = {permission: Decision(project, permission, approved, when) for permission in permissions}
     unchanged = set(asked) - set(new)
@@ -102,8 +100,6 @@ def forget(path: str, project: str) -> list[Decision]:
 
 
 def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> None:
-    import json
-
     if change(before := decisions(path)) == before:
         return
     with locked(path) as target:
@@ -118,8 +114,6 @@ def _change(path: str, change: Callable[[list[Decision]], list[Decision]]) -> No
 
 
 def _content(path: str) -> dict[str, Any]:
-    import json
-
     data = read_bytes(path, _MAX_BYTES)
     try:
         content = json.loads(data) if data.strip() else {}

@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
+from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
 
@@ -81,8 +82,6 @@ def edit(path: str, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) ->
 
     Comments above entries stay. Raises `BusyError` if another process holds the lock.
     """
-    from qmd.config.atomic import locked, replace_file
-
     with locked(path) as target:
         before = read(path)
         entries = change(parse(before, path))
@@ -97,17 +96,13 @@ def edit(path: str, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) ->
 
 
 def _written(entries: tuple[Entry, ...]) -> bytes:
+    from qmd.config.yaml_text import quoted
+
     lines = [_HEADER]
     for entry in entries:
-        lines.append(f"{entry.comment}- query: {_quoted(entry.query)}\n")
-        lines += [f"  {kind}: {_quoted([*files])}\n" for kind, files in entry.files.items() if files]
+        lines.append(f"{entry.comment}- query: {quoted(entry.query)}\n")
+        lines += [f"  {kind}: {quoted([*files])}\n" for kind, files in entry.files.items() if files]
     return "".join(lines).encode()
-
-
-def _quoted(value: str | list[str]) -> str:
-    # JSON is YAML, except that YAML forbids some characters or reads them as line ends.
-    text = json.dumps(value, ensure_ascii=False)
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _plain_rows(text: str) -> list[dict[str, Any]] | None:

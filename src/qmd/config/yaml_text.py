@@ -87,7 +87,7 @@ class YamlText:
     def rename(self, key_path: KeyPath, new: str) -> str:
         """Rename the key at `key_path`; keep its position, value and comments."""
         parent, entry = self._entry(key_path)
-        return self._splice(entry.key.start, entry.key.end, _quoted(new) if parent.flow else _key(new))
+        return self._splice(entry.key.start, entry.key.end, quoted(new) if parent.flow else _key(new))
 
     def _replace(self, entry: Entry, value: Value, flow: bool) -> str:
         old = entry.value
@@ -164,7 +164,7 @@ class YamlText:
 def _block(value: Mapping[str, Value] | Sequence[str], margin: str, step: str) -> str:
     """Return a value as lines that start with `margin`."""
     if not isinstance(value, Mapping):
-        return "".join(f"{margin}- {_quoted(item)}\n" for item in value)
+        return "".join(f"{margin}- {quoted(item)}\n" for item in value)
     lines = ""
     for key, item in value.items():
         if isinstance(item, (str, bool, float)):
@@ -182,17 +182,18 @@ def _flow(value: Value) -> str:
         case float():
             return f"{value:.10g}"
         case str():
-            return value if _BARE_PATH.fullmatch(value) else _quoted(value)
+            return value if _BARE_PATH.fullmatch(value) else quoted(value)
         case Mapping():
-            return "{" + ", ".join(f"{_quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
-    return "[" + ", ".join(map(_quoted, value)) + "]"
+            return "{" + ", ".join(f"{quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(map(quoted, value)) + "]"
 
 
 def _key(text: str) -> str:
     bare = _BARE_KEY.fullmatch(text) and text.lower() not in _WORDS_WITH_MEANING
-    return text if bare else _quoted(text)
+    return text if bare else quoted(text)
 
 
-def _quoted(text: str) -> str:
-    # A JSON string is a double-quoted YAML scalar, except for the characters escaped here.
-    return _TO_ESCAPE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+def quoted(value: str | list[str]) -> str:
+    """Return a text in quotes, or a list of them in brackets."""
+    # JSON is YAML, except for the characters escaped here.
+    return _TO_ESCAPE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))

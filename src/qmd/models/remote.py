@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from qmd.errors import ModelError
 from qmd.models import replies
@@ -54,9 +54,7 @@ class RefusedError(ModelError):
         self.status = status
 
 
-def load(
-    card: ModelCard, service: Service, chat_options: Mapping[str, Any] | None = None
-) -> RemoteEmbedder | RemoteReranker | RemoteExpander:
+def load(card: ModelCard, service: Service, chat_options: Mapping[str, Any] | None = None) -> RemoteModel:
     """Return the model for the card's role. `chat_options` are added to every chat request."""
     match card.role:
         case "embed":
@@ -229,6 +227,9 @@ class RemoteExpander:
         payload = {"model": self._card.model, "messages": messages, **self._options}
         output = replies.message(self._service.post("/chat/completions", payload), self.name)
         return parse_variants(output, query, self.name, intent)
+
+
+RemoteModel: TypeAlias = RemoteEmbedder | RemoteReranker | RemoteExpander
 
 
 def _fill(prompt: str, text: str, title: str = "") -> str:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from qmd.store.vector_values import VectorSet
 
 
+#: Changes if other text is put around chunks.
+_VERSION = 2
+
+
 class ModelProvider:
     """Provides the embedder, reranker and query expander that the settings name.
 
@@ -77,7 +81,6 @@ class ModelProvider:
 
         Raises `ModelError` if it is not available, or if its name now stands for another model.
         """
-        from qmd.engine.models.fingerprint import fingerprint
         from qmd.models.catalog import CARDS
 
         if self.portable:
@@ -99,7 +102,7 @@ class ModelProvider:
             if vectors.model:
                 same = embedder.fingerprint == vectors.model
             else:
-                same = fingerprint(embedder) == vectors.fingerprint
+                same = _fingerprint(embedder) == vectors.fingerprint
             if not same:
                 raise ModelError(
                     f"the model '{vectors.name}' has changed since it embedded your documents",
@@ -162,9 +165,7 @@ class ModelProvider:
     @property
     def fingerprint(self) -> str:
         """A fingerprint of the embedder and of how texts are chunked for it."""
-        from qmd.engine.models.fingerprint import fingerprint
-
-        return fingerprint(self.embedder)
+        return _fingerprint(self.embedder)
 
     @property
     def vector_set(self) -> VectorSet:
@@ -179,6 +180,18 @@ class ModelProvider:
         """Send the user a message outside of the result."""
         if self._progress is not None:
             self._progress(message)
+
+
+def _fingerprint(embedder: Embedder) -> str:
+    """Return a digest of the inputs of vectors: the model, the chunking and the text around chunks."""
+    # Imported on use, because a search for words needs no vectors.
+    import hashlib
+
+    from qmd.text import chunking
+
+    sizes = embedder.chunk_tokens, embedder.chunk_overlap
+    recipe = (embedder.fingerprint, chunking.VERSION, _VERSION, *sizes)
+    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
 
 
 def model_setting(settings: Settings, role: Role) -> str | None:

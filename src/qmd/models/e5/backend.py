@@ -74,7 +74,7 @@ def _weights_error(thorough: bool) -> ModelError | None:
         if thorough:
             from qmd.models.e5.weights import Weights
 
-            Weights(path)
+            Weights(path, convert.WEIGHTS_SHA256)
     except ModelError as error:
         return error
     return None

@@ -107,7 +107,7 @@ def _convert(source: Path, target: Path) -> None:
     prefix = f".{target.name}."
     for abandoned in target.parent.glob(f"{prefix}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    published = Weights(source)
+    published = Weights(source, WEIGHTS_SHA256)
     pieces, scores = published.pieces()
     with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         draft = Path(temporary) / target.name

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmd.errors import ModelError
-from qmd.models.e5.convert import WEIGHTS_SHA256
 
 BLOCK = 32
 
@@ -43,16 +42,16 @@ class Shape(NamedTuple):
 class Weights:
     """A weight file, verified and mapped into memory.
 
-    Raises `ModelError` if the file cannot be read, or if its checksum is wrong.
+    Raises `ModelError` if the file cannot be read, or if its SHA-256 is not `sha256`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sha256: str) -> None:
         try:
             with path.open("rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise ModelError(f"The weights in {path} cannot be read: {error}", _REINSTALL) from error
-        if self._data[:4] != _MAGIC or hashlib.sha256(self._data).hexdigest() != WEIGHTS_SHA256:
+        if self._data[:4] != _MAGIC or hashlib.sha256(self._data).hexdigest() != sha256:
             raise ModelError(f"The weights in {path} are damaged: their checksum is wrong", _REINSTALL)
         self.shape = Shape(*self._read("<6i4xf", 8))
         self._piece_count, self._pieces_size = self._read("<i16xQ", 44)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.models import downloads
+from qmd.models import downloads, remote
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
 from qmd.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
-
-if TYPE_CHECKING:
-    from qmd.config.settings import Settings
-    from qmd.models.remote import RemoteEmbedder, RemoteExpander, RemoteReranker
+from qmd.models.llama.service import LlamaService
 
 #: The output of an expander in llama.cpp's grammar notation (GBNF): three to five lines with a type each.
 GRAMMAR = r"""
@@ -29,15 +26,12 @@ _SAMPLING = {"temperature": 0.7, "top_k": 20, "top_p": 0.8, "seed": 7, "max_toke
 
 def load(
     card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Callable[[str], None] | None = None
-) -> RemoteEmbedder | RemoteReranker | RemoteExpander:
+) -> remote.RemoteModel:
     """Return the model for the card's role; its weights load at the first use.
 
     Raises `ModelError` if llama.cpp is not installed, or if the file is missing, damaged or made for another
     role.
     """
-    from qmd.models import remote
-    from qmd.models.llama.service import LlamaService
-
     _check_installed()
     path = _locate(card, cache_dir)
     header = read_header(path)

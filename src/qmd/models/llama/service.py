@@ -8,15 +8,13 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.models.catalog import ModelCard
+from qmd.models.llama.gguf import Header
 from qmd.models.remote import RefusedError
-
-if TYPE_CHECKING:
-    from qmd.config.settings import Settings
-    from qmd.models.catalog import ModelCard
-    from qmd.models.llama.gguf import Header
 
 #: Tokens of context: enough for a long chunk in any script.
 _CONTEXT = 4096

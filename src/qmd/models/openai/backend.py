@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.models import remote
+from qmd.models.address import parse_address
 from qmd.models.catalog import Installation, Leftover, ModelCard
-
-if TYPE_CHECKING:
-    from qmd.config.settings import Settings
-    from qmd.models.remote import RemoteEmbedder, RemoteExpander, RemoteReranker
+from qmd.models.openai.client import Client
 
 
 def load(
     card: ModelCard, *, cache_dir: Path, settings: Settings, progress: Callable[[str], None] | None = None
-) -> RemoteEmbedder | RemoteReranker | RemoteExpander:
+) -> remote.RemoteModel:
     """Return the model for the card's role; the server is contacted at the first use.
 
     Raises `ModelError` if the API key cannot be read.
     """
-    from qmd.models import remote
-    from qmd.models.address import parse_address
-    from qmd.models.openai.client import Client
-
     client = Client(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)
     return remote.load(card, client)
 
