@@ -33,8 +33,10 @@ HTML_TAG = re.compile(
 )
 #: Quantifiers are possessive or bounded, so that matching takes linear time.
 _AUTO = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,30}:[^\s<>]{1,1000})>")
-_URL = re.compile(r"\bhttps?://[^\s<>\"'`\]]{1,1000}")
-_WIKI = re.compile(r"\[\[([^\[\]\n|]{1,1000}+)(?:\|([^\[\]\n]{0,1000}+))?\]\]")
+URL = re.compile(r"\bhttps?://[^\s<>\"'`\]|]{1,1000}")
+#: Characters that end a sentence or emphasis after an address, and are no part of it.
+AFTER_URL = ".,;:!?)*_~"
+WIKI = re.compile(r"\[\[([^\[\]\n|]{1,1000}+)(?:\|([^\[\]\n]{0,1000}+))?\]\]")
 _BRACKETS = re.compile(
     r"\[(?P<text>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,500}+\]){0,1000}+)\]"
     r"(?:\(\s{0,9}+(?P<dest><[^<>\n]{0,1000}+>|(?:[^\s()<>]|\([^\s()]{0,500}+\)){0,1000}+)"
@@ -89,7 +91,7 @@ def find(text: str, start: int = 0) -> Inline:
                 if low >= start and (tag := tag_name(match)):
                     tags.setdefault(tag)
                 continue
-            if low < start and match.re is not _WIKI:
+            if low < start and match.re is not WIKI:
                 continue
             line += text.count("\n", counted, match.start())
             counted = match.start()
@@ -159,11 +161,11 @@ def _tokens(
                 match = _AUTO.match(text, first, high)
             case ":":
                 scheme = first - (5 if text.endswith("https", low, first) else 4)
-                match = _URL.match(text, scheme, high) if scheme >= low else None
+                match = URL.match(text, scheme, high) if scheme >= low else None
             case _:
                 if first > low and text[first - 1] == "\\":
                     continue
-                match = _WIKI.match(text, first, high) if text.startswith("[[", first) else None
+                match = WIKI.match(text, first, high) if text.startswith("[[", first) else None
                 match = match or _BRACKETS.match(text, first, high)
         if match is not None:
             at = match.end()
@@ -172,11 +174,11 @@ def _tokens(
 
 def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str, str]) -> Iterator[Link]:
     """Yield the links of one match. The text of a link may contain an image."""
-    if match.re is _URL:
-        yield Link(match[0].rstrip(".,;:!?)*_"), "", line, "url")
+    if match.re is URL:
+        yield Link(match[0].rstrip(AFTER_URL), "", line, "url")
     elif match.re is _AUTO:
         yield Link(match[1], "", line, "url")
-    elif match.re is _WIKI:
+    elif match.re is WIKI:
         target = match[1].removesuffix("\\").strip()
         if target:
             shown = target if match[2] is None else match[2].strip()

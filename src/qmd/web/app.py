@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -30,11 +31,20 @@ from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import Keys, key_of
 from qmd.text.visible import visible
-from qmd.web import document, files, messages, pages, search, upkeep
+from qmd.web import document, pages, search, upkeep
 from qmd.web.filters import chips
 from qmd.web.forms import Form, check_origin, one, read_form
 from qmd.web.jobs import Job, Jobs
 from qmd.web.sign_in import SignIn
+
+
+class _DocumentConvertor(PathConvertor):
+    """A path in the index. The names of files may contain line breaks."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("document", _DocumentConvertor())
 
 Answer = TypeVar("Answer")
 _PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
@@ -49,7 +59,7 @@ class Web:
     def __init__(self, host: IndexHost, keys: Keys | None) -> None:
         self._host = host
         self._keys = keys
-        self._sign_in = sign_in = SignIn(keys, self._render)
+        self._sign_in = sign_in = SignIn(keys, self._page)
         # As `qmd.server.access.Pages`.
         self.key, self.refuse = sign_in.key, sign_in.refuse
         self.jobs = Jobs(host)
@@ -110,14 +120,15 @@ class Web:
             lambda index, cancelled: work(index_of(request.scope, index), cancelled), models=models, slow=slow
         )
 
-    def _render(self, request: Request, template: str, /, **values: Any) -> str:
+    def _page(self, request: Request, template: str, /, **values: Any) -> Response:
+        """Return a page; see `pages.page` for what is not a value of the template."""
         key = key_of(request.scope)
-        common = {
+        common: dict[str, Any] = {
             "may": upkeep.Permissions.of(key, self._host.index),
             "signed_in": key is not None,
-            "query": values.get("query", ""),
+            "query": "",
         }
-        return pages.render(request, template, **(common | values))
+        return pages.page(request, template, **(common | values))
 
     async def _search(self, request: Request) -> Response:
         asked = search.read_parameters(request.query_params)
@@ -140,29 +151,27 @@ class Web:
             )
         except (NotFoundError, UsageError, VectorIndexMissingError) as raised:
             results, error = None, raised
-        values = {
-            "query": asked.query,
-            "asked": asked,
-            "mode": results.mode if results else asked.mode or "words",
-            "results": results,
-            "error": error,
-            "chips": chips(asked.query),
-            "href": lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
-            "visible": visible,
-        }
-        template = "_results.html" if part else "search.html"
-        return pages.answer(request, self._render(request, template, **values))
+        return self._page(
+            request,
+            "_results.html" if part else "search.html",
+            query=asked.query,
+            asked=asked,
+            mode=results.mode if results else asked.mode or "words",
+            results=results,
+            error=error,
+            chips=chips(asked.query),
+            href=lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
+        )
 
     async def _home(self, request: Request) -> Response:
         view = await self._call(
             request, lambda index, _: operations.browse(index, recent=_RECENT, tags=_TAGS)
         )
-        html = self._render(request, "home.html", visible=visible, view=view)
-        return pages.answer(request, html)
+        return self._page(request, "home.html", view=view)
 
     async def _read(self, request: Request) -> Response:
         parameters = request.query_params
-        translate = _translate(request)
+        translate = pages.translator(request)
         query = parameters.get("q", "")[:10_000]
         line = document.require_line(parameters.get("line", ""))
         source = parameters.get("view") == "source"
@@ -185,36 +194,33 @@ class Web:
             ),
             slow=True,
         )
-        here = view.document.file
+        here = view.page.document.file
         if here != file and request.method == "GET":
             return RedirectResponse(pages.read_address(here, **dict(parameters)), 303)
-        html = self._render(
+        shown = {"q": query, "line": line, "view": "source" if source else None}
+        return self._page(
             request,
             "document.html",
+            forms=view.rendered.blocked_images > 0,
+            remote_images=remote,
             query=query,
             view=view,
             line=line,
             source=source,
-            visible=visible,
+            begins={place.line: place for place in view.places},
+            place_address=document.place_address,
             crumbs=here.split("/"),
             lines=document.LINES,
-            same=lambda **changes: pages.read_address(
-                here, **({"q": query, "line": line, "view": "source" if source else None} | changes)
-            ),
+            same=lambda **changes: pages.read_address(here, **(shown | changes)),
         )
-        forms = view.blocked_images > 0
-        return pages.answer(request, html, forms=forms, remote_images=remote)
 
     async def _file(self, request: Request) -> Response:
         path, media_type = await self._call(
             request, lambda index, _: index.file_on_disk(request.path_params["file"])
         )
-        headers = dict(files.HEADERS)
+        headers = dict(pages.FILE_HEADERS)
         if media_type == "application/pdf":
-            # The viewers of browsers do not work in a sandbox.
-            headers["content-security-policy"] = (
-                "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
-            )
+            headers["content-security-policy"] = pages.PDF_POLICY
         response = FileResponse(
             path,
             headers=headers,
@@ -238,50 +244,32 @@ class Web:
                 models=mode != "words",
                 slow=True,
             )
-        return pages.answer(
-            request,
-            self._render(
-                request,
-                "why.html",
-                query=asked.query,
-                reference=reference,
-                mode=mode,
-                why=why,
-                visible=visible,
-            ),
-        )
+        return self._page(request, "why.html", query=asked.query, reference=reference, mode=mode, why=why)
 
     async def _help(self, request: Request) -> Response:
-        return pages.answer(request, self._render(request, "help.html"))
+        return self._page(request, "help.html")
 
-    async def _upkeep(self, request: Request) -> Response:
-        return await self._upkeep_page(request)
-
-    async def _upkeep_page(self, request: Request, **more: Any) -> Response:
-        key = key_of(request.scope)
-        permissions = upkeep.Permissions.of(key, self._host.index)
+    async def _upkeep(self, request: Request, busy: BusyError | None = None, secret: str = "") -> Response:
+        permissions = upkeep.Permissions.of(key_of(request.scope), self._host.index)
         view = await self._call(request, lambda index, _: upkeep.view(index, permissions, self._keys))
-        values = {"secret": None, "busy": None, **more}
-        html = self._render(
+        return self._page(
             request,
             "upkeep.html",
-            view=view,
+            status=busy.http_status if busy else 200,
+            forms=True,
             job=self._visible_job(request),
-            visible=visible,
             takes_keys=self._keys is not None,
-            **values,
+            busy=busy,
+            secret=secret,
+            **view,
         )
-        status = more["busy"].http_status if "busy" in more else 200
-        return pages.answer(request, html, status=status, forms=True)
 
     async def _job(self, request: Request) -> Response:
-        job = self._visible_job(request)
-        return pages.answer(request, self._render(request, "_job.html", job=job, visible=visible), forms=True)
+        return self._page(request, "_job.html", forms=True, job=self._visible_job(request))
 
     async def _doctor(self, request: Request) -> Response:
         findings = await self._call(request, lambda index, _: index.doctor(), models=True)
-        html = self._render(request, "doctor.html", findings=findings, visible=visible)
-        return pages.answer(request, html)
+        return self._page(request, "doctor.html", findings=findings)
 
     async def _change(self, request: Request) -> Response:
         action, form = request.path_params["action"], await read_form(request)
@@ -291,7 +279,7 @@ class Web:
             try:
                 self._start(request, action, form, permissions)
             except BusyError as error:
-                return await self._upkeep_page(request, busy=error)
+                return await self._upkeep(request, busy=error)
         elif action == "stop":
             if self._visible_job(request) is not None:
                 self.jobs.stop()
@@ -317,7 +305,7 @@ class Web:
         await self._call(request, check)
         secret = keys.add(one(form, "name"), names, read_only=bool(form.get("read_only")))
         is_first = len(keys.all()) == 1
-        response = await self._upkeep_page(request, secret=secret)
+        response = await self._upkeep(request, secret=secret)
         if is_first:
             # From now on everyone needs a key, so the person who made it is signed in with it.
             self._sign_in.start(request, secret, response)
@@ -355,20 +343,10 @@ class Web:
 
     def _error(self, request: Request, error: QmdError) -> Response:
         suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
-        html = self._render(
-            request,
-            "error.html",
-            error=error,
-            suggestions=suggestions,
-            visible=visible,
-            status=error.http_status,
+        return self._page(
+            request, "error.html", status=error.http_status, error=error, suggestions=suggestions
         )
-        return pages.answer(request, html, status=error.http_status)
 
 
 def _first_part(path: str) -> str:
     return path.removeprefix("/").partition("/")[0]
-
-
-def _translate(request: Request) -> messages.Translate:
-    return messages.LANGUAGES[messages.choose(request.headers.get("accept-language", ""))]

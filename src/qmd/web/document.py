@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from itertools import islice
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from qmd.api import operations
@@ -21,15 +22,13 @@ from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
-from qmd.text.predicates import shown_value
-from qmd.text.uris import encode_path, is_uri, parse_uri, to_uri
-from qmd.text.visible import visible
-from qmd.types import Anchor, Document
+from qmd.text.uris import encode_path, is_uri, parse_uri
+from qmd.types import Anchor
 from qmd.web.embeds import MAX_CHARACTERS, MAX_DEPTH, part
 from qmd.web.markdown import Context, Embedded, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
-from qmd.web.rendered import Find, Heading, Rendered, marked
+from qmd.web.rendered import Find, Rendered, marked
 from qmd.web.search import highlighter
 
 #: Documents that are larger, or take longer to render, are shown as text, some lines at a time.
@@ -37,71 +36,49 @@ MAX_RENDERED = 400_000
 MAX_SECONDS = 10.0
 LINES = 2_000
 _MAX_LINE = 5_000
-#: Links that a list shows, and pages or slides that are marked.
-MAX_LINKS = 50
+#: Pages or slides that are marked.
 MAX_PLACES = 2_000
 
 
-class Linked(Struct, frozen=True):
-    """A link in a list: the name and path of the document, its address, and the line of the link."""
-
-    title: str
-    file: str
-    href: str
-    line: int
-
-
-class Place(Struct, frozen=True):
-    """A page, slide or cell of the source file.
+class View(Struct, frozen=True):
+    """A document as it is shown.
 
     Attributes:
-        kind: What it is, in one word.
-        number: Its number.
-        anchor: The id of its beginning.
-        line: The line of the text where it begins.
-        file: The address of the place in the file itself, if browsers can show it.
+        page: The document.
+        rendered: The parts of its HTML; none if it is shown as text.
+        html: Its HTML.
+        rows: Otherwise its lines by number.
+        too_large: Whether it is shown as text because it is large, or takes long to render.
+        properties: Its fields.
+        places: Where the pages, slides or cells of the source file begin.
+        links: The documents that it links to.
+        backlinks: The documents that link to it.
+        absolute: Its path on the disk; "" if the reader has not the disk.
+        editor: The address that opens it in the user's editor, if any.
+        original: The address of the source file, if browsers can show it.
+        anchor: The place in the source file that is shown.
+        indexed_at: The time of the index.
     """
 
-    kind: str
-    number: int
-    anchor: str
-    line: int
-    file: str | None
-
-
-class Row(Struct, frozen=True):
-    """A line of a document shown as text. `place` is what begins there."""
-
-    number: int
-    html: Any
-    hit: bool
-    place: Place | None
-
-
-class View(Struct, frozen=True):
-    """A document as it is shown. `rows` are its lines if it is shown as text."""
-
-    document: Document
-    name: str
-    context: str | None
-    uri: str
-    absolute: str
-    properties: tuple[tuple[str, tuple[str, ...]], ...]
-    html: Any
-    headings: tuple[Heading, ...]
-    blocked_images: int
-    rows: tuple[Row, ...]
-    first_line: int
-    total_lines: int
+    page: Page
+    rendered: Rendered
+    html: Markup
+    rows: tuple[tuple[int, Markup], ...]
     too_large: bool
-    places: tuple[Place, ...]
-    links: tuple[Linked, ...]
-    links_left_out: int
-    backlinks: tuple[Linked, ...]
-    backlinks_left_out: int
+    properties: Mapping[str, tuple[Any, ...]]
+    places: tuple[Anchor, ...]
+    links: tuple[str, ...]
+    backlinks: tuple[str, ...]
+    absolute: str
     editor: str | None
     original: str | None
+    anchor: Anchor | None
     indexed_at: str | None
+
+    @property
+    def first_line(self) -> int:
+        """The number of the first row."""
+        return self.rows[0][0] if self.rows else 1
 
 
 class _Cache:
@@ -145,81 +122,62 @@ def view(
     A document whose HTML is not ready at the deadline is shown as text.
     """
     reading = operations.read(index, reference)
-    page, document, fields = reading.page, reading.page.document, reading.fields
-    find, file = highlighter(query), _file_address(index.viewable_file(page.document))
-    places = tuple(_places(page.anchors, file))
-    is_markdown = page.media_type == "text/markdown"
+    page, document = reading.page, reading.page.document
+    find, original = highlighter(query), _file_address(index.viewable_file(document))
+    places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
     too_large = len(page.text) > MAX_RENDERED
+    as_text = source or too_large or page.media_type != "text/markdown"
     html, rendered = "", Rendered()
-    rows: tuple[Row, ...] = ()
-    properties: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    if not (source or too_large) and is_markdown:
+    properties: Mapping[str, tuple[Any, ...]] = {}
+    if not as_text:
         try:
             rendered, properties = _render(index, reading, remote_images, translate, deadline)
-            html = rendered.html(find, line, [(place.line, _separator(place, translate)) for place in places])
+            separators = [(place.line, _separator(place, original, translate)) for place in places]
+            html = rendered.html(find, line, separators)
         except InterruptedError:
             deadline.check()
-            too_large = True
-    if source or too_large or not is_markdown:
-        rows = tuple(_rows(page, line, first_line, find, places))
+            too_large = as_text = True
     if not properties:
         # Without a date of its own, a document has that of its file, which is no property.
         stated = [] if document.date == of_mtime(document.modified_ns) else ["date"]
-        properties = tuple(
-            (name, _shown(fields[name])) for name in ("author", *stated, "tag") if name in fields
-        )
-    collection = index.config.collections[document.collection]
-    absolute = "" if index.locations.portable else os.path.join(collection.path, document.path)
-    links, left = _linked((each.to, each.line) for each in reading.links if each.to != document.file)
-    backlinks, back_left = _linked((each.file, each.line) for each in reading.backlinks)
-    found = anchor_at(page.anchors, line or 1)
-    if file is not None and found is not None and line:
-        file = _at_place(file, found)
+        fields = reading.fields
+        properties = {name: fields[name] for name in ("author", *stated, "tag") if name in fields}
+    folder = index.config.collections[document.collection].path
+    absolute = "" if index.locations.portable else os.path.join(folder, document.path)
+    anchor = anchor_at(page.anchors, line or 1)
     return View(
-        document,
-        visible(document.title),
-        page.context,
-        to_uri(document.file),
-        absolute,
-        properties,
-        safe(html),
-        rendered.headings,
-        rendered.blocked_images,
-        rows,
-        rows[0].number if rows else 1,
-        page.total_lines,
-        too_large,
-        places,
-        links,
-        left,
-        backlinks,
-        back_left,
-        _editor(index, absolute, line or 1, found),
-        file,
-        reading.indexed_at,
+        page=page,
+        rendered=rendered,
+        html=safe(html),
+        rows=tuple(_rows(page, line, first_line, find)) if as_text else (),
+        too_large=too_large,
+        properties=properties,
+        places=places,
+        links=tuple(dict.fromkeys(each.to for each in reading.links if each.to and each.to != document.file)),
+        backlinks=tuple(dict.fromkeys(each.file for each in reading.backlinks)),
+        absolute=absolute,
+        editor=_editor(index, absolute, line or 1, anchor),
+        original=original,
+        anchor=anchor if line else None,
+        indexed_at=reading.indexed_at,
     )
 
 
-def _places(anchors: Sequence[Anchor], file: str | None) -> Iterator[Place]:
-    for anchor in anchors[:MAX_PLACES]:
-        if anchor.kind != LINE:
-            there = None if file is None else _at_place(file, anchor)
-            yield Place(anchor.kind, anchor.value, f"place-{anchor.value}", anchor.line, there)
+def place_address(file: str | None, place: Anchor | None) -> str | None:
+    """Return the address of a place in the source file."""
+    return f"{file}#{place.kind}={place.value}" if file and place else file
 
 
 def _file_address(reference: str | None) -> str | None:
     return None if reference is None else f"/file/{encode_path(reference)}"
 
 
-def _at_place(file: str, anchor: Anchor) -> str:
-    return f"{file}#{anchor.kind}={anchor.value}"
-
-
-def _separator(place: Place, translate: Translate) -> str:
+def _separator(place: Anchor, file: str | None, translate: Translate) -> str:
     """Return the line between two places of a rendered document."""
-    name = escape(translate(f"{place.kind} {{n}}", n=place.number))
-    shown = name if place.file is None else f'<a href="{escape(place.file)}">{name}</a>'
-    return f'<p class="place" id="{place.anchor}">{shown}</p>'
+    shown = escape(translate(f"{place.kind} {{n}}", n=place.value))
+    if address := place_address(file, place):
+        shown = f'<a href="{escape(address)}">{shown}</a>'
+    return f'<p class="place" id="place-{place.value}">{shown}</p>'
 
 
 _rendered = _Cache()
@@ -227,12 +185,11 @@ _rendered = _Cache()
 
 def _render(
     index: Index, reading: Reading, remote_images: bool, translate: Translate, deadline: Deadline
-) -> tuple[Rendered, tuple[tuple[str, tuple[str, ...]], ...]]:
+) -> tuple[Rendered, Mapping[str, tuple[Any, ...]]]:
     """Return a Markdown document as HTML, and its properties."""
     text, document = reading.page.text, reading.page.document
     head = front_matter.of(text)
     start = head.body
-    properties = tuple((name, _shown(values)) for name, values in head.fields.items() if values)
     # Links lead elsewhere if documents come and go, or for a reader who may not see all collections.
     links = tuple((link.target, link.to) for link in reading.links if link.to)
     key = (document.hash, document.file, remote_images, links, frozenset(index.config.collections), translate)
@@ -242,7 +199,7 @@ def _render(
         rendered = render(text[start:], shown.context(reading, 1 + text.count("\n", 0, start)))
         if shown.characters == 0:  # other notes may change without this one
             _rendered.put(key, rendered)
-    return rendered, properties
+    return rendered, {name: values for name, values in head.fields.items() if values}
 
 
 class _Shown(Struct):
@@ -292,44 +249,13 @@ class _Shown(Struct):
         )
 
 
-def _rows(
-    page: Page, line: int | None, first_line: int, find: Find | None, places: Sequence[Place]
-) -> list[Row]:
+def _rows(page: Page, line: int | None, first_line: int, find: Find | None) -> Iterator[tuple[int, Markup]]:
     lines = page.text.removesuffix("\n").split("\n")
     start = max(1, min(first_line, len(lines)))
     if line is not None and not start <= line < start + LINES:
         start = max(1, line - LINES // 4)
-    begins = {place.line: place for place in places}
-    return [
-        Row(number, safe(marked(text[:_MAX_LINE], find)), number == line, begins.get(number))
-        for number, text in enumerate(islice(lines, start - 1, start - 1 + LINES), start)
-    ]
-
-
-def _shown(values: tuple[Any, ...]) -> tuple[str, ...]:
-    return tuple(map(_shown_value, values))
-
-
-def _shown_value(value: str | bool | float) -> str:
-    return visible(value.removesuffix("T00:00:00")) if isinstance(value, str) else shown_value(value)
-
-
-def _linked(links: Any) -> tuple[tuple[Linked, ...], int]:
-    """Return links to documents, each document once, and the number of those left out."""
-    first: dict[str, int] = {}
-    for file, line in links:
-        if file:
-            first.setdefault(file, line)
-    shown = [
-        Linked(visible(_stem(file)), visible(file), read_address(file), line)
-        for file, line in islice(first.items(), MAX_LINKS)
-    ]
-    return tuple(shown), max(0, len(first) - MAX_LINKS)
-
-
-def _stem(file: str) -> str:
-    """Return the name of a file without the suffix of Markdown."""
-    return file.rpartition("/")[2].removesuffix(".md")
+    for number, text in enumerate(islice(lines, start - 1, start - 1 + LINES), start):
+        yield number, safe(marked(text[:_MAX_LINE], find))
 
 
 def _editor(index: Index, absolute: str, line: int, anchor: Anchor | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -17,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
-from qmd.text.uris import encode_path
+from qmd.text.predicates import shown_value
+from qmd.text.uris import encode_path, to_uri
+from qmd.text.visible import visible
 from qmd.web import messages
 
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
@@ -33,6 +34,16 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+#: A file of a collection that is opened by itself runs no script and loads nothing.
+FILE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "private, no-cache",
+    "referrer-policy": "no-referrer",
+}
+#: The viewers of PDF in browsers do not work in a sandbox.
+PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
 #: An index that had all changes so long ago is shown as up to date.
 _RECENT = timedelta(seconds=30)
 _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
@@ -77,51 +88,50 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(asset=asset_address, read=read_address, is_recent=_is_recent)
-    environment.filters.update(day=_day, moment=_moment, grouped=_grouped)
+    environment.globals.update(
+        asset=asset_address, read=read_address, is_recent=_is_recent, visible=visible, uri=to_uri
+    )
+    environment.filters.update(day=_day, moment=_moment, grouped="{:,}".format, shown=_shown, stem=_stem)
     return environment
 
 
-def render(request: Request, template: str, /, **values: Any) -> str:
-    """Return a page in the language of a request."""
+def translator(request: Request) -> messages.Translate:
+    """Return the function that translates to the language of a request."""
+    return messages.LANGUAGES[messages.choose(request.headers.get("accept-language", ""))]
+
+
+def page(
+    request: Request,
+    template: str,
+    /,
+    *,
+    status: int = 200,
+    forms: bool = False,
+    remote_images: bool = False,
+    **values: Any,
+) -> Response:
+    """Return a page in the language of a request with all security headers, or 304 if the client has it.
+
+    `forms` is whether the page has forms that post: without a referrer, browsers send `Origin: null`, and the
+    check of the origin would refuse them. No other site gets a referrer either way.
+    """
     language = messages.choose(request.headers.get("accept-language", ""))
     translate = messages.LANGUAGES[language]
 
     def plural(n: int, one: str, many: str) -> str:
         return translate(one if n == 1 else many, n=f"{n:,}")
 
-    return (
-        _environment()
-        .get_template(template)
-        .render(_=translate, plural=plural, language=language, path=request.url.path, **values)
-    )
-
-
-def answer(
-    request: Request,
-    html: str,
-    *,
-    status: int = 200,
-    forms: bool = False,
-    remote_images: bool = False,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    """Return a page with all security headers, or 304 if the client has it.
-
-    `forms` is whether the page has forms that post: without a referrer, browsers send `Origin: null`, and the
-    check of the origin would refuse them. No other site gets a referrer either way.
-    """
-    body = html.encode()
-    common = {
+    common = {"_": translate, "plural": plural, "language": language, "path": request.url.path}
+    body = _environment().get_template(template).render(common | values).encode()
+    headers = {
         **_HEADERS,
         "content-security-policy": _POLICY.format(images=" http: https:" if remote_images else ""),
         "referrer-policy": "same-origin" if forms else "no-referrer",
         "cache-control": "private, no-cache",
         "vary": "accept-language, cookie",
         "etag": f'"{hashlib.sha256(body).hexdigest()[:32]}"',
-        **(headers or {}),
     }
-    response = Response(body, status, common, media_type="text/html; charset=utf-8")
+    response = Response(body, status, headers, media_type="text/html; charset=utf-8")
     return unless_known(request, response) if status == 200 and request.method == "GET" else response
 
 
@@ -159,8 +169,14 @@ def _is_recent(time: str) -> bool:
     return datetime.now(UTC) - datetime.fromisoformat(time) < _RECENT
 
 
-def _grouped(number: int) -> str:
-    return f"{number:,}"
+def _shown(value: str | float) -> str:
+    """Return a value of a field as it is shown."""
+    return visible(value.removesuffix("T00:00:00")) if isinstance(value, str) else shown_value(value)
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without the suffix of Markdown."""
+    return file.rpartition("/")[2].removesuffix(".md")
 
 
 def safe(html: str) -> Markup:

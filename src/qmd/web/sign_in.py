@@ -12,16 +12,15 @@ from starlette.types import Receive, Scope, Send
 
 from qmd.server.keys import Key, Keys
 from qmd.server.sessions import Sessions, set_cookie, token_of
-from qmd.web import pages
 from qmd.web.forms import local_address, one, read_form
 
 
 class SignIn:
-    """The sessions of the page. `keys` are None if the server takes none; `render` makes HTML."""
+    """The sessions of the page. `keys` are None if the server takes none; `page` makes a page."""
 
-    def __init__(self, keys: Keys | None, render: Callable[..., str]) -> None:
+    def __init__(self, keys: Keys | None, page: Callable[..., Response]) -> None:
         self._sessions = None if keys is None else Sessions(keys)
-        self._render = render
+        self._page = page
 
     def key(self, scope: Scope) -> Key | None:
         """Return the key with which the sender of a request has signed in."""
@@ -50,8 +49,8 @@ class SignIn:
             response = RedirectResponse(there, 303)
             if self.start(request, one(await read_form(request), "key"), response):
                 return response
-        html = self._render(request, "sign_in.html", there=there, wrong=wrong)
-        return pages.answer(request, html, status=403 if wrong else 200, forms=True)
+        status = 403 if wrong else 200
+        return self._page(request, "sign_in.html", status=status, forms=True, there=there, wrong=wrong)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""

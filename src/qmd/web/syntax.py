@@ -18,7 +18,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from qmd.text.blocks import RAW, RAW_END
 from qmd.text.closings import Closings
-from qmd.text.links import HTML_TAG, TAG, tag_name
+from qmd.text.links import AFTER_URL, HTML_TAG, TAG, URL, WIKI, tag_name
 from qmd.web.html_tags import BLOCKS
 from qmd.web.media import media
 
@@ -31,8 +31,6 @@ _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
 #: The name of a block at its end.
 BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=\]\]))\^([A-Za-z0-9-]{1,100})\Z")
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,1000})(?:\|([^\[\]\n]{0,1000}))?\]\]")
-_BARE_URL = re.compile(r"https?://[^\s<>\"'`\]|]{1,1000}")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
 #: Colours of callouts; other types look like a note.
 _CALLOUTS: Mapping[str, str] = {
@@ -177,11 +175,12 @@ def _html_tag(state: StateInline, silent: bool) -> bool:
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    match = _WIKILINK.match(state.src, state.pos, state.posMax)
+    embed = state.src.startswith("![[", state.pos)
+    match = WIKI.match(state.src, state.pos + embed, state.posMax)
     if match is None:
         return False
     if not silent:
-        embed, target, shown = bool(match[1]), match[2].removesuffix("\\").strip(), match[3]
+        target, shown = match[1].removesuffix("\\").strip(), match[2]
         path = target.partition("#")[0].strip()
         if embed and media(path):
             token = state.push("image", "img", 0)
@@ -232,10 +231,10 @@ def _tag(state: StateInline, silent: bool) -> bool:
 def _bare_url(state: StateInline, silent: bool) -> bool:
     if state.linkLevel:
         return False
-    match = _BARE_URL.match(state.src, state.pos, state.posMax)
+    match = URL.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
-    url = match[0].rstrip(".,;:!?)*_~")
+    url = match[0].rstrip(AFTER_URL)
     if not silent:
         state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(url)}
         state.push("text", "", 0).content = url

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from qmd.api import operations
-from qmd.api.results import IndexState
 from qmd.engine.index import Index
 from qmd.errors import ForbiddenError, UsageError
 from qmd.types import DEFAULT_PATTERN
@@ -16,7 +15,7 @@ from qmd.web.forms import Form, one
 from qmd.web.jobs import Job
 
 if TYPE_CHECKING:
-    from qmd.api.operations import ModelUse, ScanReport
+    from qmd.api.operations import ScanReport
     from qmd.server.keys import Key, Keys
 
 
@@ -39,23 +38,14 @@ class Permissions(Struct, frozen=True):
         return self.write and self.everything
 
 
-class View(Struct, frozen=True):
-    """The state of an index."""
-
-    status: IndexState
-    contexts: tuple[tuple[str, str], ...]
-    models: tuple[ModelUse, ...]
-    keys: tuple[Key, ...]
-
-
-def view(index: Index, permissions: Permissions, keys: Keys | None) -> View:
-    """Return the state of the index as a caller may see it."""
-    return View(
-        operations.status(index),
-        tuple(index.contexts()),
-        index.models(),
-        keys.all() if keys is not None and permissions.manage else (),
-    )
+def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str, Any]:
+    """Return the state of the index as a caller may see it, for the template."""
+    return {
+        "state": operations.status(index),
+        "contexts": index.contexts(),
+        "models": index.models(),
+        "keys": keys.all() if keys is not None and permissions.manage else (),
+    }
 
 
 def change(index: Index, action: str, form: Form) -> None:
