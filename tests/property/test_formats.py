@@ -11,7 +11,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.cli.render.formats import render_hits, render_listing, render_pages
+from qmd.cli.render.formats import writer
 from qmd.cli.render.passage import line_spans
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
@@ -81,7 +81,7 @@ def in_xml(text: str) -> str:
 
 @given(st.lists(HITS, max_size=3))
 def test_results_come_back_out_of_xml_but_for_characters_that_xml_lacks(hits: list[Hit]) -> None:
-    root = ElementTree.fromstring(render_hits("xml", hits, View()))
+    root = ElementTree.fromstring(writer("xml").hits(hits, View()))
     assert root.tag == "results"
     assert len(root) == len(hits)
     for file, hit in zip(root, hits, strict=True):
@@ -92,9 +92,9 @@ def test_results_come_back_out_of_xml_but_for_characters_that_xml_lacks(hits: li
 
 @given(st.lists(PAGES | st.builds(Skipped, document=DOCUMENTS, bytes=st.integers(1, 10**9)), max_size=3))
 def test_documents_come_back_out_of_xml_csv_and_json(items: list[Page | Skipped]) -> None:
-    files = ElementTree.fromstring(render_pages("xml", items, View()))
-    rows = list(csv.DictReader(io.StringIO(render_pages("csv", items, View()), newline="")))
-    objects = json.loads(render_pages("json", items, View()))
+    files = ElementTree.fromstring(writer("xml").pages(items, View()))
+    rows = list(csv.DictReader(io.StringIO(writer("csv").pages(items, View()), newline="")))
+    objects = json.loads(writer("json").pages(items, View()))
     assert len(files) == len(rows) == len(objects) == len(items)
     for item, file, row, shown in zip(items, files, rows, objects, strict=True):
         skipped = isinstance(item, Skipped)
@@ -107,8 +107,8 @@ def test_documents_come_back_out_of_xml_csv_and_json(items: list[Page | Skipped]
 
 @given(st.lists(HITS, max_size=3))
 def test_results_come_back_out_of_csv_and_json(hits: list[Hit]) -> None:
-    rows = list(csv.DictReader(io.StringIO(render_hits("csv", hits, View()), newline="")))
-    objects = json.loads(render_hits("json", hits, View()))
+    rows = list(csv.DictReader(io.StringIO(writer("csv").hits(hits, View()), newline="")))
+    objects = json.loads(writer("json").hits(hits, View()))
     for hit, row, shown in zip(hits, rows, objects, strict=True):
         assert (row["title"], row["context"], row["snippet"]) == (
             in_csv(hit.title),
@@ -124,22 +124,22 @@ def test_results_come_back_out_of_csv_and_json(hits: list[Hit]) -> None:
 
 @given(st.lists(HITS, min_size=1, max_size=3))
 def test_a_result_is_one_line_of_names(hits: list[Hit]) -> None:
-    rows = list(csv.reader(io.StringIO(render_hits("files", hits, View()), newline="")))
+    rows = list(csv.reader(io.StringIO(writer("files").hits(hits, View()), newline="")))
     assert [row[0] for row in rows] == [hit.docid for hit in hits]
 
 
 @given(LISTINGS)
 def test_rows_come_back_out_of_every_format(listing: Listing) -> None:
     count = len(listing.rows)
-    assert json.loads(render_listing("json", listing, View())) == list(listing.rows)
-    header, *rows = csv.reader(io.StringIO(render_listing("csv", listing, View()), newline=""))
+    assert json.loads(writer("json").listing(listing, View())) == list(listing.rows)
+    header, *rows = csv.reader(io.StringIO(writer("csv").listing(listing, View()), newline=""))
     assert header == ["name", "value"]
     assert [row[0] for row in rows] == [in_csv(row["name"]) for row in listing.rows]
-    root = ElementTree.fromstring(render_listing("xml", listing, View()))
+    root = ElementTree.fromstring(writer("xml").listing(listing, View()))
     assert [thing.findtext("name") for thing in root] == [in_xml(row["name"]) for row in listing.rows]
-    table = render_listing("md", listing, View()).split("\n")
+    table = writer("md").listing(listing, View()).split("\n")
     assert len(table) == (count + 3 if count else 1)
-    assert len(render_listing("files", listing, View()).split("\n")) == count + 1
+    assert len(writer("files").listing(listing, View()).split("\n")) == count + 1
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))), st.integers(16, 90))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import IO, TYPE_CHECKING
 
-from qmd.cli.terminal import BOLD, clean_name, columns, is_terminal, painted, write
+from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, painted, write
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind, Permission
@@ -43,11 +43,6 @@ def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) ->
 
         note(project_trust.skipped(skipped))
     return False
-
-
-def can_ask() -> bool:
-    """Whether a person can read a question and answer it."""
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def ask(trust: Trust, permissions: Sequence[Permission]) -> bool:

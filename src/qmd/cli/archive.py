@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli.command import Group, fail
 from qmd.cli.options import json_option, query_argument, query_text, refuse
@@ -102,7 +101,7 @@ def read(
     if not isinstance(result, PostText):
         _show_posts(result, as_json)
     elif as_json:
-        show_json(to_builtins(result))
+        show_json(result)
     else:
         _show(rendering.post(result))
 
@@ -188,6 +187,6 @@ def _show(text: str) -> None:
 
 def _show_posts(posts: AuthorPosts, as_json: bool) -> None:
     if as_json:
-        show_json([to_builtins(post) for post in posts.posts])
+        show_json(posts.posts)
     else:
         _show(rendering.posts(posts))

@@ -6,19 +6,20 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import options
 from qmd.cli.command import command, fail
 from qmd.cli.progress import Bar
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import clean_name, one_line, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.engine.evaluation.modes import Answer, Evaluation, Result
+    from collections.abc import Sequence
+
+    from qmd.engine.evaluation.modes import Answer, Evaluation, Loss, Result
 
 
 @command()
@@ -70,14 +71,14 @@ def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     session.note(*_notes(evaluation))
     match options.chosen_format():
         case "json":
-            lost = {"losses": [to_builtins(loss) for loss in losses(evaluation)]} if fixture is None else {}
+            lost = {"losses": losses(evaluation)} if fixture is None else {}
             show_json(_as_json(evaluation) | lost)
         case "cli":
             _show_for_people(evaluation)
             if fixture is None:
-                _show_losses(evaluation)
+                _show_losses(losses(evaluation))
         case _:
-            show_listing(_table(evaluation))
+            _show_table(evaluation)
 
 
 def _evaluate(session: Session, fixture: str | None, arguments: dict[str, Any]) -> Evaluation:
@@ -97,20 +98,14 @@ def _show_for_people(evaluation: Evaluation) -> None:
     """Show the table of results, then a table by type of question if the fixture has several."""
     questions = plural(len(evaluation.fixture.questions), "question")
     say(f"{clean_name(evaluation.fixture.name)}: {plural(evaluation.documents, 'document')}, {questions}", "")
-    show_listing(_table(evaluation))
+    _show_table(evaluation)
     skipped = [result for result in evaluation.results if result.skipped is not None]
     say(*(f"{result.mode} was skipped: {one_line(result.skipped or '')}" for result in skipped))
-    by_type = _by_type(evaluation)
-    if by_type is not None:
-        say("", f"nDCG@{evaluation.k} by type:")
-        show_listing(by_type)
+    _show_by_type(evaluation)
 
 
-def _show_losses(evaluation: Evaluation) -> None:
+def _show_losses(lost: Sequence[Loss]) -> None:
     """Show the pins and marks that the results contradict."""
-    from qmd.engine.evaluation.modes import losses
-
-    lost = losses(evaluation)
     count = "1 document is" if len(lost) == 1 else f"{len(lost) or 'No'} documents are"
     say("", f"{count} not where your pins and marks want {'it' if len(lost) == 1 else 'them'}.")
     for loss in lost:
@@ -119,7 +114,7 @@ def _show_losses(evaluation: Evaluation) -> None:
         say(f"    for '{one_line(loss.query)}'")
 
 
-def _table(evaluation: Evaluation) -> Listing:
+def _show_table(evaluation: Evaluation) -> None:
     k = evaluation.k
     titles = {f"ndcg@{k}": f"nDCG@{k}", f"recall@{k}": f"R@{k}", f"mrr@{k}": f"MRR@{k}"}
     titles |= {f"precision@{rank}": f"P@{rank}" for rank in (1, 3, 5, 10)}
@@ -141,17 +136,17 @@ def _table(evaluation: Evaluation) -> Listing:
         for result in evaluation.results
     ]
     skipped = Column("skipped", for_people=False)
-    return Listing("bench", "way", [Column("way"), *measures, *times, skipped], rows)
+    show_listing("bench", "way", ["way", *measures, *times, skipped], rows)
 
 
-def _by_type(evaluation: Evaluation) -> Listing | None:
-    """Return a table of nDCG by type of question, or None if there are fewer than two types."""
+def _show_by_type(evaluation: Evaluation) -> None:
+    """Show a table of nDCG by type of question, if there are several."""
     from qmd.engine.evaluation.modes import means
 
     types = dict.fromkeys(question.type for question in evaluation.fixture.questions if question.type)
     ran = [result for result in evaluation.results if result.skipped is None]
     if len(types) < 2 or not ran:
-        return None
+        return
     rows = []
     for name in types:
         row: dict[str, Any] = {"type": name}
@@ -160,7 +155,8 @@ def _by_type(evaluation: Evaluation) -> Listing | None:
             row |= {"questions": len(answers), result.mode: means(answers)[f"ndcg@{evaluation.k}"]}
         rows.append(row)
     ways = [Column(result.mode, result.mode, "{:.3f}".format, right=True) for result in ran]
-    return Listing("types", "type", [Column("type"), Column("questions", right=True), *ways], rows)
+    say("", f"nDCG@{evaluation.k} by type:")
+    show_listing("types", "type", ["type", "questions", *ways], rows, right=("questions",))
 
 
 def _notes(evaluation: Evaluation) -> list[str]:

@@ -59,7 +59,7 @@ def _fields(index: Index, incomplete: str) -> Iterable[str]:
 
 def _conditions(index: Index, incomplete: str) -> Iterable[str]:
     """Yield fields, and the values of one after `field=`."""
-    from qmd.cli.render.cells import plain, program_text
+    from qmd.cli.render.rows import plain, program_text
 
     name, equals, start = incomplete.partition("=")
     if not equals:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail
+from qmd.cli.indexing import show_report
 from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.sizes import local_time
-from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say
+from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say, shell_words
 from qmd.text.wording import plural
-from qmd.types import DEFAULT_PATTERN, MAX_WEIGHT, MIN_WEIGHT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qmd.engine.indexing.scan import ScanReport
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
@@ -43,7 +44,7 @@ adding_options = combined(
         "pattern",
         metavar="GLOB",
         help="Index the files that match; use commas or braces for alternatives.  "
-        f"[default: {DEFAULT_PATTERN}, or the files of the --formats]",
+        "[default: **/*.md, or the files of the --formats]",
     ),
     click.option(
         "--formats",
@@ -91,9 +92,6 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
 
 def index_folder(session: Session, path: str, name: str | None, options: dict[str, Any]) -> ScanReport:
     """Add a folder as a collection, index it and say what was found."""
-    from qmd.cli.indexing import show_report
-    from qmd.cli.progress import Bar
-
     with Bar("Indexing", session) as bar:
         chosen = options.pop("formats") or ""
         report = session.index.add_collection(
@@ -117,17 +115,12 @@ def list_(session: Session) -> None:
       qmd collection list
       qmd collection list --format csv
     """
-    statuses = session.index.status().collections
     config = session.index.config.collections
-    if chosen_format() != "cli":
-        show_listing(_listing([_row(config[status.name], status) for status in statuses]))
-        return
-    if not statuses:
-        say(session.addressed(NO_COLLECTIONS))
-        return
-    say(f"Collections ({len(statuses)}):")
-    for status in statuses:
-        say("", *_lines(config[status.name], status))
+    found = [(config[status.name], status) for status in session.index.status().collections]
+    lines = [f"Collections ({len(found)}):"]
+    for item, status in found:
+        lines += ["", *_lines(item, status)]
+    _show(found, lines, session.addressed(NO_COLLECTIONS))
 
 
 @collection.subcommand()
@@ -141,15 +134,14 @@ def show(session: Session, name: str) -> None:
     """
     found = session.index.collection(name)
     status = next(each for each in session.index.status().collections if each.name == found.name)
-    match chosen_format():
-        case "cli":
-            say(*_lines(found, status))
-            for prefix, text in found.context.items():
-                say(f"  Context of {clean_name(prefix) or 'the whole collection'}: {one_line(text)}")
-        case "json":
-            show_json(_row(found, status))
-        case _:
-            show_listing(_listing([_row(found, status)]))
+    if chosen_format() == "json":
+        show_json(_row(found, status))
+        return
+    contexts = (
+        f"  Context of {clean_name(prefix) or 'the whole collection'}: {one_line(text)}"
+        for prefix, text in found.context.items()
+    )
+    _show([(found, status)], [*_lines(found, status), *contexts])
 
 
 @collection.subcommand()
@@ -198,15 +190,13 @@ def exclude(session: Session, name: str) -> None:
     Example:
       qmd collection exclude archive
     """
-    from shlex import quote
-
     session.index.include_collection(name, False)
-    say(f"Collection '{clean_name(name)}' is searched only when named: -c {quote(name)}")
+    say(f"Collection '{clean_name(name)}' is searched only when named: -c {shell_words(name)}")
 
 
 @collection.subcommand()
 @click.argument("name", shell_complete=candidates.collections)
-@click.argument("number", type=decimal(MIN_WEIGHT, MAX_WEIGHT), metavar="N")
+@click.argument("number", type=decimal(0.01, 100), metavar="N")
 def weight(session: Session, name: str, number: float) -> None:
     """Set how much a collection counts in searches, relative to the others, which count 1.
 
@@ -260,11 +250,9 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
       qmd collection update-cmd notes 'git pull && make docs'
       qmd collection update-cmd notes
     """
-    from shlex import join
-
     if words and words[0].startswith("-"):
         fail(f"options come before the collection's name, and a command cannot begin with '{words[0]}'")
-    command = words[0] if len(words) == 1 else join(words)
+    command = words[0] if len(words) == 1 else shell_words(*words)
     session.index.set_update_command(name, command)
     if command.strip():
         prefix = f"'qmd update' first runs this in the folder of '{clean_name(name)}'"
@@ -274,50 +262,50 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
 
 
 def _next_steps(session: Session, name: str) -> None:
-    from shlex import quote
-
-    from qmd.engine.watch_state import find_watcher
-
-    watcher = find_watcher(session.index.locations.index)
-    embeds = watcher is not None and session.index.collection(name).embed != "manual"
-    steps = [
-        ('qmd search "..." -c ' + quote(name), "search by keyword"),
-        *([] if embeds else [("qmd embed", "make vectors, so that vsearch and query work")]),
-        (f'qmd context add {quote("qmd://" + name)} "..."', "describe these documents"),
-    ]
-    show_steps(session, steps)
+    steps = [(f'qmd search "..." -c {shell_words(name)}', "search by keyword")]
+    if session.watcher() is None or session.index.collection(name).embed == "manual":
+        steps.append(("qmd embed", "make vectors, so that vsearch and query work"))
+    steps.append((f'qmd context add {shell_words(f"qmd://{name}")} "..."', "describe these documents"))
+    show_steps(session, *steps)
 
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
-    name = clean_name(collection.name)
-    rows = [("Path:", clean_name(collection.path))]
-    if collection.pattern:
-        rows.append(("Pattern:", clean_name(collection.pattern)))
-    if collection.formats:
-        rows.append(("Formats:", clean_name(", ".join(collection.formats))))
-    if collection.ignore:
-        rows.append(("Ignore:", clean_name(", ".join(collection.ignore))))
-    if collection.encoding:
-        rows.append(("Encoding:", collection.encoding))
-    if collection.update:
-        rows.append(("Update:", one_line(collection.update)))
-    if collection.weight != 1:
-        rows.append(("Weight:", f"{collection.weight:g}"))
-    if collection.recency is not None:
-        rows.append(("Recency:", f"half-life {collection.recency:g} days" if collection.recency else "off"))
-    rows.append(("Files:", f"{status.documents:,}"))
-    rows.append(("Updated:", local_time(status.last_updated) if status.last_updated else "never"))
-    if status.contexts:
-        rows.append(("Contexts:", str(status.contexts)))
-    note = "" if collection.include_by_default else "  [searched only when named]"
-    return [f"{painted(name, BOLD)}  qmd://{name}/{note}", *(f"  {line}" for line in columns(rows))]
+    updated = local_time(status.last_updated) if status.last_updated else "never"
+    recency = f"half-life {collection.recency:g} days" if collection.recency else "off"
+    rows = [
+        ("Path:", clean_name(collection.path)),
+        ("Pattern:", clean_name(collection.pattern)),
+        ("Formats:", clean_name(", ".join(collection.formats))),
+        ("Ignore:", clean_name(", ".join(collection.ignore))),
+        ("Encoding:", collection.encoding or ""),
+        ("Update:", one_line(collection.update or "")),
+        ("Weight:", f"{collection.weight:g}" if collection.weight != 1 else ""),
+        ("Recency:", "" if collection.recency is None else recency),
+        ("Files:", f"{status.documents:,}"),
+        ("Updated:", updated),
+        ("Contexts:", str(status.contexts or "")),
+    ]
+    return [
+        collection_heading(status),
+        *(f"  {line}" for line in columns((label, text) for label, text in rows if text)),
+    ]
 
 
-def _listing(rows: list[dict[str, Any]]) -> Listing:
-    table = [Column(name, right=name in ("documents", "bytes")) for name in _COLUMNS]
-    return Listing("collections", "collection", table, rows)
+def collection_heading(status: CollectionStatus) -> str:
+    """Return the name of a collection, its address, and whether searches leave it out."""
+    name = clean_name(status.name)
+    note = "" if status.include_by_default else "  [searched only when named]"
+    return f"{painted(name, BOLD)}  qmd://{name}/{note}"
+
+
+def _show(
+    found: Sequence[tuple[Collection, CollectionStatus]], lines: Sequence[str], nothing: str = ""
+) -> None:
+    rows = [_row(*each) for each in found]
+    right = ("documents", "bytes")
+    show_listing("collections", "collection", _COLUMNS, rows, nothing, right=right, lines=lines)
 
 
 def _row(collection: Collection, status: CollectionStatus) -> dict[str, Any]:
-    values = to_builtins(collection) | to_builtins(status)
-    return {name: values[name] for name in _COLUMNS}
+    sources = {name: status if hasattr(status, name) else collection for name in _COLUMNS}
+    return {name: getattr(source, name) for name, source in sources.items()}

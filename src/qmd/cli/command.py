@@ -12,7 +12,7 @@ import click
 
 from qmd.cli.commands import WITH_INDEX_FILE, Table, names
 from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import say
+from qmd.cli.terminal import say, shell_words
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -195,10 +195,8 @@ def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | N
     text = next((word for word in given if word.startswith(argument) and len(word) > 2), None)
     if text is None or not isinstance(command, Command) or command.if_unknown is None:
         return None
-    from shlex import join
-
     others = [word for word in given if word != text]
-    return f"{command.if_unknown}: {ctx.command_path} {join([*others, '--', text])}"
+    return f"{command.if_unknown}: {ctx.command_path} {shell_words(*others, '--', text)}"
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:

@@ -6,11 +6,11 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Group, fail
-from qmd.cli.options import all_formats, chosen_format
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.options import all_formats
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
-from qmd.cli.terminal import BOLD, clean_name, one_line, painted, say
+from qmd.cli.terminal import BOLD, clean_name, one_line, painted, say, shell_words
 
 
 @click.group(cls=Group, aliases={"remove": "rm"})
@@ -56,16 +56,13 @@ def list_(session: Session) -> None:
     """
     session.uses |= {"context"}
     contexts = session.index.contexts()
-    if chosen_format() != "cli":
-        rows = [{"path": path, "context": text} for path, text in contexts]
-        show_listing(Listing("contexts", "place", (Column("path"), Column("context")), rows))
-        return
-    if not contexts:
-        nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
-        say(session.addressed(nothing))
+    lines: list[str] = []
     for path, text in contexts:
-        lines = (f"  {one_line(line)}".rstrip() for line in text.splitlines())
-        say(painted(clean_name(path), BOLD), *lines)
+        lines.append(painted(clean_name(path), BOLD))
+        lines += [f"  {one_line(line)}".rstrip() for line in text.splitlines()]
+    rows = [{"path": path, "context": text} for path, text in contexts]
+    nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
+    show_listing("contexts", "place", ("path", "context"), rows, session.addressed(nothing), lines=lines)
 
 
 @context.subcommand("rm")
@@ -88,20 +85,18 @@ def check(session: Session) -> None:
       qmd context check
       qmd context check --format files
     """
-    from shlex import quote
-
     session.uses |= {"context"}
     rows = [
         {
             "path": path,
             "documents": documents,
-            "command": session.addressed(f'qmd context add {quote(path)} "what it is about"'),
+            "command": session.addressed(f'qmd context add {shell_words(path)} "what it is about"'),
         }
         for path, documents in session.index.undescribed()
     ]
     table = Column("path", "No context"), Column("documents", right=True), Column("command", "Add it with")
     nothing = "Every collection and top folder that has documents has a context."
-    show_listing(Listing("places", "place", table, rows, nothing))
+    show_listing("places", "place", table, rows, nothing)
 
 
 def _display(path: str) -> str:

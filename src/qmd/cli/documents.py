@@ -7,7 +7,6 @@ from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
@@ -21,20 +20,27 @@ from qmd.cli.options import (
     path_options,
     whole,
 )
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render import cli
+from qmd.cli.render.formats import writer
+from qmd.cli.render.rows import Column
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_json, show_listing, view_for
 from qmd.cli.sizes import human_size
-from qmd.cli.terminal import clean, clean_name, columns, one_line, say, write, write_plain
+from qmd.cli.terminal import (
+    clean,
+    clean_name,
+    columns,
+    one_line,
+    shell_words,
+    write,
+    write_plain,
+)
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from qmd.cli.render.view import View
     from qmd.engine.documents.library import Page
-    from qmd.types import Document
 
 _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
@@ -75,12 +81,9 @@ def get(
       qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
     """
-    from qmd.cli.render.formats import render_pages
-
     if len(reference) > 1:
-        from shlex import join
-
-        fail(session.addressed(f"get prints one document; for several: qmd multi-get {join(reference)}"))
+        several = f"qmd multi-get {shell_words(*reference)}"
+        fail(session.addressed(f"get prints one document; for several: {several}"))
     (name,) = reference
     try:
         page = session.index.get(name, from_line=from_line, max_lines=max_lines)
@@ -98,18 +101,16 @@ def get(
         case "cli":
             _print(page, view)
         case "json":
-            from qmd.cli.render.programs import json_page, page_entry
+            from qmd.cli.render.programs import json_page
 
-            show_json(json_page(page_entry(page, view)))
+            show_json(json_page(page, view))
         case _:
-            write(render_pages(format_name, [page], view))
+            write(writer(format_name).pages([page], view))
     note_missing(session, view)
 
 
 def _print(page: Page, view: View) -> None:
     if view.terminal:
-        from qmd.cli.render import cli
-
         write(cli.heading(page, view))
     # A whole document goes into a pipe unchanged, with or without a line feed at its end.
     has_end = not view.terminal or page.text.endswith("\n")
@@ -151,8 +152,6 @@ def multi_get(
       qmd multi-get 'notes/**' --tag work --where status=draft
       grep -rl planning ~/notes | qmd multi-get -
     """
-    from qmd.cli.render.formats import render_pages
-
     if options["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
     limit = None if options["full"] else max_bytes or _MAX_BYTES
@@ -163,7 +162,7 @@ def multi_get(
     )
     write("".join(f"{one_line(error)}\n" for error in pages.errors), sys.stderr)
     view = view_for(session, options)
-    write(render_pages(chosen_format(), pages.items, view))
+    write(writer(chosen_format()).pages(pages.items, view))
     note_missing(session, view)
 
 
@@ -199,27 +198,30 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool, **o
 
 def _list_collections(session: Session) -> None:
     collections = session.index.status().collections
-    if chosen_format() == "cli" and collections:
-        cells = [
-            (clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in collections
-        ]
-        say(*columns(cells, right=frozenset({1, 2})))
-        return
-    fields = (Column("name"), Column("documents", right=True), Column("bytes", right=True))
-    rows = [to_builtins(each) for each in collections]
-    show_listing(Listing("collections", "collection", fields, rows, session.addressed(NO_COLLECTIONS)))
+    cells = [
+        (clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in collections
+    ]
+    show_listing(
+        "collections",
+        "collection",
+        ("name", "documents", "bytes"),
+        collections,
+        session.addressed(NO_COLLECTIONS),
+        right=("documents", "bytes"),
+        lines=columns(cells, right=frozenset({1, 2})),
+    )
 
 
 def _list_authors(session: Session, collection: str | None) -> None:
-    authors = session.index.authors(() if collection is None else (collection,))
-    fields = (
+    table = (
         Column("name", "Author"),
         Column("documents", right=True),
         Column("first", shown=lambda date: str(date)[:10]),
         Column("last", shown=lambda date: str(date)[:10]),
     )
+    authors = session.index.authors(() if collection is None else (collection,))
     nothing = "No authors: no front matter and no folder names an author."
-    show_listing(Listing("authors", "author", fields, [to_builtins(author) for author in authors], nothing))
+    show_listing("authors", "author", table, authors, nothing)
 
 
 def _list_files(session: Session, target: str | None, full_path: bool, filters: dict[str, Any]) -> None:
@@ -227,35 +229,29 @@ def _list_files(session: Session, target: str | None, full_path: bool, filters: 
     if filters and not documents:
         session.note(session.index.explain_no_documents(target, **filters))
     view = view_for(session, {"full_path": full_path})
-    if chosen_format() == "cli" and documents:
-        from qmd.cli.render.cli import linked
-
-        names = [clean_name(view.file(document), terminal=view.terminal) for document in documents]
-        cells = [
-            (
-                human_size(document.size),
-                strftime("%Y-%m-%d %H:%M", localtime(document.modified_ns / 1e9)),
-                linked(name, document, 1, view),
-            )
-            for name, document in zip(names, documents, strict=True)
-        ]
-        say(*columns(cells, right=frozenset({0})))
-    else:
-        show_listing(_files(documents, view, "No files with these filters." if filters else "No files yet."))
+    rows, cells = [], []
+    for document in documents:
+        name = clean_name(view.file(document), terminal=view.terminal)
+        modified = document.modified_ns / 1e9
+        time = strftime("%Y-%m-%d %H:%M", localtime(modified))
+        cells.append((human_size(document.size), time, cli.linked(name, document, 1, view)))
+        rows.append(
+            {
+                "file": view.address(document),
+                "docid": document.docid,
+                "title": document.title,
+                "bytes": document.size,
+                "modified": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(modified)),
+            }
+        )
+    show_listing(
+        "files",
+        "document",
+        ("file", "docid", "title", "bytes", "modified"),
+        rows,
+        "No files with these filters." if filters else "No files yet.",
+        names=("file",) if view.disk is not None else ("docid", "file"),
+        right=("bytes",),
+        lines=columns(cells, right=frozenset({0})),
+    )
     note_missing(session, view)
-
-
-def _files(documents: Sequence[Document], view: View, nothing: str) -> Listing:
-    names = ("file",) if view.disk is not None else ("docid", "file")
-    rows = [
-        {
-            "file": view.address(document),
-            "docid": document.docid,
-            "title": document.title,
-            "bytes": document.size,
-            "modified": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(document.modified_ns / 1e9)),
-        }
-        for document in documents
-    ]
-    fields = [Column(name, right=name == "bytes") for name in ("file", "docid", "title", "bytes", "modified")]
-    return Listing("files", "document", fields, rows, nothing, names)

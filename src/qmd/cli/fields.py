@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command, fail
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
-from qmd.cli.render.cells import plain, program_text
-from qmd.cli.render.rows import Column, Listing
-from qmd.cli.render.view import View, address
+from qmd.cli.render.cli import linked
+from qmd.cli.render.passage import labelled
+from qmd.cli.render.rows import Column, count_entry, plain, program_text
+from qmd.cli.render.view import address
 from qmd.cli.session import Session
-from qmd.cli.show import show_listing, view_for
+from qmd.cli.show import plain_view, show_listing, view_for
 from qmd.cli.terminal import (
     BOLD,
     DIM,
     char_width,
     clean_name,
     columns,
-    is_terminal,
     one_line,
     output_width,
     painted,
-    say,
     width_of,
 )
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.documents.fields import FieldValues
-    from qmd.types import Document, ResolvedLink, ValueCount
+    from qmd.types import Document, ResolvedLink, Section, ValueCount
 
 _LIMIT = 100
 #: The most values of a field that the list of fields shows to people, and the widest one.
@@ -67,24 +64,25 @@ def fields(session: Session, /, field: str | None, collections: tuple[str, ...],
     if limit is not None:
         fail("-n limits the values of one field: name the field")
     found = session.index.fields(collections)
-    if chosen_format() == "cli" and found:
-        say(*_field_lines(found))
-        return
-    from qmd.cli.render.programs import count_entry
-
     rows = [
         {
             "name": each.summary.name,
-            "types": list(each.summary.types),
+            "types": each.summary.types,
             "documents": each.summary.documents,
             "values": each.summary.values,
             "top": [count_entry(count) for count in each.values],
         }
         for each in found
     ]
-    names = ("name", "types", "documents", "values", "top")
-    listed = [Column(name, right=name in ("documents", "values")) for name in names]
-    show_listing(Listing("fields", "field", listed, rows, "No fields: no document has front matter or tags."))
+    show_listing(
+        "fields",
+        "field",
+        ("name", "types", "documents", "values", "top"),
+        rows,
+        "No fields: no document has front matter or tags.",
+        right=("documents", "values"),
+        lines=_field_lines(found),
+    )
 
 
 def _field_lines(found: Sequence[FieldValues]) -> Iterator[str]:
@@ -132,12 +130,10 @@ def _cut(text: str, width: int) -> str:
 
 
 def _list_values(session: Session, field: str, collections: tuple[str, ...], limit: int) -> None:
-    from qmd.cli.render.programs import count_entry
-
     found = session.index.field_values(field, collections, limit=limit)
     rows = [count_entry(count) for count in found.values]
-    shown = (Column("value", shown=program_text), Column("documents", right=True))
-    show_listing(Listing("values", "value", shown, rows))
+    table = (Column("value", shown=program_text), Column("documents", right=True))
+    show_listing("values", "value", table, rows)
     if len(rows) == limit < found.summary.values:
         session.note(f"{len(rows):,} of {plural(found.summary.values, 'value')}: -n shows more")
 
@@ -156,17 +152,14 @@ def tags(session: Session, collections: tuple[str, ...]) -> None:
       qmd tags -c notes --json
     """
     found = session.index.tags(collections)
-    if chosen_format() == "cli" and found:
-        cells = []
-        for tag in found:
-            above, _, name = str(tag.value).rpartition("/")
-            indent = "  " * (above.count("/") + 1 if above else 0)
-            cells.append((indent + one_line(name), f"{tag.documents:,}"))
-        say(*columns(cells, right=frozenset({1})))
-        return
+    cells = []
+    for tag in found:
+        above, _, name = str(tag.value).rpartition("/")
+        indent = "  " * (above.count("/") + 1 if above else 0)
+        cells.append((indent + one_line(name), f"{tag.documents:,}"))
     rows = [{"tag": tag.value, "documents": tag.documents} for tag in found]
-    listed = (Column("tag"), Column("documents", right=True))
-    show_listing(Listing("tags", "tag", listed, rows, "No tags."))
+    lines = columns(cells, right=frozenset({1}))
+    show_listing("tags", "tag", ("tag", "documents"), rows, "No tags.", right=("documents",), lines=lines)
 
 
 @command()
@@ -229,37 +222,39 @@ def _check_links(
 
 
 def _list_orphans(files: Sequence[str]) -> None:
-    if chosen_format() == "cli" and files:
-        terminal = is_terminal(sys.stdout)
-        say(*(clean_name(file, terminal=terminal) for file in files))
-        return
-    rows = [{"file": address(file)} for file in files]
+    terminal = plain_view().terminal
     nothing = "No orphans: other documents link to every document."
-    show_listing(Listing("orphans", "document", (Column("file"),), rows, nothing))
+    lines = (clean_name(file, terminal=terminal) for file in files)
+    show_listing(
+        "orphans", "document", ("file",), [{"file": address(file)} for file in files], nothing, lines=lines
+    )
 
 
 def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:
     """Show links. `name` is the column that the format `files` prints."""
-    if chosen_format() == "cli" and found:
-        say(*_link_lines(found, with_targets=name == "to"))
-        return
     rows = [
-        to_builtins(link) | {"file": address(link.file), "to": None if link.to is None else address(link.to)}
+        {
+            "file": address(link.file),
+            "line": link.line,
+            "kind": link.kind,
+            "target": link.target,
+            "to": None if link.to is None else address(link.to),
+        }
         for link in found
     ]
     if chosen_format() == "files":
         rows = list({row[name]: row for row in rows if row[name] is not None}.values())
-    listed = [Column(each, right=each == "line") for each in ("file", "line", "kind", "target", "to")]
-    show_listing(Listing("links", "link", listed, rows, nothing, (name,)))
+    lines = _link_lines(found, with_targets=name == "to")
+    table = ("file", "line", "kind", "target", "to")
+    show_listing("links", "link", table, rows, nothing, names=(name,), right=("line",), lines=lines)
 
 
 def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterator[str]:
     """Yield the path of each document with links, then its links: line, target and where that leads."""
-    from qmd.cli.render.passage import labelled
     from qmd.engine.documents.links import leads_to_document
 
-    terminal = is_terminal(sys.stdout)
-    view = View(terminal=terminal, width=output_width())
+    view = plain_view()
+    terminal = view.terminal
     for at, (file, group) in enumerate(groupby(found, key=lambda link: link.file)):
         if at:
             yield ""
@@ -288,25 +283,22 @@ def outline(session: Session, document: str) -> None:
       qmd outline ops.md --json
     """
     found, sections = session.index.outline(document)
-    if chosen_format() == "cli" and sections:
-        _show_outline(session, found, [(each.level, each.heading, each.first_line) for each in sections])
-        return
-    listed = [
-        Column("heading"),
-        *(Column(name, right=True) for name in ("level", "first_line", "last_line")),
-    ]
-    rows = [to_builtins(section) for section in sections]
-    show_listing(Listing("sections", "section", listed, rows, f"No headings in {clean_name(found.file)}."))
+    show_listing(
+        "sections",
+        "section",
+        ("heading", "level", "first_line", "last_line"),
+        sections,
+        f"No headings in {clean_name(found.file)}.",
+        right=("level", "first_line", "last_line"),
+        lines=_outline_lines(session, found, sections),
+    )
 
 
-def _show_outline(session: Session, document: Document, headings: Sequence[tuple[int, str, int]]) -> None:
-    from qmd.cli.render.cli import linked
-    from qmd.cli.render.passage import labelled
-
+def _outline_lines(session: Session, document: Document, sections: Sequence[Section]) -> Iterator[str]:
     view = view_for(session, {"full_path": False})
-    say(view.styled(clean_name(document.file, terminal=view.terminal), BOLD))
-    top = min(level for level, _, _ in headings)
-    for level, heading, line in headings:
-        label = f"{line:6,}  {'  ' * (level - top)}"
-        text = one_line(heading, terminal=view.terminal)
-        say(*(linked(part, document, line, view) for part in labelled(label, text, view)))
+    yield view.styled(clean_name(document.file, terminal=view.terminal), BOLD)
+    top = min(section.level for section in sections)
+    for section in sections:
+        label = f"{section.first_line:6,}  {'  ' * (section.level - top)}"
+        text = one_line(section.heading, terminal=view.terminal)
+        yield from (linked(part, document, section.first_line, view) for part in labelled(label, text, view))

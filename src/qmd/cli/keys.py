@@ -7,11 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli.command import Group
 from qmd.cli.options import all_formats, collection_option, flag
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import local_time
@@ -66,15 +65,14 @@ def list_(session: Session) -> None:
       qmd keys list
       qmd keys list --json
     """
-    rows = [to_builtins(key) for key in _keys(session).all()]
-    fields = (
+    table = (
         Column("name"),
         Column("collections", "Limited to", ", ".join),
         Column("read_only"),
         Column("created", shown=local_time),
     )
     nothing = "No keys: the server of this index answers without one."
-    show_listing(Listing("keys", "key", fields, rows, nothing))
+    show_listing("keys", "key", table, _keys(session).all(), nothing)
 
 
 @keys.subcommand("remove")

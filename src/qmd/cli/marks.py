@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import candidates
 from qmd.cli.command import command
 from qmd.cli.options import OneOf, all_formats
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import clean_name, one_line, say
@@ -103,12 +102,11 @@ def marks(session: Session) -> None:
       qmd marks --json
     """
     session.uses |= {"marks"}
-    fields = (
+    nothing = session.addressed("Nothing is pinned or marked yet. See: qmd pin --help")
+    table = (
         Column("query", shown=one_line),
         Column("kind", "As"),
         Column("file", "Document"),
         Column("indexed"),
     )
-    rows = [to_builtins(mark) for mark in session.index.marks()]
-    nothing = session.addressed("Nothing is pinned or marked yet. See: qmd pin --help")
-    show_listing(Listing("marks", "mark", fields, rows, nothing, ("query", "kind", "file")))
+    show_listing("marks", "mark", table, session.index.marks(), nothing, names=("query", "kind", "file"))

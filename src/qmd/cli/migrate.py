@@ -6,14 +6,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import approval
 from qmd.cli.command import command, fail
 from qmd.cli.options import flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
-from qmd.cli.terminal import clean_name, columns, one_line, say, write
+from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -58,11 +57,11 @@ def migrate(
     def run(*, dry_run: bool, with_commands: bool) -> Migration:
         return migrate(session.index_name, file, config, dry_run=dry_run, with_commands=with_commands)
 
-    if not (dry_run or with_commands) and approval.can_ask():
+    if not (dry_run or with_commands) and can_ask():
         with_commands = _agreed(run(dry_run=True, with_commands=True))
     done = run(dry_run=dry_run, with_commands=with_commands)
     if as_json:
-        show_json(to_builtins(done))
+        show_json(done)
         return
     for label, path in (("Index:", done.index), ("Config:", done.config), ("Here:", done.target)):
         if path is not None:
@@ -74,10 +73,8 @@ def migrate(
         say("There are no collections.")
     say("", *(one_line(session.addressed(note)) for note in done.notes), _outcome(done, dry_run))
     if not dry_run and any(each.documents_here is None for each in done.collections):
-        show_steps(
-            session,
-            [("qmd update", "index the collections"), ("qmd embed", "make vectors, for vsearch and query")],
-        )
+        vectors = ("qmd embed", "make vectors, for vsearch and query")
+        show_steps(session, ("qmd update", "index the collections"), vectors)
 
 
 def _agreed(plan: Migration) -> bool:

@@ -9,7 +9,7 @@ import click
 from qmd.cli.command import command
 from qmd.cli.options import all_formats, chosen_format
 from qmd.cli.progress import Bar
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.sizes import human_size

@@ -7,16 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from qmd.cli import approval, candidates
 from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, flag
-from qmd.cli.render.rows import Column, Listing
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing, show_steps
 from qmd.cli.sizes import local_time
-from qmd.cli.terminal import clean_name, say
+from qmd.cli.terminal import can_ask, clean_name, say
 from qmd.errors import NotFoundError
 from qmd.text.wording import plural
 
@@ -41,12 +40,12 @@ def init(session: Session) -> None:
     collection = create_project(session.folder(), os.environ)
     name, path = clean_name(collection.name), clean_name(collection.path)
     say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.selection})")
-    steps = [
+    show_steps(
+        session,
         ("qmd update", "index it"),
         ("qmd embed", "make vectors, so that vsearch and query work"),
         ("qmd collection add PATH", "add another folder"),
-    ]
-    show_steps(session, steps)
+    )
 
 
 @click.group("trust", cls=Group, acts_alone=True)
@@ -82,9 +81,18 @@ def list_(session: Session) -> None:
       qmd trust list
       qmd trust list --json
     """
-    decisions = session.index.trust.decisions()
-    rows = [to_builtins(decision) | to_builtins(decision.permission) for decision in decisions]
-    fields = (
+    rows = [
+        {
+            "project": decision.project,
+            "kind": decision.permission.kind,
+            "name": decision.permission.name,
+            "value": decision.permission.value,
+            "approved": decision.approved,
+            "when": decision.when,
+        }
+        for decision in session.index.trust.decisions()
+    ]
+    table = (
         Column("project"),
         Column("kind"),
         Column("name", "For"),
@@ -92,7 +100,7 @@ def list_(session: Session) -> None:
         Column("approved"),
         Column("when", shown=local_time),
     )
-    show_listing(Listing("approvals", "approval", fields, rows, "Nothing was approved yet."))
+    show_listing("approvals", "approval", table, rows, "Nothing was approved yet.")
 
 
 @trust.subcommand()
@@ -124,7 +132,7 @@ def _review(trust: Trust, *, yes: bool) -> None:
     approval.show(trust, waiting, sys.stdout)
     if yes:
         trust.decide(waiting, approved=True)
-    elif not approval.can_ask():
+    elif not can_ask():
         fail("cannot ask for approval without a terminal: read the above, then run 'qmd trust --yes'")
     elif not approval.ask(trust, waiting):
         say("Nothing was approved.")

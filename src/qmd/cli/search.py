@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command, fail, intended_as_text
+from qmd.cli.render.formats import writer
+from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
+from qmd.cli.show import note_missing, show_json, view_for
+from qmd.cli.sizes import about
 from qmd.cli.terminal import write
 from qmd.errors import CollectionNotFoundError, NotFoundError, VectorIndexMissingError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.engine.index import Index
     from qmd.engine.requests import SearchRequest
     from qmd.types import SearchResponse
 
@@ -147,7 +150,7 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         None if arguments["everything"] else limit,
     )
     try:
-        response = _response(session.index, kind, request, arguments["mode"])
+        response = _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
         hints = (intended_as_text(f"-c{name}") for name in arguments["collections"])
@@ -169,58 +172,54 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
 
 def _missing_vectors(session: Session, arguments: dict[str, Any]) -> str:
     """Say how many documents have no vectors, who makes them or what to type, and how long that takes."""
-    from qmd.cli.sizes import about
-    from qmd.engine.watch_state import find_watcher
-    from qmd.text.wording import plural
-
     missing = session.index.missing_vectors(arguments["collections"])
     texts = f"{plural(missing.texts, 'text')} without vectors"
-    watcher = find_watcher(session.index.locations.index)
+    watcher = session.watcher()
     if watcher is not None and watcher.embedding in ("waiting", "running"):
         return f"{texts}: {watcher.command} (process {watcher.pid}) is making them"
     time = "" if missing.seconds is None else f", which takes {about(missing.seconds)}"
     return f"{texts}: run 'qmd embed'{time}"
 
 
-def _response(index: Index, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
+def _response(session: Session, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
     """Run the search in the server of the index or in this process. Both give the same results.
 
     Raises `NotFoundError` if `mode` is `server` and no server runs, and `NoAnswerError` if that server has
     another configuration or version.
     """
-    if mode == "local":
-        return index.run(kind, request)
-    from qmd.config.paths import cache_dir
-    from qmd.server.discovery import find
-
-    server = find(cache_dir(os.environ), index.locations.index)
+    server = None if mode == "local" else session.server()
     if server is not None:
         from qmd.server import run_handler
 
         try:
-            return run_handler.ask(server, index, kind, request)
+            return run_handler.ask(server, session.index, kind, request)
         except run_handler.NoAnswerError:
             if mode == "server":
                 raise
     elif mode == "server":
         raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
-    return index.run(kind, request)
+    return session.index.run(kind, request)
 
 
 def _show(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
     from qmd.cli.render.explain import facets, stages, unexpected
-    from qmd.cli.render.formats import render_hits
-    from qmd.cli.show import note_missing, view_for
 
-    show_stages = format_name == "cli" and arguments["explain"]
+    people = format_name == "cli"
+    show_stages = people and arguments["explain"]
     if not show_stages:
         session.note(*unexpected(response.stages))
-    view = view_for(session, arguments, text if format_name == "cli" else None)
-    write(render_hits(format_name, response.hits, view, response.facets if arguments["facets"] else None))
-    if format_name == "cli" and arguments["facets"]:
-        write("\n" + facets(response, view))
+    view = view_for(session, arguments, text if people else None)
+    if arguments["facets"] and not people:
+        from qmd.cli.render.programs import json_hits
+
+        counts = {name: [*map(count_entry, counts)] for name, counts in response.facets.items()}
+        show_json({"results": json_hits(response.hits, view), "facets": counts})
+    else:
+        write(writer(format_name).hits(response.hits, view))
+        if arguments["facets"]:
+            write("\n" + facets(response, view))
     note_missing(session, view)
     if show_stages:
         write("\n" + stages(response.stages))

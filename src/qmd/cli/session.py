@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli import commands
-from qmd.cli.terminal import note
+from qmd.cli.terminal import can_ask, clean_name, note, shell_words
 from qmd.errors import SourceError
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind
+    from qmd.config.paths import Locations
     from qmd.engine.index import Index
-
+    from qmd.engine.watch_state import WatchState
+    from qmd.server.discovery import Advertisement
 
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
@@ -69,23 +71,23 @@ class Session:
             return open_index_file(self.portable_file, progress=self.note, ask=_ask_passphrase)
         return open_index(name=self.index_name, store=self.store, progress=self.note)
 
+    def _locations(self) -> Locations:
+        from qmd.config.paths import locate
+
+        return locate(self.index_name, os.environ, self.folder())
+
     def index_file(self) -> str:
         """Return the path of the index file without opening it."""
         if self.portable_file is not None:
             return os.path.join(self.folder(), self.portable_file)
-        from qmd.config.paths import locate
         from qmd.engine.opening import beside_foreign
 
-        return beside_foreign(locate(self.index_name, os.environ, self.folder())).index
+        return beside_foreign(self._locations()).index
 
     @property
     def project(self) -> str | None:
         """The folder of the project whose index the command uses; None for an index of the user."""
-        from qmd.config.paths import locate
-
-        if self.portable_file is not None:
-            return None
-        return locate(self.index_name, os.environ, self.folder()).project
+        return None if self.portable_file is not None else self._locations().project
 
     @property
     def label(self) -> str | None:
@@ -95,6 +97,20 @@ class Session:
         # Projects and files have no names, so a digest of the path is theirs.
         path = self.project if self.portable_file is None else os.path.realpath(self.index_file())
         return self.index_name if path is None else sha256(os.fsencode(path)).hexdigest()[:8]
+
+    def server(self) -> Advertisement | None:
+        """Return the address of the running server of the index, and its secret; None if there is none."""
+        from qmd.config.paths import cache_dir
+        from qmd.server.discovery import find
+
+        file = self.index_file() if self._index is None else self._index.locations.index
+        return find(cache_dir(os.environ), file)
+
+    def watcher(self) -> WatchState | None:
+        """Return the state of the process that keeps the index as the files are; None if there is none."""
+        from qmd.engine.watch_state import find_watcher
+
+        return find_watcher(self.index.locations.index)
 
     def options(self, *, absolute: bool = True) -> list[str]:
         """Return the global options that name the index, for another run of the program."""
@@ -126,9 +142,7 @@ class Session:
         """
         if self.index_name is None and self.store is None and self.portable_file is None:
             return message
-        from shlex import quote
-
-        options = "".join(f" {quote(word)}" for word in self.options(absolute=False))
+        options = f" {shell_words(*self.options(absolute=False))}"
         names = sorted(set(commands.names()) - commands.WITHOUT_INDEX, key=len, reverse=True)
         command = rf"(?<![\w./-])qmd(?= (?:{'|'.join(names)})\b)"
         return re.sub(command, lambda match: match[0] + options, message)
@@ -148,11 +162,7 @@ class Session:
 
 def _ask_passphrase(path: str) -> str:
     """Ask for the passphrase of a file; return "" if there is no terminal."""
-    import sys
-
-    from qmd.cli.terminal import clean_name, is_terminal
-
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if not can_ask():
         return ""
     return str(click.prompt(f"Passphrase of {clean_name(path)}", hide_input=True, err=True))
 

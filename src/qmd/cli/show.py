@@ -4,43 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.options import chosen_format
-from qmd.cli.render.formats import render_listing
+from qmd.cli.render.formats import writer
+from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
 from qmd.cli.terminal import columns, has_colours, is_terminal, output_width, say, write, write_plain
 from qmd.errors import QueryError
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
+from qmd.text.uris import encode_path
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
     from qmd.types import Anchor
+
+
+def plain_view() -> View:
+    """Return how to show text on stdout: its width, and whether it is a terminal and has colours."""
+    return View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
 
 
 def view_for(session: Session, options: Mapping[str, Any], query: str | None = None) -> View:
     """Return how to show results on stdout, with the words of `query` highlighted if it is given."""
-    index = session.index
-    terminal, colours = is_terminal(sys.stdout), has_colours(sys.stdout)
+    index, view = session.index, plain_view()
     template = index.settings.editor_uri or DEFAULT_EDITOR
-    links = colours and template != NO_EDITOR
+    links = view.colours and template != NO_EDITOR
     if links and not is_editor(template):
         session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
     roots = {each.name: each.path for each in index.config.collections.values()}
     disk = Disk(roots, os.getcwd()) if links or options["full_path"] else None
-    return View(
+    return view._replace(
         full=bool(options.get("full")),
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
         disk=disk if options["full_path"] else None,
-        terminal=terminal,
-        width=output_width(),
-        colours=colours,
-        highlights=_highlights(query) if colours and query is not None else None,
+        highlights=_highlights(query) if view.colours and query is not None else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None
         else None,
@@ -55,18 +57,48 @@ def note_missing(session: Session, view: View) -> None:
 
 
 def show_json(value: Any) -> None:
+    """Write a value, in which there may be structs, as JSON to stdout."""
+    from msgspec import to_builtins
+
     from qmd.cli.render.programs import dumps
 
-    write_plain(dumps(value))
+    write_plain(dumps(to_builtins(value)))
 
 
-def show_listing(listing: Listing) -> None:
-    """Write a listing to stdout in the chosen format."""
-    view = View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
-    write(render_listing(chosen_format(), listing, view))
+def show_listing(
+    root: str,
+    row: str,
+    columns: Iterable[Column | str],
+    rows: Sequence[Any],
+    nothing: str = "Nothing to list.",
+    *,
+    names: Sequence[str] = (),
+    right: Sequence[str] = (),
+    lines: Iterable[str] | None = None,
+) -> None:
+    """Write rows to stdout in the chosen format.
+
+    Args:
+        root: The name of the root element in XML.
+        row: The name of a row's element in XML.
+        columns: Columns, or their names alone.
+        rows: Structs with fields of these names, or mappings.
+        nothing: The message for people if there are no rows.
+        names: The columns that the format `files` prints, by default the first.
+        right: The columns given by name that are aligned to the right.
+        lines: What people see in place of a table if there are rows.
+    """
+    from msgspec import to_builtins
+
+    name = chosen_format()
+    if name == "cli" and rows and lines is not None:
+        say(*lines)
+        return
+    table = [each if isinstance(each, Column) else Column(each, right=each in right) for each in columns]
+    write(writer(name).listing(Listing(root, row, table, to_builtins(rows), nothing, names), plain_view()))
 
 
-def show_steps(session: Session, steps: Iterable[tuple[str, str]]) -> None:
+def show_steps(session: Session, *steps: tuple[str, str]) -> None:
     """Suggest what to do next, unless --quiet is given: commands to copy, and what they do."""
     if not session.quiet:
         lines = columns((session.addressed(command), text) for command, text in steps)
@@ -79,12 +111,9 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     A page opens in the program that the system has for the file, because editors show only text.
     """
     from qmd.text.anchors import LINE
-    from qmd.text.uris import encode_path
 
-    if anchor is None:
-        return editor_address(template, path, line)
-    if anchor.kind == LINE:
-        return editor_address(template, path, anchor.value)
+    if anchor is None or anchor.kind == LINE:
+        return editor_address(template, path, line if anchor is None else anchor.value)
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 

@@ -29,6 +29,11 @@ def is_terminal(stream: IO[Any]) -> bool:
         return False
 
 
+def can_ask() -> bool:
+    """Whether a person can read a question and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
 def takes_escapes(stream: IO[Any]) -> bool:
     """Whether the stream understands escape sequences: it is a terminal, and TERM is not dumb."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
@@ -82,6 +87,13 @@ def clean_name(name: str, *, terminal: bool = True) -> str:
 def one_line(text: str, *, terminal: bool = True) -> str:
     """Return the text without line breaks; for a terminal, with control characters as escapes."""
     return clean(_BREAKS.sub(" ", text.strip()), terminal=terminal)
+
+
+def shell_words(*words: str) -> str:
+    """Return words as a shell reads them, in quotes if they need them."""
+    from shlex import join
+
+    return join(words)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import to_builtins
 
+from qmd.cli.collections import collection_heading
 from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, refuse
 from qmd.cli.progress import Bar
-from qmd.cli.render.rows import Column, Listing
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
-from qmd.cli.terminal import (
-    BOLD,
-    GREEN,
-    RED,
-    YELLOW,
-    clean_name,
-    columns,
-    is_terminal,
-    one_line,
-    painted,
-    say,
-)
+from qmd.cli.terminal import GREEN, RED, YELLOW, can_ask, clean_name, columns, one_line, painted, say
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -54,7 +41,10 @@ def status(session: Session, as_json: bool) -> None:
     """
     status = session.index.status()
     if as_json:
-        show_json(to_builtins(status) | {"models": dict(status.models), "watching": status.watching})
+        show_json(
+            {name: getattr(status, name) for name in status.__struct_fields__}
+            | {"models": dict(status.models), "watching": status.watching}
+        )
         return
     shown = session.index.notes
     notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
@@ -65,12 +55,9 @@ def status(session: Session, as_json: bool) -> None:
     else:
         say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
     for each in status.collections:
-        name = clean_name(each.name)
-        note = "" if each.include_by_default else "  [searched only when named]"
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
         details = _collection(each, watched)[1 if status.portable else 0 :]
-        lines = (f"    {line}" for line in columns(details))
-        say("", f"  {painted(name, BOLD)}  qmd://{name}/{note}", *lines)
+        say("", f"  {collection_heading(each)}", *(f"    {line}" for line in columns(details)))
 
 
 def _status_rows(status: Status) -> list[tuple[str, str]]:
@@ -165,8 +152,7 @@ def doctor(session: Session) -> None:
     if live:
         say("", _summary(findings))
     else:
-        fields = [Column(name) for name in ("level", "check", "message", "hint")]
-        show_listing(Listing("findings", "finding", fields, [to_builtins(finding) for finding in findings]))
+        show_listing("findings", "finding", ("level", "check", "message", "hint"), findings)
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -187,7 +173,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     with Bar("Cleaning", session) as bar:
         report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
     if as_json:
-        show_json(to_builtins(report))
+        show_json(report)
         return
     rows = [
         (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")
@@ -263,7 +249,7 @@ def _export(session: Session, file: str, force: bool, options: dict[str, Any]) -
 
 
 def _new_passphrase() -> str:
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if not can_ask():
         fail("--encrypt needs a terminal to ask for a passphrase: set QMD_PASSPHRASE, or name a --recipient")
     return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
 

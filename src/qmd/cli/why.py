@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command
-from qmd.cli.render.cells import plain, program_text
 from qmd.cli.render.passage import labelled
+from qmd.cli.render.rows import plain, program_text
 from qmd.cli.render.view import View
 from qmd.cli.session import Session
 from qmd.cli.show import show_json

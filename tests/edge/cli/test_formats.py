@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from msgspec.structs import replace
 
-from qmd.cli.render.formats import render_hits, render_listing
+from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View, address
 from qmd.types import Hit, Snippet
@@ -40,7 +40,7 @@ NASTY = replace(
 
 
 def test_json_has_exactly_the_fields_of_the_contract() -> None:
-    assert json.loads(render_hits("json", [HIT], View())) == [
+    assert json.loads(writer("json").hits([HIT], View())) == [
         {
             "docid": "#abc123",
             "score": 0.93,
@@ -54,17 +54,17 @@ def test_json_has_exactly_the_fields_of_the_contract() -> None:
 
 def test_json_adds_context_body_and_explanation_where_there_are_any() -> None:
     hit = replace(HIT, context="C", body="all\n", traces=(ContractBlend(0.1 + 0.2, 0.0, 0.75),))
-    shown = json.loads(render_hits("json", [hit], View(full=True, explain=True)))[0]
+    shown = json.loads(writer("json").hits([hit], View(full=True, explain=True)))[0]
     assert list(shown) == ["docid", "score", "file", "line", "title", "context", "body", "explain"]
     assert shown["explain"] == {"rerank": 0.3, "blend": {"fused": 0.75, "rerank": 0.25}}
 
 
 def test_json_keeps_every_script_readable() -> None:
-    assert "数据库" in render_hits("json", [replace(HIT, title="数据库")], View())
+    assert "数据库" in writer("json").hits([replace(HIT, title="数据库")], View())
 
 
 def test_csv_reads_back_as_it_was() -> None:
-    header, first, second = csv.reader(io.StringIO(render_hits("csv", [HIT, NASTY], View()), newline=""))
+    header, first, second = csv.reader(io.StringIO(writer("csv").hits([HIT, NASTY], View()), newline=""))
     assert header == ["docid", "score", "file", "title", "context", "line", "snippet"]
     assert first == ["#abc123", "0.9250", "qmd://notes/a.md", "A", "", "7", "one\ntwo"]
     assert second[2:] == [address(NASTY.file), NASTY.title, NASTY.context, "7", NASTY.snippet.text]
@@ -74,16 +74,16 @@ def test_csv_reads_back_as_it_was() -> None:
 def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(first: str) -> None:
     text = f"{first}1+cmd|' /C calc'!A0"
     hit = replace(HIT, title=text, context=text, snippet=Snippet(text, 1, 1))
-    _, row = csv.reader(io.StringIO(render_hits("csv", [hit], View()), newline=""))
+    _, row = csv.reader(io.StringIO(writer("csv").hits([hit], View()), newline=""))
     assert row[3:] == [f"'{text}", f"'{text}", "7", f"'{text}"]
     listing = Listing("things", "thing", (Column("name"), Column("number")), [{"name": text, "number": -1}])
-    _, row = csv.reader(io.StringIO(render_listing("csv", listing, View()), newline=""))
+    _, row = csv.reader(io.StringIO(writer("csv").listing(listing, View()), newline=""))
     assert row == [f"'{text}", "-1"]
-    assert json.loads(render_hits("json", [hit], View()))[0]["title"] == text
+    assert json.loads(writer("json").hits([hit], View()))[0]["title"] == text
 
 
 def test_xml_is_well_formed_whatever_is_in_it() -> None:
-    root = ElementTree.fromstring(render_hits("xml", [HIT, NASTY], View()))
+    root = ElementTree.fromstring(writer("xml").hits([HIT, NASTY], View()))
     assert root.tag == "results"
     plain, nasty = root
     assert plain.attrib == {
@@ -102,16 +102,16 @@ def test_xml_is_well_formed_whatever_is_in_it() -> None:
 
 def test_files_is_a_line_a_document() -> None:
     hit = replace(HIT, context='Says "hi",\n\ntwice')
-    assert render_hits("files", [HIT, hit], View()) == (
+    assert writer("files").hits([HIT, hit], View()) == (
         '#abc123,0.93,qmd://notes/a.md\n#abc123,0.93,qmd://notes/a.md,"Says ""hi"", twice"\n'
     )
-    quoted = next(csv.reader(io.StringIO(render_hits("files", [NASTY], View()), newline="")))
+    quoted = next(csv.reader(io.StringIO(writer("files").hits([NASTY], View()), newline="")))
     assert quoted[2] == address(NASTY.file)
 
 
 def test_markdown_is_a_section_a_document() -> None:
     hit = replace(HIT, context="One\n\nTwo")
-    assert render_hits("md", [hit], View()) == (
+    assert writer("md").hits([hit], View()) == (
         "---\n# A\n**file:** qmd://notes/a.md\n**docid:** #abc123\n**context:** One Two\n\none\ntwo\n"
     )
 
@@ -126,26 +126,26 @@ def test_nothing_found_has_a_form_of_its_own(name: str) -> None:
         "xml": '<?xml version="1.0" encoding="UTF-8"?>\n<results>\n</results>\n',
         "files": "",
     }
-    assert render_hits(name, [], View()) == expected[name]
+    assert writer(name).hits([], View()) == expected[name]
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
 def test_line_numbers_begin_where_the_text_does(name: str) -> None:
-    text = render_hits(name, [HIT], View(line_numbers=True))
+    text = writer(name).hits([HIT], View(line_numbers=True))
     assert ("6: one" in text) == (name != "files")
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
 def test_control_characters_are_escapes_on_a_terminal(name: str) -> None:
-    text = render_hits(name, [NASTY], View(terminal=True))
+    text = writer(name).hits([NASTY], View(terminal=True))
     assert not any(ord(char) < 32 and char not in "\n\t" for char in text)
     assert ("\\u001b[0m" in text) == (name not in ("xml", "files"))
     if name == "json":
-        assert json.loads(text) == json.loads(render_hits(name, [NASTY], View()))
+        assert json.loads(text) == json.loads(writer(name).hits([NASTY], View()))
 
 
 def test_a_name_with_a_line_break_is_one_line_in_a_pipe_too() -> None:
-    text = render_hits("cli", [NASTY], View())
+    text = writer("cli").hits([NASTY], View())
     assert text.splitlines()[0] == 'notes/a, "b"\\u000a<c> & 100%20.md:7 #abc123'
     assert NASTY.snippet.text in text
 

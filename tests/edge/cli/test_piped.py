@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qmd.cli.options import FORMATS
-from qmd.cli.render.formats import render_hits
+from qmd.cli.render.formats import writer
 from qmd.cli.render.view import View
 from qmd.types import Hit, Snippet
 from tests.users import MakeUser, User
@@ -100,9 +100,9 @@ def test_a_command_prints_what_it_always_printed(planner: User, command: str, na
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_results_are_printed_as_they_always_were(name: str) -> None:
-    check(f"search.{name}", render_hits(name, HITS, View()))
+    check(f"search.{name}", writer(name).hits(HITS, View()))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_numbered_results_are_printed_as_they_always_were(name: str) -> None:
-    check(f"search-numbered.{name}", render_hits(name, HITS, View(line_numbers=True)))
+    check(f"search-numbered.{name}", writer(name).hits(HITS, View(line_numbers=True)))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from qmd.cli.options import FORMATS
-from qmd.cli.render.formats import render_listing
+from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
 from qmd.cli.sizes import duration, human_size, time_left
@@ -160,10 +160,10 @@ def test_a_list_that_is_too_wide_is_shown_row_by_row() -> None:
         (Column("role"), Column("bytes", "Size", human_size, right=True), Column("key", for_people=False)),
         [{"role": "embed", "bytes": 2048, "key": "k"}, {"role": "数据", "bytes": None, "key": None}],
     )
-    assert render_listing("cli", listing, View(terminal=True, width=80)) == (
+    assert writer("cli").listing(listing, View(terminal=True, width=80)) == (
         "Role     Size\nembed  2.0 KB\n数据\n"
     )
-    assert render_listing("cli", listing, View(terminal=True, width=10)) == (
+    assert writer("cli").listing(listing, View(terminal=True, width=10)) == (
         "Role:  embed\nSize:  2.0 KB\n\nRole:  数据\n"
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmd.cli.render.formats import Writer
 from qmd.cli.render.passage import labelled, passage
+from qmd.cli.render.rows import Listing
 from qmd.cli.render.view import PASSAGE_GAP, View, skipped_because
 from qmd.cli.terminal import (
     BOLD,
@@ -22,7 +24,6 @@ from qmd.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Anchor, Document, Hit
 
@@ -32,15 +33,15 @@ _GOOD, _FAIR = 70, 40
 _CONTEXT = "Context: "
 
 
-def hits(found: Sequence[Hit], view: View) -> str:
+def _hits(found: Sequence[Hit], view: View) -> str:
     return "\n".join(_hit(hit, view) for hit in found) if found else _NO_RESULTS
 
 
-def pages(items: Sequence[Page | Skipped], view: View) -> str:
+def _pages(items: Sequence[Page | Skipped], view: View) -> str:
     return "\n".join(_item(item, view) for item in items)
 
 
-def listing(found: Listing, view: View) -> str:
+def _listing(found: Listing, view: View) -> str:
     """Return an aligned table, or a block of lines for each row if the table is wider than the terminal."""
     if not found.rows:
         return found.nothing + "\n"
@@ -144,3 +145,6 @@ def _item(item: Page | Skipped, view: View) -> str:
     context = "\n".join(_context(item.context, view))
     text = view.page(item).rstrip("\n")
     return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
+
+
+WRITER = Writer(_hits, _pages, _listing)

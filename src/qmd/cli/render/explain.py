@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from qmd.cli.render.cells import plain, program_text
+from qmd.cli.render.rows import plain, program_text
 from qmd.cli.terminal import columns, one_line, width_of
 from qmd.types.traces import (
     Adjustment,

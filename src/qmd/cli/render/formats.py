@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from qmd.cli.terminal import clean
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from qmd.cli.render.rows import Listing
     from qmd.cli.render.view import View
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit, ValueCount
+    from qmd.types import Hit
 
 #: Descriptions for the help, by the name that `--format` takes. To add a format, add a row here and in
 #: `programs.WRITERS`.
@@ -25,43 +23,20 @@ FORMATS = {
 }
 
 
-def render_hits(
-    name: str,
-    hits: Sequence[Hit],
-    view: View,
-    facets: Mapping[str, Sequence[ValueCount]] | None = None,
-) -> str:
-    """Return hits in a format. JSON has `facets` beside them, if any are given."""
+class Writer(NamedTuple):
+    """The functions that return hits, documents and listings in a format."""
+
+    hits: Callable[[Sequence[Hit], View], str]
+    pages: Callable[[Sequence[Page | Skipped], View], str]
+    listing: Callable[[Listing, View], str]
+
+
+def writer(name: str) -> Writer:
+    """Return the writer of the format that `--format` calls `name`."""
     if name == "cli":
-        from qmd.cli.render import cli
+        from qmd.cli.render.cli import WRITER
 
-        return cli.hits(hits, view)
-    from qmd.cli.render import programs
+        return WRITER
+    from qmd.cli.render.programs import WRITERS
 
-    entries = [programs.hit_entry(hit, view) for hit in hits]
-    if name == "json" and facets is not None:
-        text = programs.json_hits_and_facets(entries, facets)
-    else:
-        text = programs.WRITERS[name].hits(entries)
-    return clean(text, terminal=view.terminal)
-
-
-def render_pages(name: str, items: Sequence[Page | Skipped], view: View) -> str:
-    if name == "cli":
-        from qmd.cli.render import cli
-
-        return cli.pages(items, view)
-    from qmd.cli.render import programs
-
-    entries = [programs.page_entry(item, view) for item in items]
-    return clean(programs.WRITERS[name].pages(entries), terminal=view.terminal)
-
-
-def render_listing(name: str, listing: Listing, view: View) -> str:
-    if name == "cli":
-        from qmd.cli.render import cli
-
-        return cli.listing(listing, view)
-    from qmd.cli.render import programs
-
-    return clean(programs.WRITERS[name].listing(listing), terminal=view.terminal)
+    return WRITERS[name]

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from qmd.cli.render.cells import plain, program_text
+from qmd.cli.render.formats import Writer
+from qmd.cli.render.rows import Listing, program_text
 from qmd.cli.render.view import View, address, skipped_because
-from qmd.cli.terminal import one_line
+from qmd.cli.terminal import clean, one_line
 
 if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
     from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Anchor, Hit, Snippet, ValueCount
+    from qmd.types import Anchor, Hit, Snippet
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -94,19 +94,9 @@ def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def _json_hits(entries: Sequence[Entry]) -> str:
-    return dumps([*map(_json_hit, entries)])
-
-
-def json_hits_and_facets(entries: Sequence[Entry], facets: Mapping[str, Sequence[ValueCount]]) -> str:
-    """Return hits as JSON, with the facets beside them."""
-    counts = {name: [count_entry(each) for each in counts] for name, counts in facets.items()}
-    return dumps({"results": [*map(_json_hit, entries)], "facets": counts})
-
-
-def count_entry(count: ValueCount) -> dict[str, Any]:
-    """Return the value of a field and its number of documents as an object."""
-    return {"value": plain(count.value), "documents": count.documents}
+def json_hits(hits: Sequence[Hit], view: View) -> list[dict[str, Any]]:
+    """Return hits as objects; scores have two decimals."""
+    return [_json_hit(hit_entry(hit, view)) for hit in hits]
 
 
 def _json_hit(entry: Entry) -> dict[str, Any]:
@@ -136,8 +126,12 @@ def _json_passage(passage: Snippet) -> dict[str, Any]:
     )
 
 
-def json_page(entry: Entry) -> dict[str, Any]:
-    """Return a document as an object; scores have two decimals."""
+def json_page(item: Page | Skipped, view: View) -> dict[str, Any]:
+    """Return a document as an object."""
+    return _json_page(page_entry(item, view))
+
+
+def _json_page(entry: Entry) -> dict[str, Any]:
     return _without_none(
         file=entry.file,
         docid=entry.docid,
@@ -329,17 +323,28 @@ def _element(name: str, attributes: Mapping[str, str | None], text: str) -> str:
     return f"<{name}{given}>{re.sub(_FORBIDDEN, '', text).translate(_IN_TEXT)}</{name}>"
 
 
-class Writer(NamedTuple):
-    hits: Callable[[Sequence[Entry]], str]
-    pages: Callable[[Sequence[Entry]], str]
-    listing: Callable[[Listing], str]
+def _writer(
+    hits: Callable[[Sequence[Entry]], str],
+    pages: Callable[[Sequence[Entry]], str],
+    listing: Callable[[Listing], str],
+) -> Writer:
+    """Make a writer of functions that do not know the view. On a terminal, control characters are escaped."""
+    return Writer(
+        lambda found, view: clean(hits([hit_entry(hit, view) for hit in found]), terminal=view.terminal),
+        lambda items, view: clean(pages([page_entry(item, view) for item in items]), terminal=view.terminal),
+        lambda rows, view: clean(listing(rows), terminal=view.terminal),
+    )
 
 
 #: By the name that `--format` takes.
 WRITERS = {
-    "json": Writer(_json_hits, lambda entries: dumps([*map(json_page, entries)]), _json_listing),
-    "csv": Writer(_csv_hits, _csv_pages, _csv_listing),
-    "md": Writer(_markdown, _markdown, _markdown_listing),
-    "xml": Writer(partial(_xml, "results"), partial(_xml, "documents"), _xml_listing),
-    "files": Writer(partial(_files, scores=True), partial(_files, scores=False), _files_listing),
+    "json": _writer(
+        lambda entries: dumps([*map(_json_hit, entries)]),
+        lambda entries: dumps([*map(_json_page, entries)]),
+        _json_listing,
+    ),
+    "csv": _writer(_csv_hits, _csv_pages, _csv_listing),
+    "md": _writer(_markdown, _markdown, _markdown_listing),
+    "xml": _writer(partial(_xml, "results"), partial(_xml, "documents"), _xml_listing),
+    "files": _writer(partial(_files, scores=True), partial(_files, scores=False), _files_listing),
 }

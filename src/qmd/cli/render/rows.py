@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct, field
+if TYPE_CHECKING:
+    from qmd.types import ValueCount
 
 
-class Column(Struct, frozen=True):
+class Column(NamedTuple):
     """A column, whose values are text, numbers, booleans, None, or lists or mappings of these.
 
     `name` is the key in formats for programs, `title` the heading for people, by default the name. `shown`
@@ -44,7 +45,7 @@ class Column(Struct, frozen=True):
         return str(value)
 
 
-class Listing(Struct, frozen=True):
+class Listing(NamedTuple):
     """Rows by column name; values of other names are left out.
 
     `root` and `row` name the root element and a row's element in XML. `nothing` is the message for people if
@@ -56,9 +57,33 @@ class Listing(Struct, frozen=True):
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
     nothing: str = "Nothing to list."
-    names: Sequence[str] = field(default=())
+    names: Sequence[str] = ()
 
     @property
     def key_columns(self) -> Sequence[str]:
         """The columns that the format `files` prints."""
         return self.names or (self.columns[0].name,)
+
+
+def program_text(value: Any) -> str:
+    """Return a value as text for programs: empty for None, JSON for lists and mappings."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list() | tuple() | Mapping():
+            import json
+
+            return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def plain(value: str | float | bool) -> str | float | bool:
+    """Return a value of a field as it is written: `2`, not `2.0`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def count_entry(count: ValueCount) -> dict[str, Any]:
+    """Return the value of a field and its number of documents as an object."""
+    return {"value": plain(count.value), "documents": count.documents}

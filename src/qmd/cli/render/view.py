@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from qmd.cli.terminal import styled
+from qmd.cli.terminal import shell_words, styled
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
@@ -137,7 +137,5 @@ def address(file: str) -> str:
 
 def skipped_because(item: Skipped) -> str:
     """Return why a document was skipped, and the command that prints it."""
-    import shlex
-
-    file = shlex.quote(item.document.file)
-    return f"File too large ({item.kilobytes}KB). Use 'qmd get {file}' to retrieve."
+    command = f"qmd get {shell_words(item.document.file)}"
+    return f"File too large ({item.kilobytes}KB). Use '{command}' to retrieve."
