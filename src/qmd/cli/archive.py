@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qmd.cli.command import Group, fail
-from qmd.cli.options import json_option, query_argument, query_text, refuse
-from qmd.cli.serving import (
-    MCP_PORT,
-    http_option,
-    insecure_option,
-    listen_options,
-    over_http,
-    over_stdio,
-)
+from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio
+from qmd.cli.options import json_option, option, query_argument, query_text, refuse
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import write_plain
-from qmd.engine.archive import rendering
-from qmd.engine.archive.archive import Archive, AuthorPosts, PostText, open_archive
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
+    from qmd.engine.archive.archive import Archive, AuthorPosts, Match, Matches, PostText
 
-data_option = click.option(
-    "--data",
-    metavar="DIR",
-    help="The folder of the archive.  [default: QMD_ARCHIVE_DIR, or the one in index.yml]",
+data_option = option(
+    "--data DIR", None, "The folder of the archive.  [default: QMD_ARCHIVE_DIR, or the one in index.yml]"
 )
 
 
@@ -59,11 +47,7 @@ def authors(session: Session, data: str | None, as_json: bool) -> None:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
     """
-    names = _open(session, data).authors()
-    if as_json:
-        show_json([{"author": name} for name in names])
-    else:
-        _show(rendering.authors(names))
+    _show(_open(session, data).authors(), as_json)
 
 
 @archive.subcommand("posts")
@@ -77,13 +61,13 @@ def posts(session: Session, author: str, data: str | None, as_json: bool) -> Non
       qmd archive posts q9adg
       qmd archive posts q9adg --json
     """
-    _show_posts(_open(session, data).posts(author), as_json)
+    _show(_open(session, data).posts(author), as_json)
 
 
 @archive.subcommand("read")
 @click.argument("path", required=False, metavar="[PATH]")
-@click.option("--author", metavar="A", help="Read a post by this author; needs --title.")
-@click.option("--title", metavar="T", help="Words of the post's title; several matches are listed.")
+@option("--author A", None, "Read a post by this author; needs --title.")
+@option("--title T", None, "Words of the post's title; several matches are listed.")
 @data_option
 @json_option
 def read(
@@ -95,20 +79,12 @@ def read(
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
     """
-    from qmd.engine.archive import rendering
-
-    result = _open(session, data).read_or_find(path, author, title)
-    if not isinstance(result, PostText):
-        _show_posts(result, as_json)
-    elif as_json:
-        show_json(result)
-    else:
-        _show(rendering.post(result))
+    _show(_open(session, data).read_or_find(path, author, title), as_json)
 
 
 @archive.subcommand("search")
 @query_argument
-@click.option("--author", metavar="A", help="Search only the posts by this author.")
+@option("--author A", None, "Search only the posts by this author.")
 @data_option
 @json_option
 def search(
@@ -122,16 +98,7 @@ def search(
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
     """
-    result = _open(session, data).search(query_text(text), author)
-    if as_json:
-        names = ("line", "first_line", "lines")
-        matches = [
-            {"path": match.path} | {name: getattr(match.window, name) for name in names}
-            for match in result.shown
-        ]
-        show_json({"query": result.query, "total": result.total, "matches": matches})
-    else:
-        _show(rendering.matches(result))
+    _show(_open(session, data).search(query_text(text), author), as_json)
 
 
 @archive.subcommand("mcp")
@@ -151,21 +118,20 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
     """
     if not http:
         refuse(options, "--http")
-    context = _server(_open(session, data))
-    if http:
-        over_http(session, options, context)
-    else:
-        over_stdio(session, "qmd archive mcp", context)
-
-
-@contextmanager
-def _server(archive: Archive) -> Iterator[Server[Any]]:
+    opened = _open(session, data)
+    streams = None if http else take_stdio(session, "qmd archive mcp")
+    from qmd.cli.serving import over_http, over_stdio
     from qmd.mcp.archive import build
 
-    yield build(archive)
+    if streams is None:
+        over_http(session, options, nullcontext(build(opened)))
+    else:
+        over_stdio(nullcontext(build(opened)), streams)
 
 
 def _open(session: Session, data: str | None) -> Archive:
+    from qmd.engine.archive.archive import open_archive
+
     if data == "":
         fail("--data is empty")
     session.folder()
@@ -180,13 +146,29 @@ def _open(session: Session, data: str | None) -> Archive:
     return open_archive(data, name=session.index_name, on_problem=on_problem)
 
 
-def _show(text: str) -> None:
-    """Write to stdout, with a line feed at the end."""
-    write_plain(text if text.endswith("\n") else text + "\n")
+def _show(result: list[str] | AuthorPosts | PostText | Matches, as_json: bool) -> None:
+    """Print an answer as JSON, or as the text that the MCP tools of the archive return."""
+    from qmd.engine.archive import rendering
+    from qmd.engine.archive.archive import AuthorPosts, Matches, PostText
 
-
-def _show_posts(posts: AuthorPosts, as_json: bool) -> None:
+    value: Any = result
+    match result:
+        case AuthorPosts():
+            value, text = result.posts, rendering.posts(result)
+        case PostText():
+            text = rendering.post(result)
+        case Matches():
+            value = {"query": result.query, "total": result.total, "matches": [*map(_match, result.shown)]}
+            text = rendering.matches(result)
+        case _:
+            value, text = [{"author": name} for name in result], rendering.authors(result)
     if as_json:
-        show_json(posts.posts)
+        show_json(value)
     else:
-        _show(rendering.posts(posts))
+        write_plain(text if text.endswith("\n") else text + "\n")
+
+
+def _match(match: Match) -> dict[str, Any]:
+    window = match.window
+    lines = {"line": window.line, "first_line": window.first_line, "lines": window.lines}
+    return {"path": match.path} | lines

@@ -25,23 +25,13 @@ if TYPE_CHECKING:
 @command()
 @click.argument("fixture", type=click.Path(), required=False, metavar="[FIXTURE]")
 @options.flag("--from-marks", help="Replay your pins and marks, and name what is lost; without FIXTURE.")
-@click.option(
-    "--ways", metavar="W,W", default="", help="Measure only: bm25, vector, hybrid, full.  [default: all]"
-)
-@click.option(
-    "-k",
-    type=options.whole(1, 1000),
-    metavar="K",
-    default="10",
-    help="Evaluate the best K results.  [default: 10]",
-)
-@click.option("--questions", type=options.whole(1), metavar="N", help="Run only the first N questions.")
+@options.option("--ways W,W", None, "Measure only: bm25, vector, hybrid, full.  [default: all]", default="")
+@options.option("-k K", options.whole(1, 1000), "Evaluate the best K results.  [default: 10]", default="10")
+@options.option("--questions N", options.whole(1), "Run only the first N questions.")
 @options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
 @options.filter_options
 @options.ranking_options
-@click.option(
-    "--work", type=click.Path(), metavar="DIR", help="Keep the index of a BEIR folder in DIR, to reuse it."
-)
+@options.option("--work DIR", click.Path(), "Keep the index of a BEIR folder in DIR, to reuse it.")
 @options.format_options("cli", "json", "csv", "md")
 def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     """Measure search quality on questions with known answers.
@@ -85,7 +75,7 @@ def _evaluate(session: Session, fixture: str | None, arguments: dict[str, Any]) 
     from qmd.engine.evaluation.benchmarking import Benchmark
 
     ways = tuple(name for part in arguments["ways"].split(",") if (name := part.strip()))
-    request, work = options.search_request("", "query", arguments), arguments["work"]
+    request, work = options.search_request("", arguments), arguments["work"]
     benchmark = Benchmark(
         fixture and os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
     )

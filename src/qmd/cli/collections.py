@@ -9,7 +9,7 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, fail
 from qmd.cli.indexing import show_report
-from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life
+from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
@@ -36,31 +36,22 @@ _COLUMNS = (
 #: The folder to add, and how it is indexed.
 adding_options = combined(
     click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders),
-    click.option("--name", metavar="N", help="Name the collection N.  [default: the folder's name]"),
-    click.option(
-        "--mask",
-        "--pattern",
-        "--glob",
-        "pattern",
-        metavar="GLOB",
-        help="Index the files that match; use commas or braces for alternatives.  "
+    option("--name N", None, "Name the collection N.  [default: the folder's name]"),
+    option(
+        "--mask, --pattern, --glob GLOB",
+        None,
+        "Index the files that match; use commas or braces for alternatives.  "
         "[default: **/*.md, or the files of the --formats]",
+        to="pattern",
     ),
-    click.option(
-        "--formats",
-        metavar="LIST",
-        help="Read these formats, such as pdf,docx,text, or all.  "
+    option(
+        "--formats LIST",
+        None,
+        "Read these formats, such as pdf,docx,text, or all.  "
         "[default: what --mask selects; binary files in their format, other files as Markdown]",
     ),
-    click.option(
-        "--ignore",
-        multiple=True,
-        metavar="GLOB",
-        help="Do not index the files that match (may be repeated).",
-    ),
-    click.option(
-        "--encoding", metavar="E", help="The encoding of files that are not UTF-8, such as gb18030."
-    ),
+    option("--ignore GLOB", None, "Do not index the files that match (may be repeated).", multiple=True),
+    option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
 )
 
 

@@ -17,6 +17,7 @@ from qmd.cli.options import (
     filters_of,
     flag,
     max_lines_option,
+    option,
     path_options,
     whole,
 )
@@ -55,7 +56,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
     shell_complete=candidates.paths,
 )
 @max_lines_option
-@click.option("--from", "from_line", type=whole(1), metavar="N", help="Start at line N.")
+@option("--from N", whole(1), "Start at line N.", to="from_line")
 @path_options
 @flag("--full", help="Print the whole document (the default).")
 @all_formats
@@ -121,12 +122,7 @@ def _print(page: Page, view: View) -> None:
 @command("multi-get", if_missing=_IF_MISSING)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=candidates.paths)
 @max_lines_option
-@click.option(
-    "--max-bytes",
-    type=whole(1),
-    metavar="N",
-    help=f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]",
-)
+@option("--max-bytes N", whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]")
 @flag("--full", help="Print all documents, however large.")
 @filter_options
 @path_options

@@ -20,9 +20,9 @@ from qmd.cli.show import plain_view, show_listing, view_for
 from qmd.cli.terminal import (
     BOLD,
     DIM,
-    char_width,
     clean_name,
     columns,
+    cut,
     one_line,
     output_width,
     painted,
@@ -90,7 +90,7 @@ def _field_lines(found: Sequence[FieldValues]) -> Iterator[str]:
     headings = ("Field", "Type", "Documents", "Values")
     rows = [
         (
-            _cut(one_line(each.summary.name), _WIDEST),
+            cut(one_line(each.summary.name), _WIDEST),
             ", ".join(each.summary.types),
             f"{each.summary.documents:,}",
             f"{each.summary.values:,}",
@@ -109,23 +109,11 @@ def _most_frequent(counts: Iterable[ValueCount], space: int) -> str:
     """Return the first values with their numbers of documents, as many as fit; the first one always."""
     text = ""
     for count in counts:
-        value = _cut(one_line(program_text(plain(count.value))), _WIDEST - 8)
+        value = cut(one_line(program_text(plain(count.value))), _WIDEST - 8)
         longer = f"{text}{', ' if text else ''}{value} {count.documents:,}"
         if text and width_of(longer) > space:
             break
         text = longer
-    return text
-
-
-def _cut(text: str, width: int) -> str:
-    """Return the beginning of a text that fits a width in columns."""
-    if width_of(text) <= width:
-        return text
-    taken = 0
-    for at, char in enumerate(text):
-        taken += char_width(char)
-        if taken > width - 3:
-            return text[:at] + "..."
     return text
 
 

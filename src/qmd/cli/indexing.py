@@ -9,7 +9,7 @@ import click
 
 from qmd.cli.command import command
 from qmd.cli.errors import show_error
-from qmd.cli.options import collection_option, flag
+from qmd.cli.options import collection_option, flag, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.sizes import duration, time_left
@@ -64,14 +64,7 @@ def update(
 
 @command()
 @flag("-f", "--force", help="Make all vectors again.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Use N processes.",
-)
+@option("--workers N", click.IntRange(1, 64), "Use N processes.", default=1, show_default=True)
 @collection_option("Embed only this collection (may be repeated).")
 def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
     """Make the vectors that vsearch and query need, for texts without vectors.

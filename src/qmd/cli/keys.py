@@ -50,7 +50,7 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
     """
     for collection in collections:
         session.index.collection(collection)
-    token = _keys(session).add(name, collections, read_only=read_only)
+    token = keys_of(session).add(name, collections, read_only=read_only)
     say(token)
     sys.stdout.flush()
     session.note("the key is shown only this once; a client sends it as 'Authorization: Bearer KEY'")
@@ -72,7 +72,7 @@ def list_(session: Session) -> None:
         Column("created", shown=local_time),
     )
     nothing = "No keys: the server of this index answers without one."
-    show_listing("keys", "key", table, _keys(session).all(), nothing)
+    show_listing("keys", "key", table, keys_of(session).all(), nothing)
 
 
 @keys.subcommand("remove")
@@ -83,11 +83,12 @@ def remove(session: Session, name: str) -> None:
     Example:
       qmd keys remove agent
     """
-    _keys(session).remove(name)
+    keys_of(session).remove(name)
     say(f"Removed the key '{name}'")
 
 
-def _keys(session: Session) -> Keys:
+def keys_of(session: Session) -> Keys:
+    """Return the keys of the index."""
     from qmd.server.keys import Keys, keys_path
 
     return Keys(keys_path(os.environ), session.index_file())

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
 
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group
-from qmd.cli.daemons import daemon_option, start_daemon, stop_daemon
-from qmd.cli.options import flag, refuse
-from qmd.cli.serving import (
+from qmd.cli.listening import (
     MCP_PORT,
-    address_options,
+    daemon_option,
     http_option,
-    index_over_stdio,
-    index_server,
     insecure_option,
     listen_options,
     no_watch_option,
-    over_http,
+    start_daemon,
+    stop_daemon,
+    take_stdio,
     watches,
 )
+from qmd.cli.options import flag, refuse
 from qmd.cli.session import Session
 
 
@@ -48,24 +46,20 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     session = ctx.ensure_object(Session)
     if ctx.invoked_subcommand is not None:
         return
-    if not http:
-        watch = watches(session, options)
-        refuse(options, "--http")
-        index_over_stdio(session, "qmd mcp", watch)
-    elif options["daemon"]:
-        flags = [f"--{name}" for name in ("insecure", "no-watch") if options[name.replace("-", "_")]]
-        start_daemon(session, "mcp", ["--http", *address_options(options, MCP_PORT), *flags])
-    else:
-        from qmd.mcp.http import rest_routes
-        from qmd.server.index_host import IndexHost
-        from qmd.server.keys import Keys, keys_path
-        from qmd.server.watcher import watching
+    if http and options["daemon"]:
+        start_daemon(session, "mcp", ("--http",), options, MCP_PORT)
+        return
+    watcher = "qmd mcp" if watches(session, options) else None
+    if http:
+        from qmd.cli.serving import index_over_http
 
-        index_host = IndexHost(lambda: session.index)
-        keys = Keys(keys_path(os.environ), session.index_file())
-        beside = watching(index_host, "qmd mcp" if watches(session, options) else None)
-        routes = rest_routes(index_host)
-        over_http(session, options, index_server(session, index_host), keys, routes, beside)
+        index_over_http(session, options, watcher)
+    else:
+        refuse(options, "--http")
+        streams = take_stdio(session, "qmd mcp")
+        from qmd.cli.serving import index_over_stdio
+
+        index_over_stdio(session, streams, watcher)
 
 
 @mcp.subcommand("stop")

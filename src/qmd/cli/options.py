@@ -110,21 +110,27 @@ def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorat
     return decorate
 
 
+def option(
+    spelling: str, type: Any, help: str, *, to: str | None = None, **attributes: Any
+) -> Callable[[Decorated], Decorated]:
+    """Add an option that is spelled as the help shows it: `-C, --candidate-limit N`.
+
+    `type` is None for text. `to` is the name of the argument, by default that of the longest name.
+    """
+    *names, last = spelling.split(", ")
+    name, _, metavar = last.partition(" ")
+    renamed = () if to is None else (to,)
+    return click.option(*names, name, *renamed, metavar=metavar, type=type, help=help, **attributes)
+
+
 def flag(*names: str, help: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     return click.option(*names, is_flag=True, help=help, **attributes)
 
 
 def format_options(*names: str) -> Callable[[Decorated], Decorated]:
     """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
-    choice = click.option(
-        "--format",
-        "as_format",
-        type=OneOf(names),
-        metavar="F",
-        expose_value=False,
-        callback=_choose,
-        help=f"Print as {', '.join(names[:-1])} or {names[-1]}.",
-    )
+    help = f"Print as {', '.join(names[:-1])} or {names[-1]}."
+    choice = option("--format F", OneOf(names), help, expose_value=False, callback=_choose)
     flags = [
         flag(f"--{name}", f"as_{name}", help=f"Print {FORMATS[name]}.", expose_value=False, callback=_choose)
         for name in names[1:]
@@ -157,13 +163,8 @@ def _choose_json(ctx: click.Context, param: click.Parameter, value: bool) -> boo
 
 #: For commands that print JSON or text for people. An option that is given is handled before `as_json`.
 json_option = combined(
-    click.option(
-        "--format",
-        type=OneOf(["cli", "json"]),
-        metavar="F",
-        expose_value=False,
-        callback=_choose,
-        help="Print as cli or json.",
+    option(
+        "--format F", OneOf(["cli", "json"]), "Print as cli or json.", expose_value=False, callback=_choose
     ),
     flag("--json", "as_json", help="Print JSON.", callback=_choose_json),
 )
@@ -172,22 +173,17 @@ path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
     flag("--full-path", help="Show paths on disk."),
 )
-max_lines_option = click.option(
-    "-l", "--max-lines", type=whole(1), metavar="N", help="Print at most N lines of each document."
-)
+max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines of each document.")
 
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """Add `-c C`, which may be repeated."""
-    return click.option(
-        "-c",
-        "--collection",
-        "collections",
-        multiple=True,
-        metavar="C",
-        shell_complete=candidates.collections,
-        help=help,
-    )
+    complete = candidates.collections
+    return option("-c, --collection C", None, help, to="collections", multiple=True, shell_complete=complete)
+
+
+def limit_option(help: str) -> Callable[[Decorated], Decorated]:
+    return option("-n N", whole(1, 1_000_000), help, to="limit")
 
 
 query_argument = click.argument(
@@ -195,74 +191,56 @@ query_argument = click.argument(
 )
 #: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
-    click.option(
-        "--tag",
-        type=_filter("tag"),
+    option(
+        "--tag TAG",
+        _filter("tag"),
+        "Only documents with this tag, or one below it (may be repeated).",
         multiple=True,
-        metavar="TAG",
         shell_complete=candidates.tags,
-        help="Only documents with this tag, or one below it (may be repeated).",
     ),
-    click.option(
-        "--path",
-        type=_filter("path"),
+    option(
+        "--path PATH",
+        _filter("path"),
+        "Only documents whose path in the collection begins so, or matches this glob.",
         multiple=True,
-        metavar="PATH",
         shell_complete=candidates.inner_paths,
-        help="Only documents whose path in the collection begins so, or matches this glob.",
     ),
-    click.option(
-        "--where",
-        type=_filter("where"),
+    option(
+        "--where CONDITION",
+        _filter("where"),
+        "Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
         multiple=True,
-        metavar="CONDITION",
         shell_complete=candidates.conditions,
-        help="Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
     ),
-    click.option(
-        "--filter",
-        type=_filter("filter"),
-        metavar="JSON",
-        help="Only documents that pass this tree of conditions.",
-    ),
-    click.option(
-        "--author",
-        type=_filter("author"),
-        metavar="NAME",
+    option("--filter JSON", _filter("filter"), "Only documents that pass this tree of conditions."),
+    option(
+        "--author NAME",
+        _filter("author"),
+        "Only documents by this author.",
         shell_complete=candidates.authors,
-        help="Only documents by this author.",
     ),
-    click.option(
-        "--after", type=_filter("after"), metavar="DATE", help="Only documents from this date on: 2024-06."
-    ),
-    click.option(
-        "--before", type=_filter("before"), metavar="DATE", help="Only documents from before this date."
-    ),
+    option("--after DATE", _filter("after"), "Only documents from this date on: 2024-06."),
+    option("--before DATE", _filter("before"), "Only documents from before this date."),
+)
+# The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help
+# does not import; a test compares them.
+min_score_option = option(
+    "--min-score F", decimal(0, 1), "Leave out results with a score below F, from 0 to 1.  [default: 0]"
 )
 #: How a query is understood by models.
 model_options = combined(
-    click.option("--intent", metavar="TEXT", help="The purpose of the search; affects the ranking only."),
+    option("--intent TEXT", None, "The purpose of the search; affects the ranking only."),
     flag("--no-expand", help="Search for the query itself only, without variants."),
 )
 ranking_options = combined(
-    click.option(
-        "-C",
-        "--candidate-limit",
-        type=whole(1, 1000),
-        metavar="N",
-        default="30",
-        help="Rerank the best N candidates.  [default: 30]",
-    ),
-    click.option(
-        "--ranking",
-        type=OneOf(["contract", "tuned"]),
-        metavar="R",
-        help="The way to rank: contract or tuned.  [default: the configured one]",
+    option("-C, --candidate-limit N", whole(1, 1000), "Rerank the best N candidates.  [default: 30]"),
+    option(
+        "--ranking R",
+        OneOf(["contract", "tuned"]),
+        "The way to rank: contract or tuned.  [default: the configured one]",
     ),
 )
 rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
-
-
 #: How the results of a search are ordered, beyond their relevance.
 order_options = combined(
     click.option(
@@ -270,18 +248,13 @@ order_options = combined(
         default=None,
         help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
     ),
-    click.option(
-        "--half-life",
-        type=_some_days,
-        metavar="TIME",
-        help="Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y.",
+    option(
+        "--half-life TIME", _some_days, "Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y."
     ),
-    click.option(
-        "--sort",
-        type=OneOf(["relevance", "date"]),
-        metavar="S",
-        default="relevance",
-        help="Order the results by relevance or date; search then finds the newest of all matches.  "
+    option(
+        "--sort S",
+        OneOf(["relevance", "date"]),
+        "Order the results by relevance or date; search then finds the newest of all matches.  "
         "[default: relevance]",
     ),
     click.option(
@@ -290,31 +263,21 @@ order_options = combined(
         help="Show documents with the same text as one result that names the others; or each.",
     ),
     flag("--no-marks", help="Search without your pins and marks."),
-    click.option(
-        "--scores",
-        type=OneOf(["calibrated", "raw"]),
-        metavar="S",
-        help="What scores mean: how likely a result answers (calibrated), or the value that ranks it (raw).  "
+    option(
+        "--scores S",
+        OneOf(["calibrated", "raw"]),
+        "What scores mean: how likely a result answers (calibrated), or the value that ranks it (raw).  "
         "[default: the configured one]",
     ),
 )
-
-
 #: What is shown of each result.
 passage_options = combined(
-    click.option(
-        "--passages",
-        type=whole(1, 10),
-        metavar="N",
-        default="1",
-        help="Show the N best passages of each document.  [default: 1]",
-    ),
+    option("--passages N", whole(1, 10), "Show the N best passages of each document.  [default: 1]"),
     flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),
-    click.option(
-        "--context-lines",
-        type=whole(0, 100),
-        metavar="N",
-        help="Show N lines before and after the line that matches.  [default: about 300 characters]",
+    option(
+        "--context-lines N",
+        whole(0, 100),
+        "Show N lines before and after the line that matches.  [default: about 300 characters]",
     ),
 )
 
@@ -324,19 +287,6 @@ def refuse(options: dict[str, Any], needed: str) -> None:
     for name, value in options.items():
         if value not in (None, False, ()):
             fail(f"--{name.replace('_', '-')} needs {needed}")
-
-
-def limit_option(help: str) -> Callable[[Decorated], Decorated]:
-    return click.option("-n", "limit", type=whole(1, 1_000_000), metavar="N", help=help)
-
-
-min_score_option = click.option(
-    "--min-score",
-    type=decimal(0, 1),
-    metavar="F",
-    default="0",
-    help="Leave out results with a score below F, from 0 to 1.  [default: 0]",
-)
 
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -359,16 +309,17 @@ def query_text(words: tuple[str, ...]) -> str:
     return text
 
 
-def search_request(query: str, kind: str, options: dict[str, Any], limit: int | None = None) -> SearchRequest:
-    """Make a request from the options above that a command has. `kind` is search, vsearch or query."""
+def search_request(
+    query: str, options: Mapping[str, Any], limit: int | None = None, **values: Any
+) -> SearchRequest:
+    """Make a request from `values` and the options above that a command has.
+
+    Options that are not given have the default of the request.
+    """
     from qmd.engine.requests import SearchRequest
     from qmd.text.filters import from_options
 
-    names = {"collections", "intent", "candidate_limit", "ranking", "explain", "full", "timeout", "facets"}
-    names |= {"min_score", "scores", "recent", "half_life", "sort", "fold"}
-    names |= {"passages", "in_order", "context_lines"}
-    given = {name: options[name] for name in names & options.keys()}
-    given["marks"] = not options.get("no_marks")
-    rerank, expand = not options.get("no_rerank"), not options.get("no_expand")
-    where = from_options(options)
-    return SearchRequest(query, limit, rerank=rerank, expand=expand, where=where, **given)
+    names = set(SearchRequest.__struct_fields__) - {"query", "limit", "where"}
+    given = {name: options[name] for name in names & options.keys() if options[name] is not None}
+    given |= {name: not options.get(f"no_{name}") for name in ("rerank", "expand", "marks")}
+    return SearchRequest(query, limit, where=from_options(options), **given | values)

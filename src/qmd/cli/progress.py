@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from qmd.cli.errors import Interrupted
 from qmd.cli.session import Session
 from qmd.cli.sizes import human_size
-from qmd.cli.terminal import one_line, takes_escapes, write
+from qmd.cli.terminal import DIM, GREEN, cut, one_line, painted, takes_escapes, width_of, write
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-#: Seconds between two lines if stderr is not a terminal.
-_INTERVAL = 10.0
+#: Seconds between two lines if stderr is not a terminal, and between two drawings of the bar.
+_LINE_INTERVAL, _INTERVAL = 10.0, 0.1
 #: Seconds before the progress of copying pages is shown.
 _PAGES_DELAY = 1.0
+#: Columns of the widest label and bar, and of the narrowest ones.
+_WIDEST_LABEL, _WIDEST_BAR, _NARROWEST = 24, 30, 8
 
 
 class Bar:
-    """A progress bar. It is imported and drawn at the first `update`, and never if `session` is quiet.
+    """A progress bar, which disappears at the end. It is not drawn if `session` is quiet.
 
     Ctrl-C meanwhile says `if_interrupted`.
     """
@@ -33,8 +33,7 @@ class Bar:
         self._if_interrupted = if_interrupted
         self._terminal = takes_escapes(sys.stderr)
         self._start = self._last = time.monotonic()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._shown = ""  # the label on the terminal
 
     def __enter__(self) -> Self:
         return self
@@ -56,51 +55,55 @@ class Bar:
             self.update(done, total, label=collection)
 
     def bytes(self, done: int, total: int | None) -> None:
-        self.update(done, total, f"{human_size(done)}{f' of {human_size(total)}' if total else ''}")
+        text = f"{human_size(done)}{f' of {human_size(total)}' if total else ''}"
+        self.update(done, total, text, counted=False)
 
     def pages(self, done: int, total: int) -> None:
         """Show the pages copied, if that takes long."""
         if time.monotonic() - self._start >= _PAGES_DELAY:
             self.update(done, total, "pages")
 
-    def update(self, done: int, total: int | None, detail: str = "", label: str | None = None) -> None:
-        """Show that `done` of `total` is finished; `total` may be unknown."""
-        if self._quiet:
-            return
+    def update(
+        self,
+        done: int,
+        total: int | None,
+        detail: str = "",
+        label: str | None = None,
+        *,
+        counted: bool = True,
+    ) -> None:
+        """Show that `done` of `total` is finished; `total` may be unknown.
+
+        The terminal shows no numbers if `counted` is false, because `detail` has them.
+        """
         title = one_line(label or self._label)
+        new = self._terminal and title != self._shown
+        waited = time.monotonic() - self._last
+        if self._quiet or not (new or waited >= (_INTERVAL if self._terminal else _LINE_INTERVAL)):
+            return
+        self._last = time.monotonic()
         if self._terminal:
-            self._draw(title, done, total, detail)
-        elif time.monotonic() - self._last >= _INTERVAL:
-            self._last = time.monotonic()
+            self._shown = title
+            count = f"{done:,}/{total:,}" if total is not None and counted else ""
+            self._draw(title, done / total if total else None, f"{count} {detail}".strip())
+        else:
             of = f" of {total:,}" if total is not None else ""
             write(f"{title}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        """Take the bar off the terminal."""
+        if self._shown:
+            write("\r\x1b[K", sys.stderr)
+            self._shown = ""
 
-    def _draw(self, label: str, done: int, total: int | None, detail: str) -> None:
-        from rich.text import Text
-
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=30, style="dim", complete_style="green", pulse_style="dim"),
-                TextColumn("{task.fields[count]}", markup=False),
-                TextColumn("{task.fields[detail]}", markup=False),
-                console=Console(stderr=True, highlight=False),
-                transient=True,
-            )
-            self._task = self._bar.add_task(label, total=total, count="", detail="")
-            self._bar.start()
-        count = f"{done:,}/{total:,}" if total is not None else ""
-        if self._task is not None:
-            short = Text(label)
-            short.truncate(24, overflow="ellipsis")
-            self._bar.update(
-                self._task, description=short.plain, completed=done, total=total, count=count, detail=detail
-            )
+    def _draw(self, title: str, share: float | None, text: str) -> None:
+        """Draw one line. The label and the bar get the columns that the text leaves."""
+        space = (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1 - width_of(f" {text}")
+        parts = [cut(title, max(min(space, _WIDEST_LABEL), _NARROWEST))]
+        width = min(space - width_of(f"{parts[0]} "), _WIDEST_BAR)
+        if share is not None and width >= _NARROWEST:
+            filled = round(min(share, 1) * width)
+            done, left = "#" * filled, "-" * (width - filled)
+            parts.append(painted(done, GREEN, stream=sys.stderr) + painted(left, DIM, stream=sys.stderr))
+        write(f"\r{' '.join([*parts, text])}\x1b[K", sys.stderr)
+        sys.stderr.flush()

@@ -35,12 +35,11 @@ search_options = options.combined(
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
-    click.option(
-        "--facets",
-        type=options.name_list,
-        metavar="F,F",
+    options.option(
+        "--facets F,F",
+        options.name_list,
+        "Count the values of these fields in the matching documents: tag,author,year.",
         shell_complete=candidates.facets,
-        help="Count the values of these fields in the matching documents: tag,author,year.",
     ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
@@ -48,22 +47,19 @@ search_options = options.combined(
     options.order_options,
     options.path_options,
     options.flag("--explain", help="Show how each result was ranked."),
-    click.option(
-        "--mode",
-        type=options.OneOf(["auto", "server", "local"]),
-        metavar="M",
-        default="auto",
-        help="Search in the server of this index (server), in this process (local), or in the server if it "
+    options.option(
+        "--mode M",
+        options.OneOf(["auto", "server", "local"]),
+        "Search in the server of this index (server), in this process (local), or in the server if it "
         "runs (auto).  [default: auto]",
+        default="auto",
     ),
     options.all_formats,
 )
-timeout_option = click.option(
-    "--timeout",
-    type=options.decimal(0.001, _DAY),
-    metavar="S",
-    default="30",
-    help="Stop after S seconds and show the results so far.  [default: 30]",
+timeout_option = options.option(
+    "--timeout S",
+    options.decimal(0.001, _DAY),
+    "Stop after S seconds and show the results so far.  [default: 30]",
 )
 
 
@@ -137,18 +133,14 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     session.uses |= {"marks"}
     if arguments["facets"] and format_name not in _WITH_FACETS:
         fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
-    if arguments["passages"] > 1 and format_name not in _WITH_PASSAGES:
+    if (arguments["passages"] or 1) > 1 and format_name not in _WITH_PASSAGES:
         fail(f"--passages needs the format {' or '.join(_WITH_PASSAGES)}, not {format_name}")
     if not words and not options.filters_of(arguments):
         fail("missing QUERY...")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
-    request = options.search_request(
-        text,
-        kind,
-        {"timeout": None} | arguments | {"facets": arguments["facets"] or ()},
-        None if arguments["everything"] else limit,
-    )
+    given = {"timeout": None} if kind == "search" else {}
+    request = options.search_request(text, arguments, None if arguments["everything"] else limit, **given)
     try:
         response = _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:

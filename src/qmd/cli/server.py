@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from typing import Any
@@ -9,31 +10,33 @@ from typing import Any
 import click
 
 from qmd.cli.command import Group, command
-from qmd.cli.daemons import daemon_option, start_daemon, state_path, stop_daemon
-from qmd.cli.options import OneOf, flag, json_option, refuse, whole
-from qmd.cli.serving import (
+from qmd.cli.listening import (
     PORT,
-    address_options,
-    announce,
-    bind,
-    index_over_stdio,
+    daemon_option,
     insecure_option,
     listen_options,
     no_watch_option,
+    port_option,
+    start_daemon,
+    stop_daemon,
+    take_stdio,
     watches,
 )
+from qmd.cli.options import OneOf, flag, json_option, option, refuse
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.errors import BusyError, QmdError
+from qmd.mcp.streams import take_streams
+
+_OVER_HTTP = ("--transport", "http")
 
 
 @click.group("server", cls=Group, acts_alone=True)
-@click.option(
-    "--transport",
-    type=OneOf(("both", "mcp", "http")),
-    metavar="T",
+@option(
+    "--transport T",
+    OneOf(("both", "mcp", "http")),
+    "Serve http, mcp (on stdin and stdout), or both.  [default: both]",
     default="both",
-    help="Serve http, mcp (on stdin and stdout), or both.  [default: both]",
 )
 @listen_options(PORT)
 @daemon_option("server")
@@ -64,14 +67,17 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     if transport == "mcp":
         watch = watches(session, options)
         refuse(options, "--transport http or both")
-        index_over_stdio(session, "qmd server", watch)
+        streams = take_stdio(session, "qmd server")
+        from qmd.cli.serving import index_over_stdio
+
+        index_over_stdio(session, streams, "qmd server" if watch else None)
     elif options["daemon"]:
-        names = ("insecure", "log-queries", "no-watch")
-        flags = [f"--{name}" for name in names if options[name.replace("-", "_")]]
-        flags += ["--replace"] if options["replace"] else []
-        start_daemon(session, "server", ["--transport", "http", *address_options(options, PORT), *flags])
+        start_daemon(session, "server", _OVER_HTTP, options, PORT)
     else:
-        _serve(session, options, stdio=transport == "both" and _started_by_a_program())
+        pipes = take_streams() if transport == "both" and _started_by_a_program() else None
+        from qmd.cli.serving import index_server
+
+        index_server(session, options, pipes, watches(session, options))
 
 
 @server.subcommand("stop")
@@ -96,12 +102,7 @@ def status(session: Session, as_json: bool) -> None:
       qmd server status
       qmd server status --index work --json
     """
-    import json
-
-    from qmd.config.paths import cache_dir
-    from qmd.server import discovery
-
-    running = discovery.find(cache_dir(os.environ), session.index_file())
+    running = session.server()
     if as_json:
         server = {} if running is None else {"url": running.url, "pid": running.pid}
         say(json.dumps({"running": running is not None} | server))
@@ -113,9 +114,7 @@ def status(session: Session, as_json: bool) -> None:
 
 @command("open")
 @click.argument("text", metavar="[QUERY]...", nargs=-1)
-@click.option(
-    "--port", type=whole(0, 65535), metavar="N", help=f"Start a server on this port.  [default: {PORT}]"
-)
+@port_option(f"Start a server on this port.  [default: {PORT}]")
 def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     """Open the web page of the index in a browser, and search there if there is a QUERY.
 
@@ -128,74 +127,20 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     import webbrowser
     from urllib.parse import urlencode
 
-    from qmd.config.paths import cache_dir
-    from qmd.server import discovery
     from qmd.web import MISSING, available
 
     if not available():
         raise QmdError(MISSING)
-    location = cache_dir(os.environ), session.index_file()
-    running = discovery.find(*location)
+    running = session.server()
     if running is None:
-        address = address_options({"host": None, "port": port}, PORT)
-        start_daemon(session, "server", ["--transport", "http", *address])
-        running = discovery.find(*location)
+        start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, PORT)
+        running = session.server()
     if running is None:
         raise BusyError("the server has ended", "start it with 'qmd server' to see why")
     query = " ".join(text).strip()
     page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
     opened = webbrowser.open(page)
     say(page if opened else f"Open {page} in a browser: none could be started here.")
-
-
-def _serve(session: Session, options: dict[str, Any], *, stdio: bool) -> None:
-    """Serve HTTP, and MCP on stdin and stdout too if `stdio` is set, until the server is told to stop."""
-    from qmd.mcp.streams import take_streams
-
-    # Before any other import, because an import might print.
-    streams = take_streams() if stdio else None
-
-    from qmd.config.paths import cache_dir
-    from qmd.http.app import app
-    from qmd.server import discovery
-    from qmd.server.access import Gate
-    from qmd.server.audit import Audit
-    from qmd.server.connections import Limits
-    from qmd.server.index_host import IndexHost
-    from qmd.server.keys import Keys, keys_path
-    from qmd.server.listener import serve, url
-    from qmd.server.metrics import Metrics
-
-    limits = Limits.from_environ(os.environ)
-    index = session.index  # opened now, so that its errors and questions come before the server starts
-    location = cache_dir(os.environ), session.index_file()
-    keys = Keys(keys_path(os.environ), session.index_file())
-    with discovery.exclusive(*location, replace=options["replace"]):
-        host, listener = bind(session, options, PORT, keys, "read and change everything that is indexed")
-        audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
-        index_host = IndexHost(lambda: index)
-        try:
-            with discovery.advertise(*location, url(listener)) as advertisement:
-                gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
-                application = app(index_host, os.environ, host, gate, watch=watches(session, options))
-                line = f"qmd serves HTTP at {url(listener)}"
-                if streams is None:
-                    serve(application, listener, limits=limits, ready=lambda: announce(line))
-                else:
-                    from qmd.mcp.server import build
-                    from qmd.mcp.stdio import serve as serve_stdio
-
-                    agent = build(index_host)
-                    serve(
-                        application,
-                        listener,
-                        limits=limits,
-                        ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
-                        beside=lambda: serve_stdio(agent, *streams),
-                    )
-        finally:
-            session.abandoned = not index_host.close()
-            audit.close()
 
 
 def _started_by_a_program() -> bool:

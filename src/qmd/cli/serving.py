@@ -1,125 +1,66 @@
-"""Options of the commands that serve, and serving MCP over stdio and HTTP in this process."""
+"""Serve HTTP and MCP in this process. Commands import this module when they serve: it loads the servers."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from socket import socket
+from typing import Any, BinaryIO, TypeAlias
 
-import click
+import anyio
+from mcp.server.lowlevel import Server
+from starlette.routing import Route
 
-from qmd.cli.options import Decorated, combined, flag, whole
+from qmd.cli.keys import keys_of
+from qmd.cli.listening import MCP_PORT, PORT, address, state_path
 from qmd.cli.session import Session
-from qmd.cli.terminal import is_terminal, say
-
-if TYPE_CHECKING:
-    from socket import socket
-
-    from mcp.server.lowlevel import Server
-    from starlette.routing import Route
-
-    from qmd.server.index_host import IndexHost
-    from qmd.server.keys import Keys
+from qmd.cli.terminal import say
+from qmd.config.paths import cache_dir
+from qmd.mcp import http as mcp_http
+from qmd.mcp import stdio
+from qmd.mcp.server import build
+from qmd.server import discovery
+from qmd.server.access import MCP, Gate
+from qmd.server.audit import Audit
+from qmd.server.connections import Limits
+from qmd.server.host_check import is_loopback
+from qmd.server.index_host import IndexHost
+from qmd.server.keys import Keys
+from qmd.server.listener import listen, serve, url
+from qmd.server.metrics import Metrics
+from qmd.server.watcher import watching
 
 #: Prepares a server when entered, and closes what it uses on exit.
-ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
-
-PORT, MCP_PORT = 18765, 8181
-LOOPBACK = "127.0.0.1"
-
-http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
-no_watch_option = flag(
-    "--no-watch", help="Do not watch the folders: the index changes only by update and embed."
-)
-insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
+ServerContext: TypeAlias = AbstractContextManager[Server[Any]]
+Streams: TypeAlias = tuple[BinaryIO, BinaryIO]
 
 
-def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
-    port_help = f"Listen on this port.  [default: {default_port}]"
-    return combined(
-        click.option("--host", metavar="HOST", help=f"Listen on this address.  [default: {LOOPBACK}]"),
-        click.option("--port", type=whole(0, 65535), metavar="N", help=port_help),
-    )
-
-
-def watches(session: Session, options: dict[str, Any]) -> bool:
-    """Take `--no-watch` out of the options, and return whether the server watches."""
-    refused = options.pop("no_watch") or os.environ.get("QMD_WATCH", "").strip() == "0"
-    return not refused and session.portable_file is None
-
-
-def _address(options: dict[str, Any], default_port: int) -> tuple[str, int]:
-    port = options["port"]
-    return options["host"] or LOOPBACK, default_port if port is None else port
-
-
-def address_options(options: dict[str, Any], default_port: int) -> list[str]:
-    host, port = _address(options, default_port)
-    return ["--host", host, "--port", str(port)]
-
-
-def bind(
-    session: Session, options: dict[str, Any], default_port: int, keys: Keys | None, exposed: str
-) -> tuple[str, socket]:
-    """Return the host and its socket, and note if everyone who reaches it can do what `exposed` says."""
-    from qmd.server.host_check import is_loopback
-    from qmd.server.listener import listen
-
-    host, port = _address(options, default_port)
-    needs_key = keys is not None and keys.any()
-    listener = listen(host, port, insecure=options["insecure"] or needs_key)
-    if not is_loopback(host) and not needs_key:
-        session.note(f"anyone who can reach {host} can {exposed}")
-    return host, listener
-
-
-def index_over_stdio(session: Session, command: str, watch: bool) -> None:
-    """Serve MCP of the index on stdin and stdout."""
-    hosts: list[IndexHost] = []
-
-    @contextmanager
-    def context() -> Iterator[Server[Any]]:
-        from qmd.server.index_host import IndexHost
-
-        hosts.append(IndexHost(lambda: session.index))
-        with index_server(session, hosts[0]) as server:
-            yield server
-
-    def beside() -> AbstractAsyncContextManager[None]:
-        from qmd.server.watcher import watching
-
-        return watching(hosts[0], command if watch else None)
-
-    over_stdio(session, command, context(), beside)
+def index_over_stdio(session: Session, streams: Streams, watcher: str | None) -> None:
+    """Serve MCP of the index on stdin and stdout. `watcher` is the name of the command if it watches."""
+    host = IndexHost(lambda: session.index)
+    over_stdio(_index_server(session, host), streams, watching(host, watcher))
 
 
 def over_stdio(
-    session: Session,
-    command: str,
-    context: ServerContext,
-    beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    context: ServerContext, streams: Streams, beside: AbstractAsyncContextManager[None] | None = None
 ) -> None:
-    """Serve MCP on stdin and stdout. The context manager that `beside` returns is entered meanwhile."""
-    if is_terminal(sys.stdin):
-        session.note(
-            f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"
-        )
-    from qmd.mcp.streams import take_streams
-
-    # Before any other import, because an import might print.
-    source, sink = take_streams()
-    import anyio
-
-    from qmd.mcp.stdio import serve
+    """Serve MCP on stdin and stdout. `beside` is entered meanwhile."""
 
     async def run(server: Server[Any]) -> None:
-        async with beside():
-            await serve(server, source, sink)
+        async with beside or nullcontext():
+            await stdio.serve(server, *streams)
 
     with context as server:
         anyio.run(run, server)
+
+
+def index_over_http(session: Session, options: dict[str, Any], watcher: str | None) -> None:
+    """Serve MCP of the index over HTTP. `watcher` is the name of the command if it watches."""
+    host = IndexHost(lambda: session.index)
+    context, routes = _index_server(session, host), mcp_http.rest_routes(host)
+    over_http(session, options, context, keys_of(session), routes, watching(host, watcher))
 
 
 def over_http(
@@ -135,36 +76,72 @@ def over_http(
     `options` has `host`, `port` and `insecure`. Clients need one of `keys` if there are any. `beside` is
     entered while the server runs.
     """
-    from qmd.mcp.http import app
-    from qmd.server.access import MCP, Gate
-    from qmd.server.connections import Limits
-    from qmd.server.listener import serve, url
-
     limits = Limits.from_environ(os.environ)
-    host, listener = bind(session, options, MCP_PORT, keys, "read everything that is served")
+    host, listener = _bind(session, options, MCP_PORT, keys, "read everything that is served")
     with context as server:
         serve(
-            app(server, os.environ, host, Gate(keys), routes, beside=beside),
+            mcp_http.app(server, os.environ, host, Gate(keys), routes, beside=beside),
             listener,
             limits=limits,
-            ready=lambda: announce(f"qmd serves MCP at {url(listener, MCP)}"),
+            ready=lambda: _announce(f"qmd serves MCP at {url(listener, MCP)}"),
         )
 
 
-@contextmanager
-def index_server(session: Session, host: IndexHost | None = None) -> Iterator[Server[Any]]:
-    """Prepare the MCP server of the index. `host` keeps the index open; one is made if it is not given."""
-    from qmd.mcp.server import build
-    from qmd.server.index_host import IndexHost
+def index_server(session: Session, options: dict[str, Any], streams: Streams | None, watch: bool) -> None:
+    """Serve HTTP, and MCP on `streams` too if they are given, until the server is told to stop."""
+    # FastAPI is imported here, because the other servers do without it.
+    from qmd.http.app import app
 
-    host = host or IndexHost(lambda: session.index)
+    limits = Limits.from_environ(os.environ)
+    index = session.index  # opened now, so that its errors and questions come before the server starts
+    location, keys = (cache_dir(os.environ), session.index_file()), keys_of(session)
+    with discovery.exclusive(*location, replace=options["replace"]):
+        host, listener = _bind(session, options, PORT, keys, "read and change everything that is indexed")
+        audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
+        index_host = IndexHost(lambda: index)
+        try:
+            with discovery.advertise(*location, url(listener)) as advertisement:
+                gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
+                application = app(index_host, os.environ, host, gate, watch=watch)
+                line = f"qmd serves HTTP at {url(listener)}"
+                if streams is None:
+                    serve(application, listener, limits=limits, ready=lambda: _announce(line))
+                else:
+                    agent = build(index_host)
+                    serve(
+                        application,
+                        listener,
+                        limits=limits,
+                        ready=lambda: session.note(f"{line}, and MCP on stdin and stdout"),
+                        beside=lambda: stdio.serve(agent, *streams),
+                    )
+        finally:
+            session.abandoned = not index_host.close()
+            audit.close()
+
+
+@contextmanager
+def _index_server(session: Session, host: IndexHost) -> Iterator[Server[Any]]:
+    """Prepare the MCP server of the index that `host` keeps open."""
     try:
         yield build(host)
     finally:
         session.abandoned = not host.close()
 
 
-def announce(line: str) -> None:
+def _bind(
+    session: Session, options: dict[str, Any], default_port: int, keys: Keys | None, exposed: str
+) -> tuple[str, socket]:
+    """Return the host and its socket, and note if everyone who reaches it can do what `exposed` says."""
+    host, port = address(options, default_port)
+    needs_key = keys is not None and keys.any()
+    listener = listen(host, port, insecure=options["insecure"] or needs_key)
+    if not is_loopback(host) and not needs_key:
+        session.note(f"anyone who can reach {host} can {exposed}")
+    return host, listener
+
+
+def _announce(line: str) -> None:
     """Print the address of the server, then send stdout to stderr: clients read this line and no further."""
     say(line)
     sys.stdout.flush()

@@ -115,6 +115,18 @@ def char_width(char: str) -> int:
     return 0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1
 
 
+def cut(text: str, width: int) -> str:
+    """Return the beginning of a text that fits a width in columns."""
+    if width_of(text) <= width:
+        return text
+    taken = 0
+    for at, char in enumerate(text):
+        taken += char_width(char)
+        if taken > width - 3:
+            return text[:at] + "..."
+    return text
+
+
 def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()) -> list[str]:
     """Return rows as aligned lines. `right` has the indexes of the columns to align to the right."""
     table = list(rows)

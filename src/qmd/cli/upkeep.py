@@ -10,7 +10,7 @@ import click
 
 from qmd.cli.collections import collection_heading
 from qmd.cli.command import Group, command, fail
-from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, refuse
+from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option, refuse
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
@@ -191,12 +191,12 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
 @flag(
     "--encrypt", help="With --portable: encrypt with a passphrase, which is asked for or in QMD_PASSPHRASE."
 )
-@click.option(
-    "--recipient",
-    "recipients",
+@option(
+    "--recipient KEY",
+    None,
+    "With --portable: encrypt the file for this age recipient or public SSH key (may be repeated).",
+    to="recipients",
     multiple=True,
-    metavar="KEY",
-    help="With --portable: encrypt the file for this age recipient or public SSH key (may be repeated).",
 )
 @flag("-f", "--force", help="Replace an existing file.")
 def backup(session: Session, file: str | None, portable: bool, force: bool, **options: Any) -> None:

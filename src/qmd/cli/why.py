@@ -83,7 +83,7 @@ def why(session: Session, /, reference: str, text: tuple[str, ...], as_json: boo
       qmd why plan.md budget --tag work
     """
     kind, query = arguments["kind"], options.query_text(text)
-    request = options.search_request(query, kind, arguments, arguments["limit"] or _LIMIT)
+    request = options.search_request(query, arguments, arguments["limit"] or _LIMIT)
     explanation = session.index.why(reference, kind, request)
     session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if as_json:

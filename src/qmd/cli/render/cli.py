@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmd.cli.render.formats import Writer
 from qmd.cli.render.passage import labelled, passage
-from qmd.cli.render.rows import Listing
+from qmd.cli.render.rows import Listing, Writer
 from qmd.cli.render.view import PASSAGE_GAP, View, skipped_because
 from qmd.cli.terminal import (
     BOLD,

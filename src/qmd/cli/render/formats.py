@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from qmd.cli.render.rows import Listing
-    from qmd.cli.render.view import View
-    from qmd.engine.documents.library import Page, Skipped
-    from qmd.types import Hit
+from qmd.cli.render.rows import Writer
 
 #: Descriptions for the help, by the name that `--format` takes. To add a format, add a row here and in
 #: `programs.WRITERS`.
@@ -21,14 +14,6 @@ FORMATS = {
     "xml": "XML",
     "files": "only names, one per line",
 }
-
-
-class Writer(NamedTuple):
-    """The functions that return hits, documents and listings in a format."""
-
-    hits: Callable[[Sequence[Hit], View], str]
-    pages: Callable[[Sequence[Page | Skipped], View], str]
-    listing: Callable[[Listing, View], str]
 
 
 def writer(name: str) -> Writer:

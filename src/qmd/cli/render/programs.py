@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from qmd.cli.render.formats import Writer
-from qmd.cli.render.rows import Listing, program_text
+from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View, address, skipped_because
 from qmd.cli.terminal import clean, one_line
 

@@ -1,4 +1,4 @@
-"""Listings: rows of named columns, which a command passes to an output format."""
+"""What a command passes to an output format: listings, which are rows of named columns, and values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from qmd.types import ValueCount
+    from qmd.cli.render.view import View
+    from qmd.engine.documents.library import Page, Skipped
+    from qmd.types import Hit, ValueCount
 
 
 class Column(NamedTuple):
@@ -63,6 +65,14 @@ class Listing(NamedTuple):
     def key_columns(self) -> Sequence[str]:
         """The columns that the format `files` prints."""
         return self.names or (self.columns[0].name,)
+
+
+class Writer(NamedTuple):
+    """The functions that return hits, documents and listings in a format."""
+
+    hits: Callable[[Sequence[Hit], View], str]
+    pages: Callable[[Sequence[Page | Skipped], View], str]
+    listing: Callable[[Listing, View], str]
 
 
 def program_text(value: Any) -> str:
