@@ -284,9 +284,9 @@ passage_options = combined(
 
 def refuse(options: dict[str, Any], needed: str) -> None:
     """Fail if an option is given that has no effect without another option, `needed`."""
-    for name, value in options.items():
-        if value not in (None, False, ()):
-            fail(f"--{name.replace('_', '-')} needs {needed}")
+    for param in click.get_current_context().command.params:
+        if options.get(param.name or "") not in (None, False, ()):
+            fail(f"{max(param.opts, key=len)} needs {needed}")
 
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:

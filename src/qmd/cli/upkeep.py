@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -19,13 +19,13 @@ from qmd.cli.terminal import GREEN, RED, YELLOW, can_ask, clean_name, columns, o
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from qmd.engine.doctor import Finding
     from qmd.engine.upkeep.backup import Backup
-    from qmd.engine.upkeep.cleanup import CleanupReport
     from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
-    from qmd.engine.watch_state import WatchedCollection, WatchState
+    from qmd.engine.watch_state import WatchedCollection
+
+#: Labels and texts.
+Rows: TypeAlias = list[tuple[str, str]]
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
@@ -41,13 +41,10 @@ def status(session: Session, as_json: bool) -> None:
     """
     status = session.index.status()
     if as_json:
-        show_json(
-            {name: getattr(status, name) for name in status.__struct_fields__}
-            | {"models": dict(status.models), "watching": status.watching}
-        )
+        values = {name: getattr(status, name) for name in status.__struct_fields__}
+        show_json(values | {"models": dict(status.models), "watching": status.watching})
         return
-    shown = session.index.notes
-    notes = [("Note:", one_line(note)) for note in status.notes if note not in shown]
+    notes = [("Note:", one_line(note)) for note in status.notes if note not in session.index.notes]
     rows = [*_status_rows(status), *notes]
     say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
     if status.collections or status.portable:
@@ -56,40 +53,41 @@ def status(session: Session, as_json: bool) -> None:
         say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
     for each in status.collections:
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
-        details = _collection(each, watched)[1 if status.portable else 0 :]
-        say("", f"  {collection_heading(each)}", *(f"    {line}" for line in columns(details)))
+        rows = _collection_rows(each, watched)[1 if status.portable else 0 :]
+        say("", f"  {collection_heading(each)}", *(f"    {line}" for line in columns(rows)))
 
 
-def _status_rows(status: Status) -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = [
-        ("Index:", _place(status)),
+def _status_rows(status: Status) -> Rows:
+    place = clean_name(status.index)
+    if status.size or "://" not in status.index:  # a server says nothing of its size
+        place += f" ({human_size(status.size) if status.size else 'not created yet'})"
+    rows = [
+        ("Index:", place),
         *([] if status.portable else [("Config:", clean_name(status.config))]),
         ("Documents:", f"{status.total_documents:,}"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
     ]
-    if status.watcher is not None:
-        rows.append(("Watched:", _watcher(status.watcher)))
+    watcher = status.watcher
+    if watcher is not None:
+        state = "up to date" if watcher.current else "indexing changes"
+        folders = plural(watcher.folders, "folder")
+        rows.append(("Watched:", f"by {watcher.command} (process {watcher.pid}), {folders}, {state}"))
     vectors = [_vectors(each) for each in status.vectors]
     if not any(each.current for each in status.vectors):
         vectors.insert(0, "none")
-    rows += [("Vectors:" if at == 0 else "", line) for at, line in enumerate(vectors)]
+    rows += [("" if at else "Vectors:", line) for at, line in enumerate(vectors)]
     if status.needs_embedding:
         pending = plural(status.needs_embedding, "text")
         others = any(each.current and not each.configured for each in status.vectors)
         missing = "vectors by the configured model" if others else "vectors"
-        embeds = status.watcher is not None and status.watcher.embedding in ("waiting", "running")
+        embeds = watcher is not None and watcher.embedding in ("waiting", "running")
         todo = "they are being made" if embeds else "run 'qmd embed'"
         state = "" if status.portable else f": {todo}"
         rows.append(("Pending:", f"{pending} without {missing}{state}"))
     for at, (role, name) in enumerate(status.models):
-        rows.append(("Models:" if at == 0 else "", f"{role}: {clean_name(name)}"))
+        rows.append(("" if at else "Models:", f"{role}: {clean_name(name)}"))
     rows.append(("Ranking:", status.ranking))
     return rows
-
-
-def _watcher(watcher: WatchState) -> str:
-    state = "up to date" if watcher.current else "indexing changes"
-    return f"by {watcher.command} (process {watcher.pid}), {plural(watcher.folders, 'folder')}, {state}"
 
 
 def _vectors(vectors: VectorsStatus) -> str:
@@ -103,8 +101,8 @@ def _vectors(vectors: VectorsStatus) -> str:
     return f"{made}, made for other settings: not used"
 
 
-def _collection(collection: CollectionStatus, watched: WatchedCollection | None) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
+def _collection_rows(collection: CollectionStatus, watched: WatchedCollection | None) -> Rows:
+    rows = [
         ("Path:", clean_name(collection.path)),
         ("Pattern:", clean_name(collection.pattern)),
         ("Files:", f"{collection.documents:,} ({human_size(collection.bytes)})"),
@@ -116,13 +114,6 @@ def _collection(collection: CollectionStatus, watched: WatchedCollection | None)
         when = f", last {local_time(watched.checked)}" if watched.checked else ""
         rows.append(("Watched:", one_line(f"{watched.mode}{when}: {watched.reason}")))
     return rows
-
-
-def _place(status: Status) -> str:
-    """Return the location of the index, with its size unless it is on a server."""
-    if not status.size and "://" in status.index:
-        return clean_name(status.index)
-    return f"{clean_name(status.index)} ({human_size(status.size) if status.size else 'not created yet'})"
 
 
 @command()
@@ -148,9 +139,13 @@ def doctor(session: Session) -> None:
             findings.append(finding)
             if live:
                 bar.close()
-                say(session.addressed(_line(finding)))
+                hint = f" ({one_line(finding.hint)})" if finding.hint else ""
+                level = painted(f"{finding.level:<7}", _COLOURS[finding.level])
+                say(session.addressed(f"{level}  {one_line(finding.message)}{hint}"))
     if live:
-        say("", _summary(findings))
+        levels = [finding.level for finding in findings]
+        counts = [plural(levels.count(name), name) for name in ("problem", "warning") if name in levels]
+        say("", f"{' and '.join(counts)}." if counts else "No problems found.")
     else:
         show_listing("findings", "finding", ("level", "check", "message", "hint"), findings)
     if any(finding.level == "problem" for finding in findings):
@@ -179,7 +174,13 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
         (f"{item.count:,}", item.description, human_size(item.bytes) if item.bytes else "")
         for item in report.items
     ]
-    say(*columns(rows, right=frozenset({0, 2})), session.addressed(_outcome(report)))
+    if not report.items:
+        outcome = "Nothing to clean."
+    elif report.dry_run:
+        outcome = f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
+    else:
+        outcome = f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."
+    say(*columns(rows, right=frozenset({0, 2})), session.addressed(outcome))
     session.note(*report.notes)
 
 
@@ -219,8 +220,7 @@ def backup(session: Session, file: str | None, portable: bool, force: bool, **op
     if portable:
         _export(session, file or os.curdir, force, options)
         return
-    collections, recipients = options.pop("collections"), options.pop("recipients")
-    refuse(options | {"collection": collections, "recipient": recipients}, "--portable")
+    refuse(options, "--portable")
     with Bar("Copying", session) as bar:
         made = session.index.backup(file, force=force, on_pages=bar.pages)
     say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
@@ -240,12 +240,15 @@ def _export(session: Session, file: str, force: bool, options: dict[str, Any]) -
             force=force,
             on_progress=bar.step,
         )
-    parts = [plural(made.documents, "document"), plural(len(made.collections), "collection")]
     vectors = f"{plural(made.chunks, 'vector')} by {clean_name(made.embedder)}"
-    parts.append(vectors if made.embedder else "no vectors")
-    parts += [] if made.texts else ["no texts"]
-    parts += ["encrypted"] if made.encrypted else []
-    say(f"{one_line(made.path)}: {', '.join(parts)}, {human_size(made.size)}.")
+    parts = [
+        plural(made.documents, "document"),
+        plural(len(made.collections), "collection"),
+        vectors if made.embedder else "no vectors",
+        "" if made.texts else "no texts",
+        "encrypted" if made.encrypted else "",
+    ]
+    say(f"{one_line(made.path)}: {', '.join(filter(None, parts))}, {human_size(made.size)}.")
 
 
 def _new_passphrase() -> str:
@@ -317,29 +320,6 @@ def copy(session: Session, source: str, target: str) -> None:
         f"Copied {plural(report.documents, 'document')} and {plural(report.chunks, 'chunk')}; both have "
         f"{plural(report.total_documents, 'document')} and {plural(report.total_chunks, 'chunk')}."
     )
-
-
-def _line(finding: Finding) -> str:
-    level = painted(f"{finding.level:<7}", _COLOURS[finding.level])
-    hint = f" ({one_line(finding.hint)})" if finding.hint else ""
-    return f"{level}  {one_line(finding.message)}{hint}"
-
-
-def _summary(findings: Sequence[Finding]) -> str:
-    counts = [
-        plural(number, level)
-        for level in ("problem", "warning")
-        if (number := sum(finding.level == level for finding in findings))
-    ]
-    return f"{' and '.join(counts)}." if counts else "No problems found."
-
-
-def _outcome(report: CleanupReport) -> str:
-    if not report.items:
-        return "Nothing to clean."
-    if report.dry_run:
-        return f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
-    return f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."
 
 
 def _contents(made: Backup) -> str:

@@ -13,9 +13,10 @@ import click
 from qmd.cli.collections import adding_options, index_folder
 from qmd.cli.command import command, fail
 from qmd.cli.errors import INTERRUPTED
+from qmd.cli.indexing import make_vectors, problem
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
-from qmd.cli.terminal import clean_name, is_terminal, one_line, say
+from qmd.cli.terminal import can_ask, clean_name, say, shell_words
 from qmd.errors import QmdError
 from qmd.processes import python
 from qmd.text.wording import plural
@@ -51,7 +52,7 @@ def watch(session: Session, install: bool, uninstall: bool, dry_run: bool) -> No
     if uninstall:
         _uninstall(session, dry_run)
     elif install:
-        install_service(session, dry_run)
+        _install(session, dry_run)
     else:
         _watch(session)
 
@@ -69,8 +70,6 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
       qmd add ~/notes
       qmd add ~/code/app --name app --mask '**/*.{md,txt}'
     """
-    from qmd.cli.indexing import make_vectors
-
     report = index_folder(session, path, name, options)
     if not (report.added or report.unchanged):
         return
@@ -81,17 +80,15 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
 
 def _offer_to_watch(session: Session) -> None:
     """Offer to install the service, unless the index is watched already."""
-    from qmd.engine.watch_state import find_watcher
-
-    watcher = find_watcher(session.index.locations.index)
+    watcher = session.watcher()
     if watcher is not None:
         say(f"{watcher.command} (process {watcher.pid}) keeps it up to date.")
         return
-    if is_terminal(sys.stdin) and is_terminal(sys.stderr) and not session.quiet:
+    if can_ask() and not session.quiet:
         question = session.addressed("Keep it up to date in the background ('qmd watch --install')?")
         if click.confirm(question, default=False, err=True):
             try:
-                install_service(session, dry_run=False)
+                _install(session, dry_run=False)
             except QmdError as error:
                 session.note(error.in_one_line())
             return
@@ -108,21 +105,18 @@ def _watch(session: Session) -> None:
         """Prints a line for each change."""
 
         def changed(self, collection: str, path: str, kind: str) -> None:
-            _line(f"{kind:<8} {clean_name(collection)}/{clean_name(path)}")
+            _say_now(f"{kind:<8} {clean_name(collection)}/{clean_name(path)}")
 
         def scanned(self, report: Any) -> None:
-            for path, reason in report.problems:
-                text, file = one_line(reason), clean_name(path)
-                session.note(text if file in text else f"{report.collection}/{file}: {text}")
+            session.note(*(problem(each, f"{report.collection}/") for each in report.problems))
 
         def embedded(self, report: Any) -> None:
-            _line(f"embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')})")
+            _say_now(f"embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')})")
 
         def noted(self, message: str) -> None:
             session.note(message)
 
-        def failed(self, message: str) -> None:
-            session.note(message)
+        failed = noted
 
     index = session.index
     if not index.config.collections:
@@ -149,18 +143,19 @@ def _watch(session: Session) -> None:
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _line(text: str) -> None:
+def _say_now(text: str) -> None:
     say(text)
     sys.stdout.flush()
 
 
-def install_service(session: Session, dry_run: bool) -> None:
+def _install(session: Session, dry_run: bool) -> None:
     """Install the service that runs `qmd watch`, or show what would be done."""
     from qmd.server.user_service import install
 
     item = _service(session)
     if dry_run:
-        _show(item.file, item.content.decode(), item.start)
+        commands = (f"$ {shell_words(*words)}" for words in item.start)
+        say(f"# {clean_name(item.file)}", *item.content.decode().splitlines(), "", *commands)
         return
     changed = install(item)
     say(f"{'Installed' if changed else 'Already installed:'} {item.name} ({clean_name(item.file)}).")
@@ -172,31 +167,24 @@ def _uninstall(session: Session, dry_run: bool) -> None:
 
     item = _service(session)
     if dry_run:
-        _show(f"would be removed: {item.file}", "", item.stop)
+        commands = (f"$ {shell_words(*words)}" for words in item.stop)
+        say(f"# {clean_name(f'would be removed: {item.file}')}", "", *commands)
     elif uninstall(item):
         say(f"Removed {item.name} ({clean_name(item.file)}).")
     else:
         say(f"{item.name} is not installed.")
 
 
-def _show(place: str, content: str, commands: tuple[tuple[str, ...], ...]) -> None:
-    from shlex import join
-
-    say(f"# {clean_name(place)}", *content.splitlines(), "", *(f"$ {join(words)}" for words in commands))
-
-
 def _service(session: Session) -> Service:
     """Return the service of the index that this command was given."""
-    from qmd.server.user_service import service
-
-    label = session.label
-    name = "qmd-watch" if label is None else f"qmd-watch-{_unit_name(label)}"
-    return service(name, python("qmd", *session.options(), "watch"), session.project, os.environ)
-
-
-def _unit_name(index: str) -> str:
-    """Return the name of an index as a part of the name of a unit."""
     from hashlib import sha256
 
-    plain = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in index)
-    return plain if plain == index else f"{plain}-{sha256(index.encode()).hexdigest()[:8]}"
+    from qmd.server.user_service import service
+
+    name, label = "qmd-watch", session.label
+    if label is not None:
+        plain = "".join(
+            char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in label
+        )
+        name += f"-{plain}" if plain == label else f"-{plain}-{sha256(label.encode()).hexdigest()[:8]}"
+    return service(name, python("qmd", *session.options(), "watch"), session.project, os.environ)

@@ -36,14 +36,14 @@ class Entry(NamedTuple):
     text: str
     context: str | None = None
     line: int | None = None
-    score: float = 0.0
+    anchor: Anchor | None = None
     total_lines: int | None = None
-    explain: Mapping[str, Any] | None = None
+    score: float = 0.0
     section: str | None = None
     pinned: bool = False
     also: tuple[str, ...] = ()
     passages: tuple[Snippet, ...] = ()
-    anchor: Anchor | None = None
+    explain: Mapping[str, Any] | None = None
 
     @property
     def skipped(self) -> bool:
@@ -59,33 +59,24 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         view.text(hit),
         hit.context,
         hit.line,
-        hit.score,
-        explain=hit.explain if view.explain else None,
+        hit.anchor,
+        score=hit.score,
         section=hit.section or None,
         pinned=hit.pinned,
         also=tuple(map(address, hit.also)),
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
-        anchor=hit.anchor,
+        explain=hit.explain if view.explain else None,
     )
 
 
 def page_entry(item: Page | Skipped, view: View) -> Entry:
     from qmd.engine.documents.library import Skipped
 
-    document = item.document
-    names = view.docid(document), view.address(document), document.title
+    names = view.docid(item.document), view.address(item.document), item.document.title
     if isinstance(item, Skipped):
         return Entry(*names, "reason", skipped_because(item))
     text = view.page(item)
-    return Entry(
-        *names,
-        "body",
-        text,
-        item.context,
-        item.first_line,
-        total_lines=item.total_lines,
-        anchor=item.anchor,
-    )
+    return Entry(*names, "body", text, item.context, item.first_line, item.anchor, item.total_lines)
 
 
 def dumps(value: Any) -> str:
@@ -117,12 +108,8 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
 
 
 def _json_passage(passage: Snippet) -> dict[str, Any]:
-    return _without_none(
-        line=passage.line,
-        section=passage.section or None,
-        score=round(passage.score, 2),
-        text=passage.text,
-    )
+    section, score = passage.section or None, round(passage.score, 2)
+    return _without_none(line=passage.line, section=section, score=score, text=passage.text)
 
 
 def json_page(item: Page | Skipped, view: View) -> dict[str, Any]:
@@ -272,14 +259,12 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
         attributes |= {"context": entry.context}
         if root == "results":
             attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line), "section": entry.section}
-        if entry.anchor is not None:
-            attributes["anchor"] = entry.anchor.address
-        if entry.skipped:
-            attributes["skipped"] = "true"
-        if entry.pinned:
-            attributes["pinned"] = "true"
-        if entry.also:
-            attributes["also"] = ", ".join(entry.also)
+        attributes |= {
+            "anchor": entry.anchor and entry.anchor.address,
+            "skipped": "true" if entry.skipped else None,
+            "pinned": "true" if entry.pinned else None,
+            "also": ", ".join(entry.also) or None,
+        }
         elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")
     return _xml_document(root, elements)
 
