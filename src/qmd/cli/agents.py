@@ -70,7 +70,7 @@ def skill() -> None:
     """
 
 
-@skill.subcommand("install")
+@skill.command("install")
 @target_option
 @place_options("skills")
 def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
@@ -84,7 +84,7 @@ def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, 
     _each(session, targets, in_project, dry_run, install=True)
 
 
-@skill.subcommand("uninstall")
+@skill.command("uninstall")
 @target_option
 @place_options("skills")
 def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
@@ -97,7 +97,7 @@ def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool
     _each(session, targets, in_project, dry_run, install=False)
 
 
-@skill.subcommand("show")
+@skill.command("show")
 def show_skill(session: Session) -> None:
     """Print the skill, for an agent that is not listed.
 

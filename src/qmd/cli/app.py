@@ -12,11 +12,11 @@ from typing import Any, NoReturn, cast
 import click
 
 from qmd._version import __version__
-from qmd.cli.command import Command, Group
+from qmd.cli.command import Group, command
 from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish, prepare, say
-from qmd.errors import PluginError
+from qmd.errors import PluginError, TimedOutError
 
 
 class App(Group):
@@ -54,7 +54,6 @@ def run(app: click.Group, args: Sequence[str]) -> int:
         return done.exit_code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost handler
         from qmd.cli.errors import show
-        from qmd.errors import TimedOutError
 
         if isinstance(error, KeyboardInterrupt | TimedOutError):
             session.abandoned = True
@@ -102,10 +101,9 @@ def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [name for name in names if name.startswith(incomplete)]
 
 
-@click.command("help", cls=Command)
+@command("help")
 @click.argument("names", nargs=-1, metavar="[COMMAND ...]", shell_complete=_commands)
-@click.pass_context
-def help_(ctx: click.Context, names: tuple[str, ...]) -> None:
+def help_(session: Session, names: tuple[str, ...]) -> None:
     """Show the help of a command, or of qmd itself.
 
     Examples:
@@ -113,7 +111,7 @@ def help_(ctx: click.Context, names: tuple[str, ...]) -> None:
       qmd help search
       qmd help collection add
     """
-    say(_resolve(ctx, names).get_help())
+    say(_resolve(click.get_current_context(), names).get_help())
 
 
 def _resolve(ctx: click.Context, names: Iterable[str]) -> click.Context:

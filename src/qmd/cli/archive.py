@@ -37,7 +37,7 @@ def archive() -> None:
     """
 
 
-@archive.subcommand("authors")
+@archive.command("authors")
 @data_option
 @json_option
 def authors(session: Session, data: str | None, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def authors(session: Session, data: str | None, as_json: bool) -> None:
     _show(_open(session, data).authors(), as_json)
 
 
-@archive.subcommand("posts")
+@archive.command("posts")
 @click.argument("author", metavar="AUTHOR")
 @data_option
 @json_option
@@ -64,7 +64,7 @@ def posts(session: Session, author: str, data: str | None, as_json: bool) -> Non
     _show(_open(session, data).posts(author), as_json)
 
 
-@archive.subcommand("read")
+@archive.command("read")
 @click.argument("path", required=False, metavar="[PATH]")
 @option("--author A", None, "Read a post by this author; needs --title.")
 @option("--title T", None, "Words of the post's title; several matches are listed.")
@@ -82,7 +82,7 @@ def read(
     _show(_open(session, data).read_or_find(path, author, title), as_json)
 
 
-@archive.subcommand("search")
+@archive.command("search")
 @query_argument
 @option("--author A", None, "Search only the posts by this author.")
 @data_option
@@ -101,7 +101,7 @@ def search(
     _show(_open(session, data).search(query_text(text), author), as_json)
 
 
-@archive.subcommand("mcp")
+@archive.command("mcp")
 @http_option
 @listen_options(MCP_PORT)
 @insecure_option

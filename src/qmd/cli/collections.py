@@ -65,7 +65,7 @@ def collection() -> None:
     """
 
 
-@collection.subcommand()
+@collection.command()
 @adding_options
 def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
     """Add a folder as a collection, and index it.
@@ -97,7 +97,7 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
     return report
 
 
-@collection.subcommand("list")
+@collection.command("list")
 @all_formats
 def list_(session: Session) -> None:
     """List the collections with their folders and numbers of files.
@@ -114,7 +114,7 @@ def list_(session: Session) -> None:
     _show(found, lines, session.addressed(NO_COLLECTIONS))
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 @all_formats
 def show(session: Session, name: str) -> None:
@@ -135,7 +135,7 @@ def show(session: Session, name: str) -> None:
     _show([(found, status)], [*_lines(found, status), *contexts])
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 def remove(session: Session, name: str) -> None:
     """Remove a collection from the index; its files stay on disk.
@@ -147,7 +147,7 @@ def remove(session: Session, name: str) -> None:
     say(f"Removed collection '{clean_name(name)}' ({plural(removed, 'document')}); its files stay on disk.")
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("old", shell_complete=candidates.collections)
 @click.argument("new")
 def rename(session: Session, old: str, new: str) -> None:
@@ -161,7 +161,7 @@ def rename(session: Session, old: str, new: str) -> None:
     say(f"Renamed collection '{clean_name(old)}' to '{name}': its addresses are qmd://{name}/...")
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 def include(session: Session, name: str) -> None:
     """Include a collection in searches that name no collection.
@@ -173,7 +173,7 @@ def include(session: Session, name: str) -> None:
     say(f"Collection '{clean_name(name)}' is searched by default.")
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 def exclude(session: Session, name: str) -> None:
     """Exclude a collection from searches that do not name it with -c.
@@ -185,7 +185,7 @@ def exclude(session: Session, name: str) -> None:
     say(f"Collection '{clean_name(name)}' is searched only when named: -c {shell_words(name)}")
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 @click.argument("number", type=decimal(0.01, 100), metavar="N")
 def weight(session: Session, name: str, number: float) -> None:
@@ -202,7 +202,7 @@ def weight(session: Session, name: str, number: float) -> None:
     say(f"Collection '{clean_name(name)}' has the weight {number:g}.")
 
 
-@collection.subcommand()
+@collection.command()
 @click.argument("name", shell_complete=candidates.collections)
 @click.argument("half_life", type=half_life, metavar="TIME")
 def recency(session: Session, name: str, half_life: float | None) -> None:
@@ -228,7 +228,7 @@ class _Verbatim(Command):
     allow_interspersed_args = False
 
 
-@collection.subcommand("update-cmd", cls=_Verbatim)
+@collection.command("update-cmd", cls=_Verbatim)
 @click.argument("name", shell_complete=candidates.collections)
 @click.argument("words", nargs=-1, metavar="[CMD...]")
 def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:

@@ -87,15 +87,20 @@ def _require_reading(ctx: click.Context) -> None:
 
 
 class Command(_WithGlobalOptions):
-    """A command that accepts the global options.
+    """A command that accepts the global options. The first argument of its function is the session.
 
     `if_unknown` is a hint to show if an option is unknown, `if_missing` if an argument is missing.
     """
 
     def __init__(
-        self, *args: Any, if_unknown: str | None = None, if_missing: str | None = None, **attributes: Any
+        self,
+        *args: Any,
+        callback: Callable[..., None],
+        if_unknown: str | None = None,
+        if_missing: str | None = None,
+        **attributes: Any,
     ) -> None:
-        super().__init__(*args, **attributes)
+        super().__init__(*args, callback=pass_session(callback), **attributes)
         self.if_unknown = if_unknown
         self.if_missing = if_missing
 
@@ -108,9 +113,9 @@ class Command(_WithGlobalOptions):
         return super().invoke(ctx)
 
 
-def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., None]], click.Command]:
+def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..., None]], Command]:
     """Make a command from a function whose first argument is the session."""
-    return lambda function: click.command(name, **{"cls": Command} | attributes)(pass_session(function))
+    return click.command(name, cls=Command, **attributes)
 
 
 class Group(_WithGlobalOptions, click.Group):
@@ -119,6 +124,8 @@ class Group(_WithGlobalOptions, click.Group):
     The help lists the commands of `table`, and after them the commands added by a decorator. `aliases` are
     other names of commands. A group without `acts_alone` shows its help if it is called without a command.
     """
+
+    command_class = Command
 
     def __init__(
         self,
@@ -133,18 +140,6 @@ class Group(_WithGlobalOptions, click.Group):
         self.table = table or {}
         self.aliases = aliases or {}
         self.acts_alone = acts_alone
-
-    def subcommand(
-        self, name: str | None = None, **attributes: Any
-    ) -> Callable[[Callable[..., None]], click.Command]:
-        """Add a command made from a function whose first argument is the session."""
-
-        def add(function: Callable[..., None]) -> click.Command:
-            added = command(name, **attributes)(function)
-            self.add_command(added)
-            return added
-
-        return add
 
     def invoke(self, ctx: click.Context) -> Any:
         if self.acts_alone:

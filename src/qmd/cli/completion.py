@@ -14,17 +14,15 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from qmd.cli.command import Command
+from qmd.cli.command import command
 from qmd.cli.options import OneOf
+from qmd.cli.session import Session
 from qmd.cli.terminal import write
 
-SHELLS = ("bash", "zsh", "fish")
 
-
-@click.command(cls=Command)
-@click.argument("shell", type=OneOf(SHELLS), metavar="SHELL")
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
+@command()
+@click.argument("shell", type=OneOf(("bash", "zsh", "fish")), metavar="SHELL")
+def completion(session: Session, shell: str) -> None:
     """Print a script that completes commands, options, collections and paths in bash, zsh or fish.
 
     Load it in the startup file of your shell, then open a new shell.
@@ -36,7 +34,8 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     shell_class = get_completion_class(shell)
     assert shell_class is not None
-    write(shell_class(ctx.find_root().command, {}, "qmd", "_QMD_COMPLETE").source())
+    root = click.get_current_context().find_root().command
+    write(shell_class(root, {}, "qmd", "_QMD_COMPLETE").source())
 
 
 @add_completion_class

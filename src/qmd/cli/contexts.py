@@ -25,7 +25,7 @@ def context() -> None:
     """
 
 
-@context.subcommand()
+@context.command()
 @click.argument(
     "arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.context_paths
 )
@@ -45,7 +45,7 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
     say(f"Added context for {_display(session.index.add_context(path, text))}")
 
 
-@context.subcommand("list")
+@context.command("list")
 @all_formats
 def list_(session: Session) -> None:
     """List the contexts and the paths they describe.
@@ -65,7 +65,7 @@ def list_(session: Session) -> None:
     show_listing("contexts", "place", ("path", "context"), rows, session.addressed(nothing), lines=lines)
 
 
-@context.subcommand("rm")
+@context.command("rm")
 @click.argument("path", shell_complete=candidates.described_paths)
 def remove(session: Session, path: str) -> None:
     """Remove the context of a path.
@@ -76,7 +76,7 @@ def remove(session: Session, path: str) -> None:
     say(f"Removed context for {_display(session.index.remove_context(path))}")
 
 
-@context.subcommand()
+@context.command()
 @all_formats
 def check(session: Session) -> None:
     """List collections and top folders without context, each with the command that adds it.

@@ -140,13 +140,13 @@ def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
         say(f"{name}: {', '.join(counts) or 'no files'}")
     for line in report.waits():
         write(f"{name}: {line}\n", sys.stderr)
-    lines = [problem(each) for each in report.problems[:most]]
+    lines = [problem_line(each) for each in report.problems[:most]]
     if more := len(report.problems) - len(lines):
         lines.append(f"... and {more:,} more that could not be read: 'qmd update --failed' lists all")
     write("".join(f"{name}: {line}\n" for line in lines), sys.stderr)
 
 
-def problem(problem: tuple[str, str], place: str = "") -> str:
+def problem_line(problem: tuple[str, str], place: str = "") -> str:
     """Return why a file could not be read, in a line that begins with `place` and its path."""
     path, reason = problem
     file, text = clean_name(path), one_line(reason)

@@ -34,7 +34,7 @@ def keys() -> None:
     """
 
 
-@keys.subcommand("add")
+@keys.command("add")
 @click.argument("name", metavar="NAME")
 @collection_option("Allow only this collection (may be repeated).")
 @flag("--read-only", help="Allow no changes.")
@@ -56,7 +56,7 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
     session.note("the key is shown only this once; a client sends it as 'Authorization: Bearer KEY'")
 
 
-@keys.subcommand("list")
+@keys.command("list")
 @all_formats
 def list_(session: Session) -> None:
     """List the keys of this index and what each may do.
@@ -75,7 +75,7 @@ def list_(session: Session) -> None:
     show_listing("keys", "key", table, keys_of(session).all(), nothing)
 
 
-@keys.subcommand("remove")
+@keys.command("remove")
 @click.argument("name", metavar="NAME")
 def remove(session: Session, name: str) -> None:
     """Remove a key. A running server refuses it from then on.

@@ -62,7 +62,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
         index_over_stdio(session, streams, watcher)
 
 
-@mcp.subcommand("stop")
+@mcp.command("stop")
 def stop_mcp(session: Session) -> None:
     """Stop the server that 'qmd mcp --http --daemon' started.
 
@@ -73,7 +73,7 @@ def stop_mcp(session: Session) -> None:
     stop_daemon(session, "mcp", "MCP server")
 
 
-@mcp.subcommand("install")
+@mcp.command("install")
 @client_option
 @name_option
 @place_options("settings")
@@ -93,7 +93,7 @@ def install_mcp(session: Session, client: str, name: str | None, **options: bool
     install_server(session, client, name, options)
 
 
-@mcp.subcommand("uninstall")
+@mcp.command("uninstall")
 @client_option
 @name_option
 @place_options("settings")

@@ -56,7 +56,7 @@ def models(session: Session) -> None:
             for name in ("setting", "languages", "dimension", "window", "files", "reason", "hint")
         ),
     )
-    show_listing(Listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name")))
+    show_listing("models", "model", fields, [_row(use) for use in uses], names=("role", "name"))
     if chosen_format() == "cli":
         say(*_remarks(uses))
 

@@ -72,7 +72,7 @@ def trust(ctx: click.Context, yes: bool) -> None:
         fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
 
 
-@trust.subcommand("list")
+@trust.command("list")
 @all_formats
 def list_(session: Session) -> None:
     """List what you approved or declined, for which project and when.
@@ -103,7 +103,7 @@ def list_(session: Session) -> None:
     show_listing("approvals", "approval", table, rows, "Nothing was approved yet.")
 
 
-@trust.subcommand()
+@trust.command()
 @click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
 def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.

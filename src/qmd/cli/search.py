@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 _LIMIT, _LONG_LIMIT = 5, 20
 _DAY = 86_400.0
-#: Formats that can show several passages of a document.
-_WITH_PASSAGES = ("cli", "json")
-#: Formats that have a place for facets.
-_WITH_FACETS = ("cli", "json")
+#: Formats that have a place for facets and for several passages of a document.
+_WITH_DETAILS = ("cli", "json")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 #: Options of all three commands.
@@ -131,16 +129,16 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
     format_name = options.chosen_format()
     session.uses |= {"marks"}
-    if arguments["facets"] and format_name not in _WITH_FACETS:
-        fail(f"--facets needs the format {' or '.join(_WITH_FACETS)}, not {format_name}")
-    if (arguments["passages"] or 1) > 1 and format_name not in _WITH_PASSAGES:
-        fail(f"--passages needs the format {' or '.join(_WITH_PASSAGES)}, not {format_name}")
+    for name, given in (("facets", arguments["facets"]), ("passages", (arguments["passages"] or 1) > 1)):
+        if given and format_name not in _WITH_DETAILS:
+            fail(f"--{name} needs the format {' or '.join(_WITH_DETAILS)}, not {format_name}")
     if not words and not options.filters_of(arguments):
         fail("missing QUERY...")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
-    given = {"timeout": None} if kind == "search" else {}
-    request = options.search_request(text, arguments, None if arguments["everything"] else limit, **given)
+    no_timeout = {"timeout": None} if kind == "search" else {}
+    limit = None if arguments["everything"] else limit
+    request = options.search_request(text, arguments, limit, **no_timeout)
     try:
         response = _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:

@@ -80,7 +80,7 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
         index_server(session, options, pipes, watches(session, options))
 
 
-@server.subcommand("stop")
+@server.command("stop")
 def stop(session: Session) -> None:
     """Stop the server that 'qmd server --daemon' started.
 
@@ -93,7 +93,7 @@ def stop(session: Session) -> None:
     stop_daemon(session, "server", "server")
 
 
-@server.subcommand("status")
+@server.command("status")
 @json_option
 def status(session: Session, as_json: bool) -> None:
     """Show whether a server of this index is running, and its address.

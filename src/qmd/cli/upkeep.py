@@ -298,7 +298,7 @@ def store() -> None:
     """
 
 
-@store.subcommand("copy")
+@store.command("copy")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def copy(session: Session, source: str, target: str) -> None:

@@ -13,7 +13,7 @@ import click
 from qmd.cli.collections import adding_options, index_folder
 from qmd.cli.command import command, fail
 from qmd.cli.errors import INTERRUPTED
-from qmd.cli.indexing import make_vectors, problem
+from qmd.cli.indexing import make_vectors, problem_line
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
@@ -108,7 +108,7 @@ def _watch(session: Session) -> None:
             _say_now(f"{kind:<8} {clean_name(collection)}/{clean_name(path)}")
 
         def scanned(self, report: Any) -> None:
-            session.note(*(problem(each, f"{report.collection}/") for each in report.problems))
+            session.note(*(problem_line(each, f"{report.collection}/") for each in report.problems))
 
         def embedded(self, report: Any) -> None:
             _say_now(f"embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')})")

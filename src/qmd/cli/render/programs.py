@@ -260,7 +260,7 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
         if root == "results":
             attributes |= {"score": f"{entry.score:.2f}", "line": str(entry.line), "section": entry.section}
         attributes |= {
-            "anchor": entry.anchor and entry.anchor.address,
+            "anchor": None if entry.anchor is None else entry.anchor.address,
             "skipped": "true" if entry.skipped else None,
             "pinned": "true" if entry.pinned else None,
             "also": ", ".join(entry.also) or None,
