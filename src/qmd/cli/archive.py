@@ -9,7 +9,7 @@ import click
 
 from qmd.cli.command import Group, fail
 from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio
-from qmd.cli.options import json_option, option, query_argument, query_text, refuse
+from qmd.cli.options import chosen_format, json_option, option, query_argument, query_text, refuse
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import write_plain
@@ -40,28 +40,28 @@ def archive() -> None:
 @archive.command("authors")
 @data_option
 @json_option
-def authors(session: Session, data: str | None, as_json: bool) -> None:
+def authors(session: Session, data: str | None) -> None:
     """List the authors of the archive.
 
     Examples:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
     """
-    _show(_open(session, data).authors(), as_json)
+    _show(_open(session, data).authors())
 
 
 @archive.command("posts")
 @click.argument("author", metavar="AUTHOR")
 @data_option
 @json_option
-def posts(session: Session, author: str, data: str | None, as_json: bool) -> None:
+def posts(session: Session, author: str, data: str | None) -> None:
     """List an author's posts, by album and date.
 
     Examples:
       qmd archive posts q9adg
       qmd archive posts q9adg --json
     """
-    _show(_open(session, data).posts(author), as_json)
+    _show(_open(session, data).posts(author))
 
 
 @archive.command("read")
@@ -70,16 +70,14 @@ def posts(session: Session, author: str, data: str | None, as_json: bool) -> Non
 @option("--title T", None, "Words of the post's title; several matches are listed.")
 @data_option
 @json_option
-def read(
-    session: Session, path: str | None, author: str | None, title: str | None, data: str | None, as_json: bool
-) -> None:
+def read(session: Session, path: str | None, author: str | None, title: str | None, data: str | None) -> None:
     """Print a post, named by its path in the archive, or by its author and words of its title.
 
     Examples:
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
     """
-    _show(_open(session, data).read_or_find(path, author, title), as_json)
+    _show(_open(session, data).read_or_find(path, author, title))
 
 
 @archive.command("search")
@@ -87,9 +85,7 @@ def read(
 @option("--author A", None, "Search only the posts by this author.")
 @data_option
 @json_option
-def search(
-    session: Session, text: tuple[str, ...], author: str | None, data: str | None, as_json: bool
-) -> None:
+def search(session: Session, text: tuple[str, ...], author: str | None, data: str | None) -> None:
     """Find the lines that contain a text, in upper or lower case.
 
     The first 20 matches are shown, each with three lines before and after. '-' reads the text from stdin.
@@ -98,7 +94,7 @@ def search(
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
     """
-    _show(_open(session, data).search(query_text(text), author), as_json)
+    _show(_open(session, data).search(query_text(text), author))
 
 
 @archive.command("mcp")
@@ -146,8 +142,8 @@ def _open(session: Session, data: str | None) -> Archive:
     return open_archive(data, name=session.index_name, on_problem=on_problem)
 
 
-def _show(result: list[str] | AuthorPosts | PostText | Matches, as_json: bool) -> None:
-    """Print an answer as JSON, or as the text that the MCP tools of the archive return."""
+def _show(result: list[str] | AuthorPosts | PostText | Matches) -> None:
+    """Print an answer, for people as the text that the MCP tools of the archive return."""
     from qmd.engine.archive import rendering
     from qmd.engine.archive.archive import AuthorPosts, Matches, PostText
 
@@ -162,7 +158,7 @@ def _show(result: list[str] | AuthorPosts | PostText | Matches, as_json: bool) -
             text = rendering.matches(result)
         case _:
             value, text = [{"author": name} for name in result], rendering.authors(result)
-    if as_json:
+    if chosen_format() == "json":
         show_json(value)
     else:
         write_plain(text if text.endswith("\n") else text + "\n")

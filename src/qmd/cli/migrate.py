@@ -9,7 +9,7 @@ import click
 
 from qmd.cli import approval
 from qmd.cli.command import command, fail
-from qmd.cli.options import flag, json_option
+from qmd.cli.options import chosen_format, flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
@@ -34,7 +34,6 @@ def migrate(
     config: str | None,
     with_commands: bool,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """Take over collections, contexts and ignore patterns of tobi/qmd, and show what differs.
 
@@ -60,7 +59,7 @@ def migrate(
     if not (dry_run or with_commands) and can_ask():
         with_commands = _agreed(run(dry_run=True, with_commands=True))
     done = run(dry_run=dry_run, with_commands=with_commands)
-    if as_json:
+    if chosen_format() == "json":
         show_json(done)
         return
     for label, path in (("Index:", done.index), ("Config:", done.config), ("Here:", done.target)):

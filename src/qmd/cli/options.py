@@ -156,18 +156,8 @@ def _choose(ctx: click.Context, param: click.Parameter, value: str | bool | None
 all_formats = format_options(*FORMATS)
 
 
-def _choose_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    _choose(ctx, param, value)
-    return ctx.meta.get(_CHOSEN) == "json"
-
-
-#: For commands that print JSON or text for people. An option that is given is handled before `as_json`.
-json_option = combined(
-    option(
-        "--format F", OneOf(["cli", "json"]), "Print as cli or json.", expose_value=False, callback=_choose
-    ),
-    flag("--json", "as_json", help="Print JSON.", callback=_choose_json),
-)
+#: For commands that print JSON or text for people.
+json_option = format_options("cli", "json")
 #: For commands that print documents.
 path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),

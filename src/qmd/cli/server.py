@@ -22,7 +22,7 @@ from qmd.cli.listening import (
     take_stdio,
     watches,
 )
-from qmd.cli.options import OneOf, flag, json_option, option, refuse
+from qmd.cli.options import OneOf, chosen_format, flag, json_option, option, refuse
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.errors import BusyError, QmdError
@@ -95,7 +95,7 @@ def stop(session: Session) -> None:
 
 @server.command("status")
 @json_option
-def status(session: Session, as_json: bool) -> None:
+def status(session: Session) -> None:
     """Show whether a server of this index is running, and its address.
 
     Examples:
@@ -103,7 +103,7 @@ def status(session: Session, as_json: bool) -> None:
       qmd server status --index work --json
     """
     running = session.server()
-    if as_json:
+    if chosen_format() == "json":
         server = {} if running is None else {"url": running.url, "pid": running.pid}
         say(json.dumps({"running": running is not None} | server))
     elif running is None:

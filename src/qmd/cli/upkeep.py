@@ -32,7 +32,7 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 @command()
 @json_option
-def status(session: Session, as_json: bool) -> None:
+def status(session: Session) -> None:
     """Show the size and age of the index, texts without vectors, and the models in use.
 
     Examples:
@@ -40,7 +40,7 @@ def status(session: Session, as_json: bool) -> None:
       qmd status --json
     """
     status = session.index.status()
-    if as_json:
+    if chosen_format() == "json":
         values = {name: getattr(status, name) for name in status.__struct_fields__}
         show_json(values | {"models": dict(status.models), "watching": status.watching})
         return
@@ -155,7 +155,7 @@ def doctor(session: Session) -> None:
 @command()
 @flag("--dry-run", help="Show what would be deleted, and change nothing.")
 @json_option
-def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
+def cleanup(session: Session, dry_run: bool) -> None:
     """Delete unused data and shrink the index file.
 
     This deletes cached model results, texts and vectors without documents, vectors by unused models, models
@@ -167,7 +167,7 @@ def cleanup(session: Session, dry_run: bool, as_json: bool) -> None:
     """
     with Bar("Cleaning", session) as bar:
         report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
-    if as_json:
+    if chosen_format() == "json":
         show_json(report)
         return
     rows = [

@@ -68,7 +68,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @options.rerank_options
 @options.order_options
 @options.json_option
-def why(session: Session, /, reference: str, text: tuple[str, ...], as_json: bool, **arguments: Any) -> None:
+def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
     PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
@@ -86,7 +86,7 @@ def why(session: Session, /, reference: str, text: tuple[str, ...], as_json: boo
     request = options.search_request(query, arguments, arguments["limit"] or _LIMIT)
     explanation = session.index.why(reference, kind, request)
     session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
-    if as_json:
+    if options.chosen_format() == "json":
         show_json(_as_json(explanation))
         return
     from qmd.cli.render.explain import unexpected
