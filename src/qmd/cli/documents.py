@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli import candidates
+from qmd.cli import candidates, options
 from qmd.cli.command import command, fail
-from qmd.cli.options import (
-    all_formats,
-    chosen_format,
-    filter_options,
-    filters_of,
-    flag,
-    max_lines_option,
-    option,
-    path_options,
-    whole,
-)
 from qmd.cli.render import cli
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
@@ -55,18 +44,18 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
     metavar="REF[:FROM[:COUNT]|#HEADING]",
     shell_complete=candidates.paths,
 )
-@max_lines_option
-@option("--from N", whole(1), "Start at line N.", to="from_line")
-@path_options
-@flag("--full", help="Print the whole document (the default).")
-@all_formats
+@options.max_lines_option
+@options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
+@options.path_options
+@options.flag("--full", help="Print the whole document (the default).")
+@options.all_formats
 def get(
     session: Session,
     /,
     reference: tuple[str, ...],
     max_lines: int | None,
     from_line: int | None,
-    **options: Any,
+    **arguments: Any,
 ) -> None:
     """Print a document, some of its lines, or one of its sections.
 
@@ -95,8 +84,8 @@ def get(
         raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error
     if page.counted and (max_lines is not None or from_line is not None):
         session.note(f"{name} names its lines, so --from and -l have no effect")
-    format_name = chosen_format()
-    view = view_for(session, options)
+    format_name = options.chosen_format()
+    view = view_for(session, arguments)
     view = view._replace(exact=format_name != "cli" or not view.terminal)
     match format_name:
         case "cli":
@@ -121,19 +110,21 @@ def _print(page: Page, view: View) -> None:
 
 @command("multi-get", if_missing=_IF_MISSING)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=candidates.paths)
-@max_lines_option
-@option("--max-bytes N", whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]")
-@flag("--full", help="Print all documents, however large.")
-@filter_options
-@path_options
-@all_formats
+@options.max_lines_option
+@options.option(
+    "--max-bytes N", options.whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]"
+)
+@options.flag("--full", help="Print all documents, however large.")
+@options.filter_options
+@options.path_options
+@options.all_formats
 def multi_get(
     session: Session,
     /,
     patterns: tuple[str, ...],
     max_lines: int | None,
     max_bytes: int | None,
-    **options: Any,
+    **arguments: Any,
 ) -> None:
     """Print the documents that match a glob, or the documents of a list separated by commas.
 
@@ -148,27 +139,27 @@ def multi_get(
       qmd multi-get 'notes/**' --tag work --where status=draft
       grep -rl planning ~/notes | qmd multi-get -
     """
-    if options["full"] and max_bytes is not None:
+    if arguments["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
-    limit = None if options["full"] else max_bytes or _MAX_BYTES
+    limit = None if arguments["full"] else max_bytes or _MAX_BYTES
     if patterns == ("-",):
         patterns = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
     pages = session.index.multi_get(
-        ",".join(patterns), max_lines=max_lines, max_bytes=limit, **filters_of(options)
+        ",".join(patterns), max_lines=max_lines, max_bytes=limit, **options.filters_of(arguments)
     )
     write("".join(f"{one_line(error)}\n" for error in pages.errors), sys.stderr)
-    view = view_for(session, options)
-    write(writer(chosen_format()).pages(pages.items, view))
+    view = view_for(session, arguments)
+    write(writer(options.chosen_format()).pages(pages.items, view))
     note_missing(session, view)
 
 
 @command()
 @click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
-@flag("--authors", help="List the authors in all collections, or in one.")
-@flag("--full-path", help="Show paths on disk.")
-@filter_options
-@all_formats
-def ls(session: Session, target: str | None, authors: bool, full_path: bool, **options: Any) -> None:
+@options.flag("--authors", help="List the authors in all collections, or in one.")
+@options.flag("--full-path", help="Show paths on disk.")
+@options.filter_options
+@options.all_formats
+def ls(session: Session, target: str | None, authors: bool, full_path: bool, **arguments: Any) -> None:
     """List the collections, or the files in one with their sizes and dates.
 
     With filters, list the files that pass them, in all collections if none is named. --authors lists the
@@ -181,7 +172,7 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool, **o
       qmd ls notes --tag work --where status=draft
       qmd ls --authors
     """
-    filters = filters_of(options)
+    filters = options.filters_of(arguments)
     if authors and filters:
         fail("--authors lists all authors: leave the filters out")
     if authors:

@@ -6,30 +6,19 @@ from typing import Any
 
 import click
 
+from qmd.cli import listening
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group
-from qmd.cli.listening import (
-    MCP_PORT,
-    daemon_option,
-    http_option,
-    insecure_option,
-    listen_options,
-    no_watch_option,
-    start_daemon,
-    stop_daemon,
-    take_stdio,
-    watches,
-)
 from qmd.cli.options import flag, refuse
 from qmd.cli.session import Session
 
 
 @click.group("mcp", cls=Group, acts_alone=True)
-@http_option
-@listen_options(MCP_PORT)
-@daemon_option("mcp")
-@no_watch_option
-@insecure_option
+@listening.http_option
+@listening.listen_options(listening.MCP_PORT)
+@listening.daemon_option("mcp")
+@listening.no_watch_option
+@listening.insecure_option
 @click.pass_context
 def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     """Serve AI agents over the Model Context Protocol (MCP).
@@ -47,16 +36,16 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if http and options["daemon"]:
-        start_daemon(session, "mcp", ("--http",), options, MCP_PORT)
+        listening.start_daemon(session, "mcp", ("--http",), options, listening.MCP_PORT)
         return
-    watcher = "qmd mcp" if watches(session, options) else None
+    watcher = "qmd mcp" if listening.watches(session, options) else None
     if http:
         from qmd.cli.serving import index_over_http
 
         index_over_http(session, options, watcher)
     else:
         refuse(options, "--http")
-        streams = take_stdio(session, "qmd mcp")
+        streams = listening.take_stdio(session, "qmd mcp")
         from qmd.cli.serving import index_over_stdio
 
         index_over_stdio(session, streams, watcher)
@@ -70,7 +59,7 @@ def stop_mcp(session: Session) -> None:
       qmd mcp stop
       qmd mcp stop --index work
     """
-    stop_daemon(session, "mcp", "MCP server")
+    listening.stop_daemon(session, "mcp", "MCP server")
 
 
 @mcp.command("install")

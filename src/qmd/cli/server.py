@@ -9,19 +9,8 @@ from typing import Any
 
 import click
 
+from qmd.cli import listening
 from qmd.cli.command import Group, command
-from qmd.cli.listening import (
-    PORT,
-    daemon_option,
-    insecure_option,
-    listen_options,
-    no_watch_option,
-    port_option,
-    start_daemon,
-    stop_daemon,
-    take_stdio,
-    watches,
-)
 from qmd.cli.options import OneOf, chosen_format, flag, json_option, option, refuse
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
@@ -38,11 +27,11 @@ _OVER_HTTP = ("--transport", "http")
     "Serve http, mcp (on stdin and stdout), or both.  [default: both]",
     default="both",
 )
-@listen_options(PORT)
-@daemon_option("server")
+@listening.listen_options(listening.PORT)
+@listening.daemon_option("server")
 @flag("--replace", help="Stop the running server of this index first.")
-@no_watch_option
-@insecure_option
+@listening.no_watch_option
+@listening.insecure_option
 @flag("--log-queries", help="Write the text of queries to the audit log.")
 @click.pass_context
 def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
@@ -65,19 +54,19 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if transport == "mcp":
-        watch = watches(session, options)
+        watch = listening.watches(session, options)
         refuse(options, "--transport http or both")
-        streams = take_stdio(session, "qmd server")
+        streams = listening.take_stdio(session, "qmd server")
         from qmd.cli.serving import index_over_stdio
 
         index_over_stdio(session, streams, "qmd server" if watch else None)
     elif options["daemon"]:
-        start_daemon(session, "server", _OVER_HTTP, options, PORT)
+        listening.start_daemon(session, "server", _OVER_HTTP, options, listening.PORT)
     else:
         pipes = take_streams() if transport == "both" and _started_by_a_program() else None
         from qmd.cli.serving import index_server
 
-        index_server(session, options, pipes, watches(session, options))
+        index_server(session, options, pipes, listening.watches(session, options))
 
 
 @server.command("stop")
@@ -90,7 +79,7 @@ def stop(session: Session) -> None:
       qmd server stop
       qmd server stop --index work
     """
-    stop_daemon(session, "server", "server")
+    listening.stop_daemon(session, "server", "server")
 
 
 @server.command("status")
@@ -114,7 +103,7 @@ def status(session: Session) -> None:
 
 @command("open")
 @click.argument("text", metavar="[QUERY]...", nargs=-1)
-@port_option(f"Start a server on this port.  [default: {PORT}]")
+@listening.port_option(f"Start a server on this port.  [default: {listening.PORT}]")
 def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     """Open the web page of the index in a browser, and search there if there is a QUERY.
 
@@ -133,7 +122,7 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
         raise QmdError(MISSING)
     running = session.server()
     if running is None:
-        start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, PORT)
+        listening.start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, listening.PORT)
         running = session.server()
     if running is None:
         raise BusyError("the server has ended", "start it with 'qmd server' to see why")

@@ -25,26 +25,18 @@ NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 class Session:
     """Holds the global options, and opens the index at its first use."""
 
+    # The global options.
+    index_name: str | None = None
+    store: str | None = None
+    portable_file: str | None = None  # of --index-file
+    quiet = False
+    debug = False
     #: The kinds of permission (`qmd trust`) that the command would use.
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
     abandoned = False
-
-    def __init__(
-        self,
-        index_name: str | None = None,
-        store: str | None = None,
-        portable_file: str | None = None,  # of --index-file
-        quiet: bool = False,
-        debug: bool = False,
-    ) -> None:
-        self.index_name = index_name
-        self.store = store
-        self.portable_file = portable_file
-        self.quiet = quiet
-        self.debug = debug
-        self._index: Index | None = None
-        self._notes_shown = 0
+    _index: Index | None = None
+    _notes_shown = 0
 
     @property
     def index(self) -> Index:
