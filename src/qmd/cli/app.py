@@ -64,22 +64,8 @@ def run(app: click.Group, args: Sequence[str]) -> int:
             finish()
 
 
-def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        say(f"qmd {__version__}")
-        ctx.exit()
-
-
 @click.group(cls=App, table=COMMANDS, aliases=ALIASES)
-@click.option(
-    "-v",
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version.",
-)
+@click.version_option(__version__, "-v", "--version", message=f"qmd {__version__}", help="Show the version.")
 def app() -> None:
     """Search folders of Markdown on your own machine: by keyword, by meaning, or both.
 

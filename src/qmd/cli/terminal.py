@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import IO, Any
 
@@ -147,13 +147,7 @@ def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()
 def write(text: str, stream: IO[str] | None = None) -> None:
     """Write to `stream`, by default stdout. A closed pipe is not an error, so the work continues."""
     target = sys.stdout if stream is None else stream
-    try:
-        target.write(text)
-    except BrokenPipeError:
-        discard(target)
-    except OSError:
-        discard(target)
-        raise
+    _attempt(target, lambda: target.write(text))
 
 
 def write_plain(text: str) -> None:
@@ -185,17 +179,20 @@ def prepare() -> None:
 def finish() -> None:
     """Flush stdout and stderr. Raises `OSError` if that fails, except for a closed pipe."""
     for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            discard(stream)
-        except OSError:
-            discard(stream)
+        _attempt(stream, stream.flush)
+
+
+def _attempt(stream: IO[str], write: Callable[[], object]) -> None:
+    """Write to a stream; if that fails, send the rest of it to /dev/null. A closed pipe is not an error."""
+    try:
+        write()
+    except OSError as error:
+        _discard(stream)
+        if not isinstance(error, BrokenPipeError):
             raise
 
 
-def discard(stream: IO[str]) -> None:
-    """Send the rest of a stream to /dev/null, because its reader has gone."""
+def _discard(stream: IO[str]) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, stream.fileno())

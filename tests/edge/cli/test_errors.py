@@ -155,7 +155,7 @@ def failing(error: BaseException) -> App:
     group = App("qmd")
 
     @group.command()
-    def work() -> None:
+    def work(session: object) -> None:
         """Fail."""
         raise error
 
