@@ -12,6 +12,8 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import fail
 from qmd.cli.render.formats import FORMATS
+from qmd.errors import UsageError
+from qmd.text.dates import days
 
 if TYPE_CHECKING:
     from qmd.engine.requests import SearchRequest
@@ -47,8 +49,6 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
 
 def half_life(value: str) -> float | None:
     """Return an option's value as days; 0 for `off`, None for `default`."""
-    from qmd.text.dates import days
-
     if value in ("off", "default"):
         return 0.0 if value == "off" else None
     number = days(value)
@@ -58,17 +58,16 @@ def half_life(value: str) -> float | None:
 
 
 def _some_days(value: str) -> float:
-    days = half_life(value)
-    if not days:
+    number = half_life(value)
+    if not number:
         raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, not '{value}'")
-    return days
+    return number
 
 
 def _filter(name: str) -> Callable[[str], str]:
     """Return an option type: a value of the filter option `name` of `text.filters.from_options`."""
 
     def convert(value: str) -> str:
-        from qmd.errors import UsageError
         from qmd.text.filters import from_options
 
         if not value.strip():
@@ -281,9 +280,8 @@ def refuse(options: dict[str, Any], needed: str) -> None:
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
-    from qmd.engine.requests import FILTERS
-
-    return {name: options[name] for name in FILTERS if options.get(name)}
+    names = ("tag", "path", "where", "filter", "author", "after", "before")
+    return {name: options[name] for name in names if options.get(name)}
 
 
 def query_text(words: tuple[str, ...]) -> str:

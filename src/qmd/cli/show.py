@@ -58,11 +58,9 @@ def note_missing(session: Session, view: View) -> None:
 
 def show_json(value: Any) -> None:
     """Write a value, in which there may be structs, as JSON to stdout."""
-    from msgspec import to_builtins
-
     from qmd.cli.render.programs import dumps
 
-    write_plain(dumps(to_builtins(value)))
+    write_plain(dumps(value))
 
 
 def show_listing(

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,9 +20,6 @@ from qmd.cli.terminal import can_ask, clean_name, say, shell_words
 from qmd.errors import QmdError
 from qmd.processes import python
 from qmd.text.wording import plural
-
-if TYPE_CHECKING:
-    from qmd.server.user_service import Service
 
 #: The priority of `qmd watch`, which works in the background.
 _NICE = 10
@@ -49,10 +46,8 @@ def watch(session: Session, install: bool, uninstall: bool, dry_run: bool) -> No
         fail("--install and --uninstall at once")
     if dry_run and not (install or uninstall):
         fail("--dry-run needs --install or --uninstall")
-    if uninstall:
-        _uninstall(session, dry_run)
-    elif install:
-        _install(session, dry_run)
+    if install or uninstall:
+        _change_service(session, install=install, dry_run=dry_run)
     else:
         _watch(session)
 
@@ -88,7 +83,7 @@ def _offer_to_watch(session: Session) -> None:
         question = session.addressed("Keep it up to date in the background ('qmd watch --install')?")
         if click.confirm(question, default=False, err=True):
             try:
-                _install(session, dry_run=False)
+                _change_service(session, install=True)
             except QmdError as error:
                 session.note(error.in_one_line())
             return
@@ -148,38 +143,11 @@ def _say_now(text: str) -> None:
     sys.stdout.flush()
 
 
-def _install(session: Session, dry_run: bool) -> None:
-    """Install the service that runs `qmd watch`, or show what would be done."""
-    from qmd.server.user_service import install
-
-    item = _service(session)
-    if dry_run:
-        commands = (f"$ {shell_words(*words)}" for words in item.start)
-        say(f"# {clean_name(item.file)}", *item.content.decode().splitlines(), "", *commands)
-        return
-    changed = install(item)
-    say(f"{'Installed' if changed else 'Already installed:'} {item.name} ({clean_name(item.file)}).")
-    session.note("it runs while you are logged in; remove it with 'qmd watch --uninstall'")
-
-
-def _uninstall(session: Session, dry_run: bool) -> None:
-    from qmd.server.user_service import uninstall
-
-    item = _service(session)
-    if dry_run:
-        commands = (f"$ {shell_words(*words)}" for words in item.stop)
-        say(f"# {clean_name(f'would be removed: {item.file}')}", "", *commands)
-    elif uninstall(item):
-        say(f"Removed {item.name} ({clean_name(item.file)}).")
-    else:
-        say(f"{item.name} is not installed.")
-
-
-def _service(session: Session) -> Service:
-    """Return the service of the index that this command was given."""
+def _change_service(session: Session, *, install: bool, dry_run: bool = False) -> None:
+    """Install or remove the service that runs `qmd watch` for this index, or show what would be done."""
     from hashlib import sha256
 
-    from qmd.server.user_service import service
+    from qmd.server import user_service
 
     name, label = "qmd-watch", session.label
     if label is not None:
@@ -187,4 +155,18 @@ def _service(session: Session) -> Service:
             char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in label
         )
         name += f"-{plain}" if plain == label else f"-{plain}-{sha256(label.encode()).hexdigest()[:8]}"
-    return service(name, python("qmd", *session.options(), "watch"), session.project, os.environ)
+    words = python("qmd", *session.options(), "watch")
+    item = user_service.service(name, words, session.project, os.environ)
+    file = clean_name(item.file)
+    if dry_run:
+        heading = file if install else f"would be removed: {file}"
+        content = item.content.decode().splitlines() if install else []
+        commands = (f"$ {shell_words(*words)}" for words in (item.start if install else item.stop))
+        say(f"# {heading}", *content, "", *commands)
+    elif install:
+        changed = user_service.install(item)
+        say(f"{'Installed' if changed else 'Already installed:'} {item.name} ({file}).")
+        session.note("it runs while you are logged in; remove it with 'qmd watch --uninstall'")
+    else:
+        removed = user_service.uninstall(item)
+        say(f"Removed {item.name} ({file})." if removed else f"{item.name} is not installed.")

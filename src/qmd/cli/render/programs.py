@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec import to_builtins
+
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View, address, skipped_because
 from qmd.cli.terminal import clean, one_line
@@ -80,8 +82,8 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
 
 
 def dumps(value: Any) -> str:
-    """Return indented JSON without ASCII escapes, with a line feed at the end."""
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    """Return a value, in which there may be structs, as indented JSON with a line feed at the end."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=to_builtins) + "\n"
 
 
 def json_hits(hits: Sequence[Hit], view: View) -> list[dict[str, Any]]:
