@@ -63,7 +63,19 @@ print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
 """
 
 
-def imported_by(home: Path, *args: str) -> set[str]:
+#: What loading all commands imports: as much as the help of each of them, or more.
+_LOAD_COMMANDS = """
+import json, sys
+before = set(sys.modules)
+from qmd.cli.commands import LOADABLE
+for name in LOADABLE.builtin:
+    if name != "why":
+        LOADABLE.load(name)
+print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
+"""
+
+
+def imported_by(home: Path, *args: str, code: str = _CODE) -> set[str]:
     environ = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -73,7 +85,7 @@ def imported_by(home: Path, *args: str) -> set[str]:
     }
     # -S: what site packages load by themselves is not ours to count.
     found = subprocess.run(
-        [sys.executable, "-S", "-c", _CODE, *args], capture_output=True, text=True, env=environ, check=False
+        [sys.executable, "-S", "-c", code, *args], capture_output=True, text=True, env=environ, check=False
     )
     assert found.returncode == 0, found.stderr
     modules: list[str] = json.loads(found.stderr.splitlines()[-1])
@@ -102,6 +114,12 @@ def test_help_imports_click_alone(home: Path, args: list[str]) -> None:
     modules = imported_by(home, *args)
     assert third_party(modules) == HELP_MAY_IMPORT
     assert modules.isdisjoint(HEAVY)
+    assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
+
+
+def test_the_help_of_every_command_imports_click_alone(home: Path) -> None:
+    modules = imported_by(home, code=_LOAD_COMMANDS)
+    assert third_party(modules) == HELP_MAY_IMPORT
     assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
 
 

@@ -8,7 +8,6 @@ import click
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command, fail, intended_as_text
-from qmd.cli.render.explain import facets, stages, unexpected
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
@@ -195,6 +194,8 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
 def _show(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
+    from qmd.cli.render.explain import facets, stages, unexpected
+
     people = format_name == "cli"
     show_stages = people and arguments["explain"]
     if not show_stages:

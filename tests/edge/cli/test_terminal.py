@@ -27,16 +27,31 @@ pytestmark = pytest.mark.slow
 #: One of each kind that a terminal must not get: C0, C1, a line separator, an override and an isolate.
 EVIL = "\x1b\x07\x9b\x7f\u2028\u202e\u2066"
 
+PROGRESS = """
+from qmd.cli.progress import Bar
+from qmd.cli.session import Session
+with Bar("the long name of a model to download", Session()) as bar:
+    bar.bytes(5_000_000, 10_000_000)
+print("done")
+"""
+
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
 
 
-def on_terminal(user: User, *args: str, width: int = 400, cwd: Path | None = None, **environ: str) -> str:
+def on_terminal(
+    user: User,
+    *args: str,
+    program: tuple[str, ...] = ("-m", "qmd"),
+    width: int = 400,
+    cwd: Path | None = None,
+    **environ: str,
+) -> str:
     """What a command writes to a terminal of so many columns, stdout and stderr together."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, width))
     with subprocess.Popen(
-        [sys.executable, "-m", "qmd", *args],
+        [sys.executable, *program, *args],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -323,3 +338,20 @@ def test_an_interrupted_embedding_says_what_is_kept_and_leaves_a_good_index(user
     assert b"Traceback" not in seen
     assert json.loads(user.run("status", "--json").stdout)["needs_embedding"] > 0
     assert "notes/deploy.md" in user.run("search", "rollback").stdout
+
+
+@pytest.mark.parametrize(("width", "bar"), [(80, "#" * 15 + "-" * 15), (40, "")])
+def test_progress_stays_in_one_line_and_disappears(user: User, width: int, bar: str) -> None:
+    seen = on_terminal(user, "-c", PROGRESS, program=(), width=width)
+    drawn, _, rest = seen.rpartition("\r\x1b[K")
+    line = plain(drawn.removeprefix("\r").removesuffix("\x1b[K"))
+    assert line.endswith(f"{bar} 4.8 MB of 9.5 MB")
+    assert width_of(line) < width
+    assert rest == "done\n"
+
+
+def test_progress_is_not_drawn_where_there_is_no_terminal(user: User) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRESS], capture_output=True, text=True, env=user.environ, check=True
+    )
+    assert (found.stdout, found.stderr) == ("done\n", "")

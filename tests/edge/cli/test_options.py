@@ -1,0 +1,68 @@
+"""Limits and defaults that options repeat, because the help does not import the engine."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import click
+import pytest
+
+from qmd.cli.app import app
+from qmd.engine import requests
+from qmd.engine.requests import SearchRequest
+from qmd.types import DEFAULT_PATTERN, MAX_WEIGHT, MIN_WEIGHT, Ranking, ScoreScale, SortOrder
+from tests.users import User
+
+CONTEXT = app.make_context("qmd", [], resilient_parsing=True)
+QUERY = app.get_command(CONTEXT, "query")
+assert QUERY is not None
+OPTIONS = {param.name: param for param in QUERY.params if isinstance(param, click.Option)}
+DEFAULTS = SearchRequest(limit=None)
+
+
+def accepted(option: str, value: float) -> bool:
+    assert QUERY is not None
+    try:
+        OPTIONS[option].type_cast_value(click.Context(QUERY), f"{value:g}")
+    except click.BadParameter:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("option", "least", "most", "step"),
+    [
+        ("passages", 1, requests.MAX_PASSAGES, 1),
+        ("context_lines", 0, requests.MAX_CONTEXT_LINES, 1),
+        ("candidate_limit", 1, requests.MAX_CANDIDATES, 1),
+        ("min_score", 0, 1, 0.01),
+    ],
+)
+def test_a_number_has_the_limits_of_the_request(option: str, least: float, most: float, step: float) -> None:
+    assert accepted(option, least)
+    assert accepted(option, most)
+    assert not accepted(option, least - step)
+    assert not accepted(option, most + step)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("ranking", Ranking), ("scores", ScoreScale), ("sort", SortOrder)]
+)
+def test_a_choice_has_the_words_of_the_request(option: str, words: object) -> None:
+    kind = OPTIONS[option].type
+    assert isinstance(kind, click.Choice)
+    assert tuple(kind.choices) == get_args(words)
+
+
+@pytest.mark.parametrize("option", ["candidate_limit", "min_score", "passages", "sort", "timeout"])
+def test_the_help_names_the_default_of_the_request(option: str) -> None:
+    default = getattr(DEFAULTS, option)
+    shown = f"{default:g}" if isinstance(default, int | float) else default
+    assert str(OPTIONS[option].help).endswith(f"[default: {shown}]")
+
+
+def test_options_of_collections_have_the_limits_of_the_configuration(user: User) -> None:
+    assert f"[default: {DEFAULT_PATTERN}, or" in " ".join(user.ok("collection", "add", "--help").split())
+    for number in (MIN_WEIGHT / 2, MAX_WEIGHT * 2):
+        result = user.invoke("collection", "weight", "notes", f"{number:g}")
+        assert f"must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, not" in result.stderr
