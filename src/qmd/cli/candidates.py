@@ -22,18 +22,21 @@ Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[Comp
 Find: TypeAlias = "Callable[[Index, str], Iterable[str]]"
 
 
-def _completing(find: Find, kind: str = "name") -> Complete:
-    """Return a completion by the values that `find` returns; by nothing if the index cannot be read."""
+def _completing(kind: str = "name") -> Callable[[Find], Complete]:
+    """Make a completion of a function that finds values; it has none if the index cannot be read."""
 
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        session = ctx.ensure_object(Session)
-        session.quiet = True
-        try:
-            return _items(find(session.index, incomplete), kind)
-        except (QmdError, OSError):
-            return []
+    def completing(find: Find) -> Complete:
+        def complete(ctx: click.Context, param: click.Parameter, start: str) -> list[CompletionItem[str]]:
+            session = ctx.ensure_object(Session)
+            session.quiet = True
+            try:
+                return _items(find(session.index, start), kind)
+            except (QmdError, OSError):
+                return []
 
-    return complete
+        return complete
+
+    return completing
 
 
 def _items(values: Iterable[str], kind: str = "name") -> list[CompletionItem[str]]:
@@ -68,7 +71,8 @@ def _fields(index: Index, incomplete: str) -> Iterable[str]:
     return _starting((field.summary.name for field in index.fields(values=0)), incomplete)
 
 
-def _conditions(index: Index, incomplete: str) -> Iterable[str]:
+@_completing()
+def conditions(index: Index, incomplete: str) -> Iterable[str]:
     """Return fields, and the values of one after `field=`."""
     name, equals, start = incomplete.partition("=")
     if not equals:
@@ -77,7 +81,8 @@ def _conditions(index: Index, incomplete: str) -> Iterable[str]:
     return (f"{name}={value}" for value in values)
 
 
-def _facets(index: Index, incomplete: str) -> Iterable[str]:
+@_completing()
+def facets(index: Index, incomplete: str) -> Iterable[str]:
     """Return names to complete the last one of a list with commas."""
     from qmd.engine.documents.fields import FACETS
 
@@ -85,7 +90,8 @@ def _facets(index: Index, incomplete: str) -> Iterable[str]:
     return (f"{before}{comma}{name}" for name in _starting((*FACETS, *_fields(index, "")), start))
 
 
-def _typed(index: Index, incomplete: str) -> Iterable[str]:
+@_completing()
+def typed(index: Index, incomplete: str) -> Iterable[str]:
     """Return the values of a filter that is typed in a query, as `tag:work`, and fields after `[`."""
     name, colon, start = incomplete.partition(":")
     if not colon:
@@ -106,7 +112,8 @@ def _one_folder(paths: Iterable[str], start: str) -> Iterable[str]:
     return dict.fromkeys(f"{start}{name}{slash}" for name, slash, _ in parts)
 
 
-def _paths(index: Index, incomplete: str) -> Iterator[str]:
+@_completing("path")
+def paths(index: Index, incomplete: str) -> Iterator[str]:
     """Yield documents by path, one folder at a time: `notes/`, `notes/work/`, `notes/work/plan.md`.
 
     If `incomplete` starts with `qmd://`, the paths do too.
@@ -122,20 +129,16 @@ def _paths(index: Index, incomplete: str) -> Iterator[str]:
         yield scheme + path
 
 
-collections = _completing(lambda index, start: _starting(index.config.collections, start), kind="plain")
-authors = _completing(_authors)
-tags = _completing(_tags)
-fields = _completing(_fields)
-conditions = _completing(_conditions)
-typed = _completing(_typed)
-inner_paths = _completing(_inner_paths, kind="path")
-facets = _completing(_facets)
-described_paths = _completing(lambda index, start: _starting((path for path, _ in index.contexts()), start))
-marked_queries = _completing(lambda index, start: _starting((mark.query for mark in index.marks()), start))
-marked_documents = _completing(
-    lambda index, start: _starting((mark.file for mark in index.marks()), start), kind="path"
+collections = _completing("plain")(lambda index, start: _starting(index.config.collections, start))
+authors = _completing()(_authors)
+tags = _completing()(_tags)
+fields = _completing()(_fields)
+inner_paths = _completing("path")(_inner_paths)
+described_paths = _completing()(lambda index, start: _starting(dict(index.contexts()), start))
+marked_queries = _completing()(lambda index, start: _starting((mark.query for mark in index.marks()), start))
+marked_documents = _completing("path")(
+    lambda index, start: _starting((mark.file for mark in index.marks()), start)
 )
-paths = _completing(_paths, kind="path")
 
 
 def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

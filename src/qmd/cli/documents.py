@@ -16,15 +16,7 @@ from qmd.cli.render.rows import Column
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_json, show_listing, view_for
 from qmd.cli.sizes import human_size
-from qmd.cli.terminal import (
-    clean,
-    clean_name,
-    columns,
-    one_line,
-    shell_words,
-    write,
-    write_plain,
-)
+from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write, write_plain
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import plural
 

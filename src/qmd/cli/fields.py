@@ -17,17 +17,7 @@ from qmd.cli.render.rows import Column, count_entry, plain, program_text
 from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_listing, view_for
-from qmd.cli.terminal import (
-    BOLD,
-    DIM,
-    clean_name,
-    columns,
-    cut,
-    one_line,
-    output_width,
-    painted,
-    width_of,
-)
+from qmd.cli.terminal import BOLD, DIM, clean_name, columns, cut, one_line, output_width, painted, width_of
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -178,7 +168,18 @@ def links(
     """
     from qmd.engine.documents.links import leads_to_document
 
-    _check_links(document, backlinks, unresolved, orphans, collections)
+    for wrong, message in (
+        (backlinks + unresolved + orphans > 1, "--backlinks, --unresolved and --orphans exclude each other"),
+        (backlinks and not document, "--backlinks needs a document"),
+        (
+            not (document or unresolved or orphans),
+            "name a document, or give --unresolved or --orphans for all documents",
+        ),
+        (orphans and document, "--orphans concerns all documents: leave DOC out"),
+        (document and collections, "-c goes with --unresolved and --orphans: leave it or DOC out"),
+    ):
+        if wrong:
+            fail(message)
     index = session.index
     if orphans:
         _list_orphans(index.orphans(collections))
@@ -191,22 +192,6 @@ def links(
         if unresolved:
             found = [link for link in found if link.to is None and leads_to_document(link)]
         _list_links(found, "No unresolved links." if unresolved else "No links.", "to")
-
-
-def _check_links(
-    document: str | None, backlinks: bool, unresolved: bool, orphans: bool, collections: tuple[str, ...]
-) -> None:
-    """Exit with a usage error for options of `links` that do not go together."""
-    if backlinks + unresolved + orphans > 1:
-        fail("--backlinks, --unresolved and --orphans exclude each other")
-    if document is None and backlinks:
-        fail("--backlinks needs a document")
-    if document is None and not unresolved and not orphans:
-        fail("name a document, or give --unresolved or --orphans for all documents")
-    if document is not None and orphans:
-        fail("--orphans concerns all documents: leave DOC out")
-    if document is not None and collections:
-        fail("-c goes with --unresolved and --orphans: leave it or DOC out")
 
 
 def _list_orphans(files: Sequence[str]) -> None:
