@@ -34,7 +34,7 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
       qmd index
       qmd index -c notes
     """
-    _scan(session, collections, pull=False, commands=False)
+    _scan(session, collections, commands=False)
 
 
 @command()
@@ -59,7 +59,7 @@ def update(
       qmd update -c notes --allow-empty
       qmd update --failed
     """
-    _scan(session, collections, pull=pull, commands=True, allow_empty=allow_empty, failed=failed)
+    _scan(session, collections, failed=failed, pull=pull, commands=True, allow_empty=allow_empty)
 
 
 @command()
@@ -153,19 +153,10 @@ def problem_line(problem: tuple[str, str], place: str = "") -> str:
     return text if file in text else f"{place}{file}: {text}"
 
 
-def _scan(
-    session: Session,
-    collections: tuple[str, ...],
-    *,
-    pull: bool,
-    commands: bool,
-    allow_empty: bool = False,
-    failed: bool = False,
-) -> None:
-    if commands:
-        session.uses |= {"update"}
-    if pull:
-        session.uses |= {"pull"}
+def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = False, **options: bool) -> None:
+    """Update collections with these options of the index; show all problems if `failed` is set."""
+    session.uses |= {"update"} if options["commands"] else set()
+    session.uses |= {"pull"} if options.get("pull") else set()
     index = session.index  # it may ask for approval: open it before the bar is drawn
     with Bar("Scanning", session) as bar:
 
@@ -175,14 +166,7 @@ def _scan(
             if report.error is not None:
                 show_error(report.error, session)
 
-        reports = index.update(
-            collections,
-            pull=pull,
-            commands=commands,
-            allow_empty=allow_empty,
-            on_progress=bar.files,
-            on_report=on_report,
-        )
+        reports = index.update(collections, on_progress=bar.files, on_report=on_report, **options)
     if not reports:
         say(session.addressed(NO_COLLECTIONS))
     if any(report.added or report.updated for report in reports):

@@ -74,17 +74,10 @@ def show_listing(
     right: Sequence[str] = (),
     lines: Iterable[str] | None = None,
 ) -> None:
-    """Write rows to stdout in the chosen format.
+    """Write rows, structs or mappings, to stdout in the chosen format. See `Listing`.
 
-    Args:
-        root: The name of the root element in XML.
-        row: The name of a row's element in XML.
-        columns: Columns, or their names alone.
-        rows: Structs with fields of these names, or mappings.
-        nothing: The message for people if there are no rows.
-        names: The columns that the format `files` prints, by default the first.
-        right: The columns given by name that are aligned to the right.
-        lines: What people see in place of a table if there are rows.
+    `columns` may have names alone; those in `right` are aligned to the right. People see `lines`, if they are
+    given, in place of a table.
     """
     from msgspec import to_builtins
 
