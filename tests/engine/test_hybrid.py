@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.models.base import Variant
 from qmd.types import TypedSearch
 from tests.conftest import Notes
+from tests.loopback import Server, serving
 
 pytestmark = pytest.mark.slow
 
@@ -214,40 +214,30 @@ def test_query_documents_for_meaning_alone_need_vectors(index: qmd.Index, notes:
     assert index.query("lex: sourdough\nvec: sourdough", rerank=False).hits
 
 
-class Synonyms:
-    """An expander that knows one word; what a plug-in for the role looks like."""
-
-    name = "synonyms"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def expand(self, query: str, *, intent: str | None = None) -> list[Variant]:
-        self.asked += 1
-        return [Variant("lex", "tomatoes"), Variant("vec", "growing vegetables"), Variant(None, "garden")]
-
-
 @pytest.fixture
-def expander(library: qmd.Index) -> Iterator[Synonyms]:
-    synonyms = Synonyms()
-    library.model_provider.use_expander(synonyms)
-    yield synonyms
+def expander(environ: dict[str, str]) -> Iterator[Server]:
+    """A server whose model knows one word."""
+    with serving() as server:
+        server.lines = "lex: tomatoes\nvec: growing tomatoes\nhyde: tomatoes grow in the garden"
+        environ["QMD_GENERATE_MODEL"] = f"openai:synonyms@{server.url}"
+        yield server
 
 
-def test_variants_are_searched_cached_and_explained(library: qmd.Index, expander: Synonyms) -> None:
-    first = library.query("pommes d'amour", explain=True, rerank=False)
+def test_variants_are_searched_cached_and_explained(expander: Server, library: qmd.Index) -> None:
+    first = library.query("pommes d'amour", intent="tomatoes", explain=True, rerank=False)
     assert stage(first, "lexical variants").status == stage(first, "vector variants").status == "ran"
     assert first.hits[0].path == "garden.md"
     explained = first.hits[0].explain
     assert explained is not None
     names = {share["list"] for share in explained["lists"]}
-    assert {"lexical:variant 1", "vector:variant 2", "lexical:variant 3", "vector:variant 3"} <= names
-    second = library.query("pommes d'amour", rerank=False)
+    assert {"lexical:variant 1", "vector:variant 2", "vector:variant 3"} <= names
+    second = library.query("pommes d'amour", intent="tomatoes", rerank=False)
     assert stage(second, "expand").reason == "from the cache"
-    assert expander.asked == 1
+    assert len(expander.requests) == 1
 
 
-def test_a_strong_keyword_match_asks_for_no_variants(library: qmd.Index, expander: Synonyms) -> None:
-    library.query("sourdough", rerank=False)
-    reason = stage(library.query("sourdough", rerank=False), "expand").reason or ""
-    assert "keywords" in reason or expander.asked == 1
+def test_a_strong_keyword_match_asks_for_no_variants(expander: Server, library: qmd.Index) -> None:
+    library.query("sourdough", intent="tomatoes", rerank=False)
+    second = library.query("sourdough", intent="tomatoes", rerank=False)
+    reason = stage(second, "expand").reason or ""
+    assert "keywords" in reason or len(expander.requests) == 1

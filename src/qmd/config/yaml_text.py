@@ -40,9 +40,6 @@ class YamlText:
         self._text = text.removeprefix("\ufeff")
         self._root = compose(self._text, path)
 
-    def __str__(self) -> str:
-        return self._mark + self._text
-
     def keys(self, key_path: KeyPath) -> list[str]:
         """Return the keys of the mapping at `key_path`, or [] if it is no mapping."""
         node = self._node(key_path)

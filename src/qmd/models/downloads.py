@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -82,13 +82,6 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class Hub(Struct, frozen=True):
-    """The server to download from. `token` is sent to `endpoint` only, never to a redirect's target."""
-
-    endpoint: str = DEFAULT_ENDPOINT
-    token: str | None = None
-
-
 class Download(Struct, frozen=True):
     """A file on this machine; its size is in bytes.
 
@@ -102,31 +95,33 @@ class Download(Struct, frozen=True):
     fresh: bool
 
 
-def download(source: str, cache_dir: Path, hub: Hub, on_bytes: OnBytes) -> Download:
+def download(source: str, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Download:
     """Download `hf:owner/repo/file`, if it is missing. An earlier partial download is resumed.
+
+    `HF_ENDPOINT` names a mirror. `HF_TOKEN` is sent to it only, never to the target of a redirect.
 
     Raises `ModelError` if the file does not exist, does not fit on the disk, or does not match its checksum,
     and `BusyError` if another process is downloading it.
     """
-    target = cached_path(source, cache_dir)
+    target = cached_path(source, Path(cache_dir))
     if target.is_file():
         return Download(target, target.stat().st_size, None, fresh=False)
     with locked(str(target), timeout=0):
-        return _Transfer(source, target, hub, on_bytes).run()
+        return _Transfer(source, target, environ, on_bytes).run()
 
 
 class _Transfer:
     """The attempts to complete one partial file."""
 
-    def __init__(self, source: str, target: Path, hub: Hub, on_bytes: OnBytes) -> None:
+    def __init__(self, source: str, target: Path, environ: Mapping[str, str], on_bytes: OnBytes) -> None:
         owner, repo, file = parse_source(source)
         self._source = source
-        self._base = hub.endpoint.rstrip("/")
+        self._base = (environ.get("HF_ENDPOINT", "").strip() or DEFAULT_ENDPOINT).rstrip("/")
         self._url = f"{self._base}/{owner}/{repo}/resolve/main/{quote(file)}"
         # The checksum is that of the file, not of a compressed form.
         self._headers = {"Accept-Encoding": "identity"}
-        if hub.token:
-            self._headers["Authorization"] = f"Bearer {hub.token}"
+        if token := environ.get("HF_TOKEN", "").strip():
+            self._headers["Authorization"] = f"Bearer {token}"
         self._target = target
         self._partial = target.with_name(target.name + PARTIAL)
         self._on_bytes = on_bytes

@@ -78,16 +78,16 @@ class MaintenanceMethods:
         return models(self._workspace.settings, self._workspace.cache_dir)
 
     def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
-        """List the models that `pull` can fetch; see `pulling.select`."""
-        from qmd.engine.models import pulling
+        """List the models that `pull` can fetch; see `usage.select`."""
+        from qmd.engine.models import usage
 
-        return pulling.select(self._workspace.settings, names)
+        return usage.select(self._workspace.settings, names)
 
     def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch the file of a model. Raises `ModelError`, and `BusyError` if another process fetches it."""
-        from qmd.engine.models import pulling
+        from qmd.models.downloads import download
 
-        return pulling.pull(card, self._workspace.cache_dir, self._workspace.environ, on_bytes)
+        return download(card.source, self._workspace.cache_dir, self._workspace.environ, on_bytes)
 
     def copy_store(
         self, source: str, target: str, *, on_progress: copying.OnProgress = lambda *_: None

@@ -47,7 +47,6 @@ class ModelProvider:
         self._lock = threading.RLock()
         self._models: dict[Role, Any] = {}
         self._earlier: tuple[VectorSet, Embedder] | None = None
-        self._expander_given = False
 
     @property
     def embedder(self) -> Embedder:
@@ -139,23 +138,14 @@ class ModelProvider:
     def release(self) -> None:
         """Release the models. Running calls finish; the next use loads the models again."""
         with self._lock:
-            expander = self._models.get("generate")
-            self._models = {"generate": expander} if self._expander_given else {}
+            self._models = {}
             self._earlier = None
         _trim_memory()
-
-    def use_expander(self, expander: Expander | None) -> None:
-        """Use `expander` in place of the configured one."""
-        with self._lock:
-            self._models["generate"] = expander
-            self._expander_given = True
 
     def server(self, role: Role) -> str | None:
         """Return the server that a role's texts are sent to, or None if its model runs on this machine."""
         from qmd.models.registry import remote_host
 
-        if role == "generate" and self._expander_given:
-            return None
         return remote_host(self.setting(role))
 
     def setting(self, role: Role) -> str | None:

@@ -1,23 +1,26 @@
-"""The models that an index uses, by role, and their state on this machine."""
+"""The models that an index uses, by role: their state on this machine, and which can be downloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
 from qmd.config.settings import Settings
+from qmd.config.validate import require_unicode
 from qmd.engine.models.provider import model_setting
 from qmd.errors import ModelError
 from qmd.models import registry
-from qmd.models.catalog import Condition, Installation, ModelCard, Role
+from qmd.models.catalog import CARDS, Condition, Installation, ModelCard, Role, find_card
+from qmd.models.downloads import parse_source
 
 RoleName = Literal["embed", "rerank", "expand"]
 
 #: The user's names for the roles, and the names in the configuration.
 ROLES: Mapping[RoleName, Role] = {"embed": "embed", "rerank": "rerank", "expand": "generate"}
+_ROLES: Mapping[str, Role] = {"generate": "generate", **{str(name): role for name, role in ROLES.items()}}
 
 
 class ModelUse(Struct, frozen=True):
@@ -70,3 +73,32 @@ def models(settings: Settings, cache_dir: str, *, thorough: bool = False) -> tup
         else:
             uses.append(ModelUse(name, setting, card, inspect(card) if card else None))
     return tuple(uses)
+
+
+def select(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
+    """Select the models to download by role or by model name; all roles if `names` is empty.
+
+    Models that come with a package, are the user's own files, or run on a server are left out. Raises
+    `ModelError` for a name that is neither a role nor a model.
+    """
+    require_unicode(*names)
+    cards: dict[str, ModelCard] = {}
+    for name in names or ROLES:
+        role = _ROLES.get(name.casefold())
+        card = _named(name) if role is None else registry.resolve(model_setting(settings, role), role)
+        if card is not None and card.source.startswith("hf:"):
+            cards[card.source] = card
+    return list(cards.values())
+
+
+def _named(name: str) -> ModelCard:
+    if name.startswith("hf:"):
+        parse_source(name)
+    for role in ROLES.values():
+        card = find_card(name, role)
+        if card is not None:
+            return card
+    if name.startswith("hf:"):
+        return ModelCard(name.rpartition("/")[2], "embed", "llama", name)
+    known = ", ".join(card.name for card in CARDS if card.source.startswith("hf:"))
+    raise ModelError(f"Unknown model '{name}'", f"Known: {known}; or write hf:owner/repository/file.gguf")
