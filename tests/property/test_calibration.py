@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.ranking.calibration import Measured, calibrate
+from qmd.ranking.calibration import calibrate
 from qmd.types import Ranked
 from qmd.types.traces import Signal
 
@@ -12,9 +12,12 @@ documents = st.lists(st.tuples(unit, unit, unit, unit), min_size=1, max_size=60)
 
 
 def calibrated(rows: list[tuple[float, float, float, float]], names: tuple[Signal, ...]) -> list[Ranked]:
-    values = {name: {at: row[column] for at, row in enumerate(rows)} for column, name in enumerate(names)}
-    ranked = [Ranked(at, 1.0 - at / len(rows)) for at in range(len(rows))]
-    return calibrate(ranked, Measured.of(values))
+    return calibrate(
+        [
+            Ranked(at, 1.0 - at / len(rows), signals=dict(zip(names, row, strict=False)))
+            for at, row in enumerate(rows)
+        ]
+    )
 
 
 @given(documents)

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qmd.ranking import bm25, rerank
-from qmd.ranking.fusion import RankedList, best_of, convex, reciprocal_rank
-from qmd.types.traces import ContractBlend, Fusion
+from qmd.ranking.fusion import RankedList, by_meaning, convex, reciprocal_rank
+from qmd.types.traces import ContractBlend, Fusion, Signal
 
 
 @st.composite
@@ -57,8 +58,11 @@ def test_rankings_keep_every_document_with_falling_scores(
     lists: list[RankedList], scores: dict[int, float]
 ) -> None:
     fused = convex([ranked for ranked in lists if ranked.items])
-    evidence = {document: rerank.Evidence(score, 0.1, 0.8) for document, score in scores.items()}
-    for ranked in (rerank.contract(fused, scores), rerank.tuned(fused, evidence, 0.5)):
+    signals: dict[int, dict[Signal, float]] = {
+        document: {"rerank": score, "title": 0.1, "meaning": 0.8} for document, score in scores.items()
+    }
+    read = [replace(item, signals=signals.get(item.document, {})) for item in fused]
+    for ranked in (rerank.contract(read), rerank.tuned(read, 0.5)):
         assert {item.document for item in ranked} == {entry.document for entry in fused}
         values = [item.score for item in ranked]
         assert all(0.0 <= value <= 1.0 for value in values)
@@ -70,7 +74,7 @@ def test_contract_ranking_blends_by_fused_rank() -> None:
     fused = reciprocal_rank([RankedList("a", "lexical", items, 2.0)])
     blends = {
         item.document: trace.share
-        for item in rerank.contract(fused, {document: 0.5 for document, _ in items})
+        for item in rerank.contract([replace(item, signals={"rerank": 0.5}) for item in fused])
         for trace in item.traces
         if isinstance(trace, ContractBlend)
     }
@@ -78,11 +82,11 @@ def test_contract_ranking_blends_by_fused_rank() -> None:
 
 
 @given(lists=ranked_lists())
-def test_best_of_keeps_each_document_s_best_score(lists: list[RankedList]) -> None:
-    merged = dict(best_of(lists))
+def test_merging_lists_of_cosines_keeps_the_best_of_each_document(lists: list[RankedList]) -> None:
+    merged = {item.document: item.signals["meaning"] for item in by_meaning(lists)}
     for ranked in lists:
-        for document, score in ranked.items:
-            assert merged[document] >= score
+        for document, cosine in ranked.items:
+            assert merged[document] >= cosine
 
 
 @given(frequency=st.floats(0.5, 1e6), length=st.floats(1, 1e6), weight=st.floats(0.01, 20))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from qmd.engine.explain.explainer import Kind, Why
     from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
-    from qmd.engine.retrieval.searcher import Searcher
+    from qmd.engine.retrieval.pipeline import Pipeline
     from qmd.models.base import Cancelled
 
 
@@ -56,7 +56,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         self.model_provider = workspace.models
         self.notes = workspace.notes
         self._lock = threading.Lock()
-        self._lazy_searcher: Searcher | None = None
+        self._pipeline: Pipeline | None = None
         self._restricted: dict[Permissions, tuple[Index, Index]] = {}
 
     def __enter__(self) -> Self:
@@ -69,8 +69,8 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         """Close the index and its restricted versions. Wait for running searches to end."""
         for index, _ in self._restricted.values():
             index.close()
-        if self._lazy_searcher is not None:
-            self._lazy_searcher.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
         if self._owns_store:
             self._store.close()
 
@@ -248,25 +248,14 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
 
         Raises `CancelledError` as soon as `cancelled` returns true.
         """
-        request, config = request.checked().completed(self.settings), self.config
-        guidance, stage = self._guidance(kind, request)
-        if kind == "search":
-            from qmd.engine.retrieval import keyword_search
-
-            response = keyword_search.search(self._store, config, request, guidance)
-        else:
-            search = self._searcher.dense if kind == "vsearch" else self._searcher.hybrid
-            response = search(config, request, cancelled, guidance)
-        return response if stage is None else replace(response, stages=(*response.stages, stage))
-
-    @property
-    def _searcher(self) -> Searcher:
-        from qmd.engine.retrieval.searcher import Searcher
+        from qmd.engine.retrieval.pipeline import Pipeline
+        from qmd.engine.retrieval.plan import PLANS
 
         with self._lock:
-            if self._lazy_searcher is None:
-                self._lazy_searcher = Searcher(self._store, self.model_provider)
-            return self._lazy_searcher
+            if self._pipeline is None:
+                self._pipeline = Pipeline(self._store, self.model_provider)
+        request = request.checked().completed(self.settings)
+        return self._pipeline.run(PLANS[kind], self.config, request, self._guide(request), cancelled)
 
     def why(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.

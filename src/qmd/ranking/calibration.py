@@ -76,24 +76,33 @@ UNRELATED: Signals = {"meaning": 0.80, "rerank": 0.30, "words": 0.0, "title": 0.
 FEW_WORDS = 0.1
 
 
-class Measured(NamedTuple):
-    """What a search has measured: the signals of each document, and the mean of the background of each."""
+def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]:
+    """Replace the scores by estimates of how likely each document answers the query.
 
-    signals: Mapping[int, Signals]
-    background: Signals
+    The order stays. A document does not score more than the one before it. `spread` is that of the embedder.
+    """
+    values: dict[Signal, list[float]] = {}
+    for item in ranked:
+        for name, value in item.signals.items():
+            values.setdefault(name, []).append(_converted(name, value, spread))
+    background = {name: _background(name, found) for name, found in values.items()}
+    calibrated: list[Ranked] = []
+    ceiling = 1.0
+    for item in ranked:
+        signals = {name: _converted(name, value, spread) for name, value in item.signals.items()}
+        if "meaning" in signals and signals.get("words", 0.0) < FEW_WORDS:
+            signals.pop("words", None)
+            signals.pop("title", None)
+        regression = _regression_for(signals)
+        if regression is not None:
+            ceiling = min(ceiling, regression.probability(signals, background))
+        trace = Likelihood(item.score, signals, background)
+        calibrated.append(replace(item, score=ceiling, traces=(*item.traces, trace)))
+    return calibrated
 
-    @classmethod
-    def of(cls, values: Mapping[Signal, Mapping[int, float]]) -> Measured:
-        """Collect the values of documents by signal."""
-        signals: dict[int, dict[Signal, float]] = {}
-        for name, by_document in values.items():
-            for document, value in by_document.items():
-                signals.setdefault(document, {})[name] = value
-        for found in signals.values():
-            if "meaning" in found and found.get("words", 0.0) < FEW_WORDS:
-                found.pop("words", None)
-                found.pop("title", None)
-        return cls(signals, {name: _background(name, found.values()) for name, found in values.items()})
+
+def _converted(name: Signal, value: float, spread: Spread) -> float:
+    return spread.convert(value, SPREAD) if name == "meaning" and spread != SPREAD else value
 
 
 def _background(name: Signal, values: Iterable[float]) -> float:
@@ -101,23 +110,6 @@ def _background(name: Signal, values: Iterable[float]) -> float:
     found = heapq.nlargest(last, values)[first:]
     missing = last - first - len(found)
     return (sum(found) + missing * UNRELATED[name]) / (last - first)
-
-
-def calibrate(ranked: Sequence[Ranked], measured: Measured) -> list[Ranked]:
-    """Replace the scores by estimates of how likely each document answers the query.
-
-    The order stays. A document does not score more than the one before it.
-    """
-    calibrated: list[Ranked] = []
-    ceiling = 1.0
-    for item in ranked:
-        signals = measured.signals.get(item.document, {})
-        regression = _regression_for(signals)
-        if regression is not None:
-            ceiling = min(ceiling, regression.probability(signals, measured.background))
-        trace = Likelihood(item.score, signals, measured.background)
-        calibrated.append(replace(item, score=ceiling, traces=(*item.traces, trace)))
-    return calibrated
 
 
 def _regression_for(signals: Signals) -> Regression | None:

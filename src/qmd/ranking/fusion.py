@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from qmd.types import Ranked, Ranking
-from qmd.types.traces import Fusion, ListShare
+from qmd.types.traces import Fusion, KeywordMatch, ListShare, Tier, VectorMatch
 
 #: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009).
 RRF_K = 60
@@ -89,10 +89,29 @@ def _minmax(score: float, items: Sequence[tuple[int, float]]) -> float:
     return 1.0 if high <= low else (score - low) / (high - low)
 
 
-def best_of(lists: Sequence[RankedList]) -> list[tuple[int, float]]:
-    """Merge lists of one kind by each document's highest score."""
+def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
+    """Merge lists of cosines by each document's highest one; the score is 1 / (1 + cosine distance)."""
     best: dict[int, float] = {}
     for ranked in lists:
-        for document, score in ranked.items:
-            best[document] = max(best.get(document, float("-inf")), score)
-    return sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        for document, cosine in ranked.items:
+            best[document] = max(best.get(document, float("-inf")), cosine)
+    merged = []
+    for document, cosine in sorted(best.items(), key=lambda item: (-item[1], item[0])):
+        score = 1.0 / (1.0 + max(0.0, 1.0 - cosine))
+        merged.append(Ranked(document, score, (VectorMatch(cosine, score),), {"meaning": cosine}))
+    return merged
+
+
+def by_words(matches: Sequence[tuple[int, float, Tier]], bound: float) -> list[Ranked]:
+    """Divide the BM25 scores of matches by `bound`, the highest possible one.
+
+    Documents with all terms come first, even if another document scores higher. Its score is then lowered, so
+    that scores do not increase with rank.
+    """
+    ranked = []
+    ceiling = 1.0
+    for document, bm25, tier in matches:
+        share = bm25 / bound if bound > 0 else 0.0
+        ceiling = min(ceiling, share)
+        ranked.append(Ranked(document, ceiling, (KeywordMatch(bm25, bound, tier),), {"words": share}))
+    return ranked

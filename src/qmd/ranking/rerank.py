@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.types import Ranked
@@ -21,26 +20,15 @@ TITLE = 0.4
 COSINE = 0.7
 
 
-class Evidence(Struct, frozen=True):
-    """Signals about a candidate: the reranker's score, the title's share of idf, the best chunk's cosine.
-
-    `rerank` and `cosine` are None if they are not available; `rerank` and `title` are 0..1.
-    """
-
-    rerank: float | None = None
-    title: float = 0.0
-    cosine: float | None = None
-
-
-def contract(fused: Sequence[Ranked], rerank: Mapping[int, float]) -> list[Ranked]:
+def contract(fused: Sequence[Ranked]) -> list[Ranked]:
     """Blend the fused and the reranker's scores by fused rank: ¾ fused for 1..3, 0.6 for 4..10, then 0.4.
 
-    Documents without a score of the reranker follow. If there are no scores, the fused list is unchanged.
+    Documents without the signal `rerank` follow. If none has it, the fused list is unchanged.
     """
     blended: list[Ranked] = []
     rest: list[Ranked] = []
     for rank, entry in enumerate(fused, 1):
-        score = rerank.get(entry.document)
+        score = entry.signals.get("rerank")
         if score is None:
             rest.append(entry)
             continue
@@ -51,29 +39,31 @@ def contract(fused: Sequence[Ranked], rerank: Mapping[int, float]) -> list[Ranke
     return _sorted_with(blended, rest)
 
 
-def tuned(fused: Sequence[Ranked], evidence: Mapping[int, Evidence], coverage: float) -> list[Ranked]:
+def tuned(fused: Sequence[Ranked], coverage: float) -> list[Ranked]:
     """Sort the candidates by `rerank + coverage · fused + 0.4 title + 0.7 cosine`; the others follow.
 
-    The score is this sum divided by its maximum, without the parts that no candidate has. `coverage` is the
-    score of the best keyword match relative to its maximum, 0..1.
+    The score is this sum divided by its maximum, without the parts that no candidate has. Candidates have the
+    signal `title`, and those that were read have `rerank`. `coverage` is the score of the best keyword match
+    relative to its maximum, 0..1.
     """
+    candidates = [entry.signals for entry in fused if "title" in entry.signals]
     maximum = 1.0 + FUSED * coverage
-    if any(item.title for item in evidence.values()):
+    if any(signals["title"] for signals in candidates):
         maximum += TITLE
-    if any(item.cosine is not None for item in evidence.values()):
+    if any("meaning" in signals for signals in candidates):
         maximum += COSINE
     blended: list[Ranked] = []
     rest: list[Ranked] = []
     for entry in fused:
-        signals = evidence.get(entry.document)
-        if signals is None or signals.rerank is None:
+        signals = entry.signals
+        if "rerank" not in signals:
             rest.append(entry)
             continue
         blend = TunedBlend(
-            rerank=signals.rerank,
+            rerank=signals["rerank"],
             fused=FUSED * coverage * entry.score,
-            title=TITLE * signals.title,
-            cosine=COSINE * (signals.cosine or 0.0),
+            title=TITLE * signals["title"],
+            cosine=COSINE * signals.get("meaning", 0.0),
             most=maximum,
         )
         score = min(1.0, sum(blend.parts.values()) / maximum)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from qmd.types.content import Anchor
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
-from qmd.types.traces import Trace, explained
+from qmd.types.traces import Signal, Trace, explained
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
 SearchType = Literal["lex", "vec", "hyde"]
@@ -49,6 +49,7 @@ class Ranked(Struct, frozen=True):
     document: int
     score: float  #: 0..1
     traces: tuple[Trace, ...] = ()  #: What each step has done for it
+    signals: Mapping[Signal, float] = field(default_factory=dict)  #: What was measured of it
     chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
     windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
     pinned: bool = False  #: Whether the user pinned it for this query

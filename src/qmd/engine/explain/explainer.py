@@ -20,7 +20,7 @@ from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
-from qmd.engine.retrieval.searcher import LIST_LENGTH, read_query_document
+from qmd.engine.retrieval.plan import LIST_LENGTH, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from qmd.config.marks_file import Entry, MarkKind
     from qmd.engine.marks import MarksOf, StoredMark
     from qmd.engine.requests import SearchRequest
-    from qmd.engine.retrieval.adjust import Guidance
-    from qmd.types import Stage
+    from qmd.engine.retrieval.adjust import Guide
 
 _MARKS: tuple[MarkKind, ...] = ("good", "bad")
 _PINS: tuple[MarkKind, ...] = ("pin",)
@@ -95,16 +94,9 @@ class MarkMethods(DocumentMethods):
 
         self._marks_of.change(change)
 
-    def _guidance(self, kind: str, request: SearchRequest) -> tuple[Guidance | None, Stage | None]:
-        """Return the pins and marks that count for a search, and a stage about them if there are any."""
-        if not request.marks or not self._has_marks:
-            return None, None
-        query = request.query
-        if kind == "query":
-            from qmd.engine.retrieval.searcher import main_query, read_query_document
-
-            query = main_query(read_query_document(request))
-        return self._marks_of.guidance(query)
+    def _guide(self, request: SearchRequest) -> Guide | None:
+        """Return the function that tells which pins and marks count for a query; None if none do."""
+        return self._marks_of.guidance if request.marks and self._has_marks else None
 
     @property
     def _has_marks(self) -> bool:

@@ -5,7 +5,7 @@ Every adjustment is off by default. Without any, the ranked documents are only c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from qmd.engine.requests import ALL, SearchRequest
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
-from qmd.types import Collection, Config, Document, Ranked, traces
+from qmd.types import Collection, Config, Document, Ranked, Stage, traces
 
 if TYPE_CHECKING:
     from qmd.engine.retrieval.factors import Mark
@@ -34,6 +34,10 @@ class Guidance(Struct, frozen=True):
 
     pinned: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
+
+
+#: Returns what the user said about a query, and a stage if there is anything to tell about that.
+Guide = Callable[[str], tuple[Guidance, Stage | None]]
 
 
 class Adjuster(Struct, frozen=True):
@@ -71,7 +75,7 @@ class Adjuster(Struct, frozen=True):
         if limit is None:
             return ALL
         if self.weighs or self.fold or self.by_date or self.guidance.pinned:
-            return limit + max(POOL, 2 * limit)
+            return max(POOL, 3 * limit)
         return limit
 
     def apply(self, ranked: Sequence[Ranked], *, complete: bool = False) -> list[Ranked]:

@@ -11,7 +11,8 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.predicates import both, comparisons, matches, replaced
-from qmd.types import Config, Document, Ranked, Stage, TypedSearch, traces
+from qmd.types import Config, Document, Ranked, Stage, TypedSearch
+from qmd.types.traces import Listing
 
 if TYPE_CHECKING:
     from qmd.text.predicates import Comparison, Predicate
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 #: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
 #: The stage of a search whose query consists of filters only.
-_LISTED = Stage("filter", "ran", "no words: the documents that pass the filters, newest first")
+LISTED = Stage("filter", "ran", "no words: the documents that pass the filters, newest first")
 _MAX_VALUES = 5
 
 
@@ -92,10 +93,9 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     return None
 
 
-def list_newest(store: Store, scope: Scope, limit: int) -> tuple[list[Ranked], Stage]:
+def list_newest(store: Store, scope: Scope, limit: int) -> list[Ranked]:
     """Return the documents that pass a filter, newest first, for a query without words."""
-    ids = store.fields.newest(scope, limit)
-    return [Ranked(document, 1.0, (traces.Listing(),)) for document in ids], _LISTED
+    return [Ranked(document, 1.0, (Listing(),)) for document in store.fields.newest(scope, limit)]
 
 
 def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:

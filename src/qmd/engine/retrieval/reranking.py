@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.engine.deadline import Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
 from qmd.engine.models.egress import disclose, explain_local, local_only
+from qmd.engine.requests import DEFAULT_RANKING
+from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.passages import windows_by_words, windows_of_chunk
-from qmd.engine.retrieval.retrievers import DenseResult, LexicalResult, Retrieval
+from qmd.engine.retrieval.search import Search
 from qmd.errors import QmdError
 from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
-from qmd.ranking.rerank import Evidence
+from qmd.ranking.fusion import convex, reciprocal_rank
+from qmd.ranking.rerank import contract, tuned
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
-from qmd.text.highlight import Highlighter
-from qmd.text.query import LexicalQuery, as_prose, parse
 from qmd.text.tokens import terms
-from qmd.types import Chunk, Stage, Window
+from qmd.types import Ranked, Stage, Window
+from qmd.types.traces import Signal
 
 #: The reranker reads at most this many windows of all candidates together, because they are its cost. All
 #: these constants are measured, see bench/README.md.
@@ -37,65 +39,6 @@ MOST = 10
 ENOUGH = 0.2
 
 
-class Candidates(Struct, frozen=True, dict=True):
-    """The query of a hybrid search and the user's intent, and the results of the retrievers.
-
-    `vectors` are those searched; None if none were.
-    """
-
-    text: str
-    intent: str
-    lexical: LexicalResult
-    dense: DenseResult
-    vectors: ActiveVectors | None
-
-    @property
-    def coverage(self) -> float:
-        """The score of the best keyword match relative to its maximum, 0..1."""
-        first = self.lexical.first
-        if first is None or first.bound <= 0:
-            return 0.0
-        best = max((match.score for match in first.matches), default=0.0)
-        return min(1.0, best / first.bound)
-
-    @property
-    def idf(self) -> Mapping[tuple[str, ...], float]:
-        """The idf of the query's terms, empty without keyword matches."""
-        return self.lexical.first.idf if self.lexical.first else {}
-
-    @cached_property
-    def query(self) -> LexicalQuery:
-        return parse(self.text)
-
-    @property
-    def rerank_query(self) -> str:
-        """The query with the intent."""
-        return as_prose(f"{self.text} {self.intent}".strip())
-
-    @cached_property
-    def highlighter(self) -> Highlighter:
-        """Finds the terms of the query, and those of the intent, each of which counts as the rarest term."""
-        intent = parse(self.intent).terms
-        rarest = max(self.idf.values(), default=1.0)
-        return Highlighter(
-            (*self.query.terms, *intent),
-            {**dict.fromkeys((term.tokens for term in intent), rarest), **self.idf},
-        )
-
-    def chunk(self, document: int) -> Chunk | None:
-        match = self.dense.chunks.get(document)
-        return match[1] if match else None
-
-    def add_missing_chunks(self, store: Store, documents: Sequence[int]) -> None:
-        """Look up the best chunk of candidates that only keywords matched."""
-        missing = [document for document in documents if document not in self.dense.chunks]
-        if self.vectors is None or self.dense.vector is None or not missing:
-            return
-        matches = store.vectors.similarities(self.vectors.fingerprint, self.dense.vector, missing)
-        for document, match in matches.items():
-            self.dense.chunks[document] = (match.similarity, match.chunk)
-
-
 class Read(Struct, frozen=True):
     """The reranker's score of a candidate, 0..1, and the windows that it has read, with theirs."""
 
@@ -103,26 +46,60 @@ class Read(Struct, frozen=True):
     windows: tuple[Window, ...] = ()
 
 
-def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidates) -> dict[int, Read]:
+def rank(search: Search, found: Found) -> list[Ranked]:
+    """Fuse the lists of a hybrid search, and rerank the first documents."""
+    request, stopwatch = search.request, Stopwatch()
+    ranking = request.ranking or DEFAULT_RANKING
+    lists = [ranked for ranked in (*found.lexical, *found.dense) if ranked.items]
+    fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
+    search.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", stopwatch.milliseconds()))
+    top = [item.document for item in fused[: request.candidate_limit]]
+    reads: dict[int, Read] = {}
+    if request.rerank and top:
+        reads = _rerank(search, top, found)
+    else:
+        reason = "nothing to rerank" if request.rerank else "not asked for"
+        search.skip("rerank", reason, expected=True)
+    titles = _title_shares(search.store, top, found) if reads else {}
+    shares = found.shares
+    measured: list[Ranked] = []
+    for item in fused:
+        document = item.document
+        match, read = found.chunks.get(document), reads.get(document)
+        signals: dict[Signal, float] = {}
+        if found.words is not None:
+            signals["words"] = shares.get(document, 0.0)
+        if match is not None:
+            signals["meaning"] = match.similarity
+        if document in titles:
+            signals["title"] = titles[document]
+        if read is not None:
+            signals["rerank"] = read.score
+        measured.append(
+            replace(item, signals=signals, chunk=match and match.chunk, windows=read.windows if read else ())
+        )
+    return contract(measured) if ranking == "contract" else tuned(measured, found.coverage)
+
+
+def _rerank(search: Search, documents: Sequence[int], found: Found) -> dict[int, Read]:
     """Return scores of the candidates. There are none if the reranker fails or is not ready in time."""
-    store, models = retrieval.store, retrieval.models
-    local = local_only(retrieval.config, models, "rerank")
+    store, models = search.store, search.models
     try:
         reranker = models.reranker
     except QmdError as error:
-        retrieval.skip("rerank", error.in_one_line())
+        search.skip("rerank", error.in_one_line())
         return {}
-    documents = _sendable(retrieval, documents, local)
+    documents = _sendable(search, documents)
     if not documents:
         return {}
-    candidates.add_missing_chunks(store, documents)
-    windows, texts = _windows(store, documents, candidates)
+    found.add_missing_chunks(store, documents)
+    windows, texts = _windows(store, documents, found)
     if not texts:
-        retrieval.skip("rerank", LEFT_OUT, expected=True)
+        search.skip("rerank", LEFT_OUT, expected=True)
         return {}
-    population = retrieval.scope.population
+    population = search.scope.population
     keys = {
-        document: _cache_key(reranker, candidates.rerank_query, passages, population)
+        document: _cache_key(reranker, found.rerank_query, passages, population)
         for document, passages in texts.items()
     }
     cached = {document: store.answers.get(key) for document, key in keys.items()}
@@ -130,38 +107,35 @@ def rerank(retrieval: Retrieval, documents: Sequence[int], candidates: Candidate
     unscored = [document for document in texts if document not in scores]
     if unscored:
         disclose(store, models, "rerank")
-        task = retrieval.start(
+        task = search.start(
             lambda: _score(
                 reranker,
-                candidates.rerank_query,
+                found.rerank_query,
                 [texts[document] for document in unscored],
-                _frequencies(store, candidates.vectors, population),
-                retrieval.deadline.passed,
+                _frequencies(store, found.vectors, population),
+                search.deadline.passed,
             )
         )
-        values = retrieval.gather("rerank", task)
+        values = search.gather("rerank", task)
         if values is None:
             return {}
         if len(values) < len(unscored):
-            retrieval.time_out("rerank")
+            search.time_out("rerank")
             return {}
         new_scores = dict(zip(unscored, values, strict=False))
-        retrieval.cache({keys[document]: json.dumps(score) for document, score in new_scores.items()})
+        search.cache({keys[document]: json.dumps(score) for document, score in new_scores.items()})
         scores |= new_scores
     else:
-        retrieval.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
-    return {
-        document: Read(
-            score,
-            tuple(
-                replace(window, score=alone)
-                for window, alone in zip(
-                    windows[document], by_window[len(by_window) - len(windows[document]) :], strict=False
-                )
-            ),
-        )
-        for document, (score, by_window) in scores.items()
-    }
+        search.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
+    return {document: _read(windows[document], *scores[document]) for document in scores}
+
+
+def _read(windows: Sequence[Window], score: float, by_window: Sequence[float]) -> Read:
+    # The title, if it was read, comes before the windows.
+    alone = by_window[len(by_window) - len(windows) :]
+    return Read(
+        score, tuple(replace(window, score=value) for window, value in zip(windows, alone, strict=False))
+    )
 
 
 def _score(
@@ -179,52 +153,39 @@ def _score(
     return [WindowScores(score, []) for score in scores]
 
 
-def _sendable(retrieval: Retrieval, documents: Sequence[int], local: frozenset[str]) -> Sequence[int]:
+def _sendable(search: Search, documents: Sequence[int]) -> Sequence[int]:
     """Return the candidates that the reranker may get; a stage names the collections of the others."""
+    local = local_only(search.config, search.models, "rerank")
     if not local:
         return documents
-    rows = retrieval.store.documents.by_id(documents)
+    rows = search.store.documents.by_id(documents)
     collections = {key: document.collection for key, document in rows.items()}
     left_out = local.intersection(collections.values())
     if left_out:
-        retrieval.skip("rerank", explain_local(sorted(left_out)), expected=True)
+        search.skip("rerank", explain_local(sorted(left_out)), expected=True)
     return [document for document in documents if collections.get(document) not in left_out]
 
 
-def gather_evidence(
-    store: Store, documents: Sequence[int], scores: Mapping[int, Read], candidates: Candidates
-) -> dict[int, Evidence]:
-    """Return the signals that the tuned ranking combines; none without scores of the reranker."""
-    if not scores:
-        return {}
-    titles = {key: document.title for key, document in store.documents.by_id(documents).items()}
-    evidence: dict[int, Evidence] = {}
-    for document in documents:
-        match = candidates.dense.chunks.get(document)
-        title = _title_share(titles.get(document, ""), candidates)
-        evidence[document] = Evidence(
-            scores[document].score if document in scores else None, title, match[0] if match else None
-        )
-    return evidence
-
-
-def _title_share(title: str, candidates: Candidates) -> float:
-    """Return the share of the query's terms in a title, weighted by idf."""
-    idf = candidates.idf
-    total = sum(idf.get(term.tokens, 0.0) for term in candidates.query.terms)
+def _title_shares(store: Store, documents: Sequence[int], found: Found) -> dict[int, float]:
+    """Return the share of the query's terms in the title of each document, weighted by idf."""
+    rows, terms_of_query = store.documents.by_id(documents), found.query.terms
+    total = sum(found.idf.get(term.tokens, 0.0) for term in terms_of_query)
     if total <= 0:
-        return 0.0
-    joined = f" {' '.join(terms(title))} "
-    in_title = sum(
-        idf.get(term.tokens, 0.0)
-        for term in candidates.query.terms
-        if f" {' '.join(term.tokens)}{'' if term.prefix else ' '}" in joined
-    )
-    return in_title / total
+        return dict.fromkeys(documents, 0.0)
+    shares = {}
+    for document in documents:
+        joined = f" {' '.join(terms(rows[document].title))} " if document in rows else ""
+        in_title = sum(
+            found.idf.get(term.tokens, 0.0)
+            for term in terms_of_query
+            if f" {' '.join(term.tokens)}{'' if term.prefix else ' '}" in joined
+        )
+        shares[document] = in_title / total
+    return shares
 
 
 def _windows(
-    store: Store, documents: Sequence[int], candidates: Candidates
+    store: Store, documents: Sequence[int], found: Found
 ) -> tuple[dict[int, list[Window]], dict[int, list[str]]]:
     """Return the windows to read of each candidate, and their texts in the same order.
 
@@ -232,7 +193,7 @@ def _windows(
     document comes before its texts if no window is at the beginning, because they do not tell its subject.
     """
     texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
-    highlighter = candidates.highlighter
+    highlighter = found.highlighter
     most = min(MOST, max(MATCHING, BUDGET // max(1, len(documents))))
     windows: dict[int, list[Window]] = {}
     passages: dict[int, list[str]] = {}
@@ -241,20 +202,21 @@ def _windows(
         text = texts.get(document)
         if not text or document not in rows or left <= 0:
             continue
-        found = windows_by_words(text, highlighter)
-        found = found[: round(most * min(1.0, found[0].share / ENOUGH)) if found else 0]
-        if len(found) < most:
-            spans = {(window.start, window.end) for window in found}
+        chosen = windows_by_words(text, highlighter)
+        chosen = chosen[: round(most * min(1.0, chosen[0].share / ENOUGH)) if chosen else 0]
+        if len(chosen) < most:
+            spans = {(window.start, window.end) for window in chosen}
+            match = found.chunks.get(document)
             rest = [
                 window
-                for window in windows_of_chunk(text, candidates.chunk(document))
+                for window in windows_of_chunk(text, match and match.chunk)
                 if (window.start, window.end) not in spans
             ]
-            found += rest[: (most if found else max(most, WHOLE)) - len(found)]
-        windows[document] = found
-        title = [rows[document].title[:TITLE_CHARACTERS]] if all(window.start for window in found) else []
-        passages[document] = [*title, *(text[window.start : window.end] for window in found)]
-        left -= len(found)
+            chosen += rest[: (most if chosen else max(most, WHOLE)) - len(chosen)]
+        windows[document] = chosen
+        title = [rows[document].title[:TITLE_CHARACTERS]] if all(window.start for window in chosen) else []
+        passages[document] = [*title, *(text[window.start : window.end] for window in chosen)]
+        left -= len(chosen)
     return windows, passages
 
 

@@ -1,169 +1,145 @@
-"""Retrieve the lexical and dense lists of a hybrid search side by side, under a deadline."""
+"""Search by words and by meaning side by side, with variants of the query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec.structs import replace
 
-from qmd.engine.deadline import Deadline, Stopwatch
-from qmd.engine.models.provider import ModelProvider
-from qmd.errors import QmdError, TimedOutError
-from qmd.models.base import Embedder
-from qmd.ranking.fusion import RankedList
-from qmd.store.base import Store
-from qmd.store.values import LexicalMatches, Scope
+from qmd.engine.embedding.active_vectors import ActiveVectors, select
+from qmd.engine.models import egress
+from qmd.engine.retrieval.expansion import expand
+from qmd.engine.retrieval.found import Found
+from qmd.engine.retrieval.plan import SubQuery, main_query, subqueries
+from qmd.engine.retrieval.search import Search, Task
+from qmd.errors import ModelError, NotFoundError, QmdError, VectorIndexMissingError
+from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.query import as_prose, parse
-from qmd.types import Chunk, Config, SearchType, Stage, StageStatus
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from qmd.store.vector_values import Floats
 
-Result = TypeVar("Result")
-Task = tuple[Future[Result], Stopwatch]
-
-
-class SubQuery(Struct, frozen=True):
-    """A query text for the retriever of its type, for both if it has none. `weight` is 2 for the original."""
-
-    name: str
-    query: str
-    type: SearchType | None
-    weight: float = 1.0
-
-    @property
-    def lexical(self) -> bool:
-        return self.type in (None, "lex")
-
-    @property
-    def dense(self) -> bool:
-        return self.type != "lex"
+#: The vectors of subqueries, and the matches of each.
+_Dense = tuple["Floats", list[list[ChunkMatch]]]
 
 
-class LexicalResult(Struct):
-    """A list of (document, BM25) for each lexical subquery, and all details of the first one."""
+def retrieve(search: Search) -> Found:
+    """Return the lists of a query and its variants. Raises the first error if nothing could be searched."""
+    request, plan = search.request, search.plan
+    found = Found(main_query(request), request.intent or "")
+    queries = subqueries(request)
+    by_words = [query for query in queries if query.lexical and plan.words]
+    by_meaning = [query for query in queries if query.dense]
+    lexical_task = search.start(partial(_search_words, search, by_words)) if plan.words else None
+    found.vectors = _usable_vectors(search, by_meaning)
+    dense_task = _start_dense(search, found.vectors, by_meaning)
+    matches = search.gather("lexical", lexical_task) if lexical_task else None
+    found.add_words(by_words, matches or ())
+    variants = [
+        SubQuery(f"variant {number}", variant.query, variant.kind)
+        for number, variant in enumerate(expand(search, found.words), 1)
+    ]
+    dense = search.gather("vector", dense_task) if dense_task else None
+    if dense is None and not matches:
+        raise search.failures[0]
+    if dense is not None:
+        found.vector = dense[0][0]
+        found.add_meaning(by_meaning, dense[1])
+    elif not any(ranked.items for ranked in found.lexical):
+        # A last resort: beside vectors, longer words are noise.
+        longer_task = search.start(partial(_search_words, search, by_words, longer=True))
+        found.words, found.lexical = None, []
+        longer = search.gather("longer words", longer_task)
+        found.add_words(by_words, longer or ())
+    more_words = [variant for variant in variants if variant.lexical and plan.words]
+    if more_words:
+        task = search.start(partial(_search_words, search, more_words))
+        more = search.gather("lexical variants", task)
+        found.add_words(more_words, more or ())
+    more_meaning = [variant for variant in variants if variant.dense]
+    variants_task = _start_dense(search, found.vectors, more_meaning)
+    if variants_task is not None:
+        dense = search.gather("vector variants", variants_task)
+        found.add_meaning(more_meaning, dense[1] if dense else ())
+    return found
 
-    lists: list[RankedList] = field(default_factory=list)
-    first: LexicalMatches | None = None
+
+def _search_words(
+    search: Search, queries: Sequence[SubQuery], *, longer: bool = False
+) -> list[LexicalMatches]:
+    lexical = search.store.lexical
+    return [
+        lexical.search(parse(query.query), search.scope, search.length, longer=longer) for query in queries
+    ]
 
 
-class DenseResult(Struct):
-    """A list of (document, cosine) for each dense subquery.
-
-    `vector` is that of the first subquery, float32 of shape (dimension,). `chunks` are the cosine and the
-    position of the best chunk of each document.
-    """
-
-    lists: list[RankedList] = field(default_factory=list)
-    vector: NDArray[np.float32] | None = None
-    chunks: dict[int, tuple[float, Chunk]] = field(default_factory=dict)
-
-
-def retrieve_lexical(
-    store: Store, queries: Sequence[SubQuery], scope: Scope, length: int, *, longer: bool = False
-) -> LexicalResult:
-    """Search the lexical subqueries by BM25; each list has at most `length` documents.
-
-    Longer words with the same beginning, `longer`, are a last resort: beside vectors they are noise.
-    """
-    result = LexicalResult()
-    for query in queries:
-        if not query.lexical:
-            continue
-        matches = store.lexical.search(parse(query.query), scope, length, longer=longer)
-        if result.first is None:
-            result.first = matches
-        # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice here.
-        rows = [(match.document, match.score) for match in matches.matches]
-        rows.sort(key=lambda row: (-row[1], row[0]))
-        result.lists.append(RankedList(f"lexical:{query.name}", "lexical", rows, query.weight))
-    return result
+def _start_dense(
+    search: Search, vectors: ActiveVectors | None, queries: Sequence[SubQuery]
+) -> Task[_Dense] | None:
+    """Embed subqueries in one batch and search them in a thread; None if there is nothing to search."""
+    if vectors is None or not queries:
+        return None
+    if vectors.configured:
+        egress.disclose(search.store, search.models, "embed")
+    return search.start(partial(_search_meaning, search, vectors, queries))
 
 
-def retrieve_dense(
-    store: Store, embedder: Embedder, fingerprint: str, queries: Sequence[SubQuery], scope: Scope, length: int
-) -> DenseResult:
-    """Embed the dense subqueries in one batch and search them; each list has at most `length` documents."""
-    result = DenseResult()
-    queries = [query for query in queries if query.dense]
-    if not queries:
-        return result
+def _search_meaning(search: Search, vectors: ActiveVectors, queries: Sequence[SubQuery]) -> _Dense:
     # A hypothetical answer reads like a document, but is embedded as a query like the others.
-    vectors = embedder.embed_queries([as_prose(query.query) for query in queries])
-    result.vector = vectors[0]
-    for query, vector in zip(queries, vectors, strict=True):
-        matches = store.vectors.search(fingerprint, vector, scope, length)
-        for match in matches:
-            best = result.chunks.get(match.document)
-            if best is None or match.similarity > best[0]:
-                result.chunks[match.document] = (match.similarity, match.chunk)
-        rows = [(match.document, match.similarity) for match in matches]
-        result.lists.append(RankedList(f"vector:{query.name}", "dense", rows, query.weight))
-    return result
+    embedded = vectors.embedder.embed_queries([as_prose(query.query) for query in queries])
+    searched = search.store.vectors.search
+    return embedded, [searched(vectors.fingerprint, each, search.scope, search.length) for each in embedded]
 
 
-class Retrieval(Struct):
-    """Runs the stages of one search in threads, and records the outcome of each.
+def _usable_vectors(search: Search, queries: Sequence[SubQuery]) -> ActiveVectors | None:
+    """Return the vectors to search; None, and a stage with the reason, if there are none."""
+    if not queries:
+        search.skip("vector", "no vec: or hyde: search was given", expected=True)
+        return None
+    try:
+        vectors = _select(search)
+    except QmdError as error:
+        search.failures.append(error)
+        search.skip("vector", error.in_one_line())
+        return None
+    _note_gaps(search, vectors)
+    return vectors
 
-    `failures` are the errors of stages that failed or timed out. Stages and failures are in order.
-    """
 
-    store: Store
-    models: ModelProvider
-    config: Config
-    scope: Scope
-    deadline: Deadline
-    threads: ThreadPoolExecutor
-    stages: list[Stage] = field(default_factory=list)
-    failures: list[QmdError] = field(default_factory=list)
+def _select(search: Search) -> ActiveVectors:
+    """Return the vectors to search. Raises `ModelError`, `VectorIndexMissingError`, `NotFoundError`."""
+    collections = search.scope.collections
+    try:
+        return select(search.store, search.config, search.models, search.scope)
+    except VectorIndexMissingError:
+        if not collections:
+            if search.config.collections:
+                message = "every collection is excluded from searches"
+                hint = "name one with -c, or 'qmd collection include NAME'"
+                raise NotFoundError(message, hint) from None
+            hint = "add one with 'qmd collection add PATH'"
+            raise NotFoundError("there are no collections yet", hint) from None
+        if egress.local_only(search.config, search.models, "embed").issuperset(collections):
+            message = f"No vectors of {egress.explain_local(collections)}"
+            raise ModelError(message, "Search it by words.") from None
+        raise
 
-    def start(self, work: Callable[[], Result]) -> Task[Result]:
-        """Start work in a thread, unless the time is up. Raises `CancelledError` if cancelled."""
-        self.deadline.check()
-        return Future() if self.deadline.passed() else self.threads.submit(work), Stopwatch()
 
-    def gather(
-        self, name: str, task: Task[Result], *, share: float = 1.0, failed: StageStatus = "failed"
-    ) -> Result | None:
-        """Wait for a task, and record its stage; None if it raised an error or was not ready in time.
-
-        `share` is the part of the remaining time to wait, and `failed` the stage's status after an error.
-        """
-        future, stopwatch = task
-        remaining = self.deadline.remaining()
-        timeout = None if remaining is None else share * remaining
-        try:
-            result = future.result(timeout=timeout)
-        except TimeoutError:
-            future.cancel()
-            self.time_out(name, None if timeout is None or share == 1.0 else round(timeout, 1))
-            return None
-        except QmdError as error:
-            self.failures.append(error)
-            self.stages.append(Stage(name, failed, error.in_one_line(), stopwatch.milliseconds()))
-            return None
-        self.stages.append(Stage(name, "ran", None, stopwatch.milliseconds()))
-        return result
-
-    def time_out(self, name: str, seconds: float | None = None) -> None:
-        """Record that a stage was not ready within some seconds; None for the time of the whole search."""
-        limit = self.deadline.seconds if seconds is None else seconds
-        reason = f"not ready within {limit:g} s"
-        self.failures.append(TimedOutError(f"the search timed out: {reason}", "give it more time"))
-        self.stages.append(Stage(name, "timed_out", reason))
-
-    def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
-        """Record that a stage was skipped; `expected` if the user need not do anything about it."""
-        self.stages.append(Stage(name, "skipped", reason, expected=expected))
-
-    def cache(self, values: Mapping[str, str]) -> None:
-        """Store values in the cache. If the index cannot be written, a stage says so."""
-        if self.models.portable:
-            return
-        try:
-            self.store.answers.put(dict(values))
-        except QmdError as error:
-            self.stages.append(Stage("cache", "failed", error.in_one_line()))
+def _note_gaps(search: Search, vectors: ActiveVectors) -> None:
+    """Record a stage if the vectors are of another model, or if some documents have none."""
+    if vectors.note is not None:
+        search.skip("embedding", vectors.note)
+    local: frozenset[str] = frozenset()
+    if vectors.configured:
+        local = egress.local_only(search.config, search.models, "embed").intersection(
+            search.scope.collections
+        )
+    if local:
+        search.skip("embedding", egress.explain_local(sorted(local)), expected=True)
+    embedded = replace(search.scope, collections=egress.allowed(search.scope.collections, local))
+    pending = search.store.pending.count(vectors.fingerprint, embedded)
+    if pending:
+        where = "in this index file" if search.models.portable else "yet: run 'qmd embed'"
+        search.skip("embedding", f"{pending} document(s) have no vectors {where}")

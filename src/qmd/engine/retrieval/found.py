@@ -1,0 +1,110 @@
+"""What the retrievers of a search have found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from qmd.engine.retrieval.plan import SubQuery
+from qmd.ranking.fusion import RankedList
+from qmd.store.base import Store
+from qmd.store.values import ChunkMatch, LexicalMatches
+from qmd.text.highlight import Highlighter
+from qmd.text.query import LexicalQuery, as_prose, parse
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qmd.engine.embedding.active_vectors import ActiveVectors
+
+
+class Found(Struct, dict=True):
+    """The ranked lists of a query and the user's intent.
+
+    Attributes:
+        text: The query.
+        intent: What the user wants to know.
+        words: The matches of the first subquery by words; None if there was none.
+        lexical: A list of (document, BM25) for each subquery by words.
+        dense: A list of (document, cosine) for each subquery by meaning.
+        vectors: The vectors that were searched; None if none were.
+        vector: That of the first subquery, float32 of shape (dimension,).
+        chunks: The best chunk of each document.
+    """
+
+    text: str
+    intent: str = ""
+    words: LexicalMatches | None = None
+    lexical: list[RankedList] = field(default_factory=list)
+    dense: list[RankedList] = field(default_factory=list)
+    vectors: ActiveVectors | None = None
+    vector: NDArray[np.float32] | None = None
+    chunks: dict[int, ChunkMatch] = field(default_factory=dict)
+
+    def add_words(self, queries: Sequence[SubQuery], matches: Sequence[LexicalMatches]) -> None:
+        """Add the matches of subqueries by words."""
+        if self.words is None and matches:
+            self.words = matches[0]
+        for query, each in zip(queries, matches, strict=False):
+            # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice.
+            rows = [(match.document, match.score) for match in each.matches]
+            rows.sort(key=lambda row: (-row[1], row[0]))
+            self.lexical.append(RankedList(f"lexical:{query.name}", "lexical", rows, query.weight))
+
+    def add_meaning(self, queries: Sequence[SubQuery], matches: Sequence[Sequence[ChunkMatch]]) -> None:
+        """Add the matches of subqueries by meaning. Chunks of earlier subqueries take precedence."""
+        best: dict[int, ChunkMatch] = {}
+        for query, each in zip(queries, matches, strict=False):
+            for match in each:
+                if match.document not in best or match.similarity > best[match.document].similarity:
+                    best[match.document] = match
+            rows = [(match.document, match.similarity) for match in each]
+            self.dense.append(RankedList(f"vector:{query.name}", "dense", rows, query.weight))
+        self.chunks = best | self.chunks
+
+    def add_missing_chunks(self, store: Store, documents: Iterable[int]) -> None:
+        """Look up the best chunk of documents that only words have found."""
+        missing = [document for document in documents if document not in self.chunks]
+        if self.vectors is not None and self.vector is not None and missing:
+            self.chunks |= store.vectors.similarities(self.vectors.fingerprint, self.vector, missing)
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The BM25 scores of the first subquery relative to the highest possible one, 0..1."""
+        words = self.words
+        if words is None or words.bound <= 0:
+            return {}
+        return {match.document: match.score / words.bound for match in words.matches}
+
+    @property
+    def coverage(self) -> float:
+        """The score of the best keyword match relative to its maximum, 0..1."""
+        return min(1.0, max(self.shares.values(), default=0.0))
+
+    @property
+    def idf(self) -> Mapping[tuple[str, ...], float]:
+        """The idf of the query's terms, empty without keyword matches."""
+        return self.words.idf if self.words else {}
+
+    @cached_property
+    def query(self) -> LexicalQuery:
+        return parse(self.text)
+
+    @property
+    def rerank_query(self) -> str:
+        """The query with the intent."""
+        return as_prose(f"{self.text} {self.intent}".strip())
+
+    @cached_property
+    def highlighter(self) -> Highlighter:
+        """Finds the terms of the query, and those of the intent, each of which counts as the rarest term."""
+        intent = parse(self.intent).terms
+        rarest = max(self.idf.values(), default=1.0)
+        return Highlighter(
+            (*self.query.terms, *intent),
+            {**dict.fromkeys((term.tokens for term in intent), rarest), **self.idf},
+        )

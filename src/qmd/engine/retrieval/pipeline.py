@@ -1,0 +1,185 @@
+"""Run searches: plan, retrieve, fuse, rerank, calibrate, adjust, and show the hits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from qmd.engine.deadline import Deadline, Stopwatch
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
+from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
+from qmd.engine.retrieval.filters import (
+    LISTED,
+    NO_TERMS,
+    explain_no_hits,
+    list_newest,
+    scope_of,
+    without_filters,
+)
+from qmd.engine.retrieval.found import Found
+from qmd.engine.retrieval.hits import make_hits
+from qmd.engine.retrieval.plan import Plan, main_query, read_query_document
+from qmd.engine.retrieval.search import Search
+from qmd.ranking import fusion
+from qmd.ranking.calibration import calibrate, doubts
+from qmd.store.base import Store
+from qmd.text.predicates import field_name
+from qmd.types import Config, Ranked, SearchResponse, Stage
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from qmd.models.base import Cancelled
+    from qmd.types import ValueCount
+
+#: The most values of a facet.
+FACET_VALUES = 20
+
+
+class Pipeline:
+    """Runs the searches of an index."""
+
+    def __init__(self, store: Store, models: ModelProvider) -> None:
+        self._store = store
+        self._models = models
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        """Wait for running stages, and start no others."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run(
+        self,
+        plan: Plan,
+        config: Config,
+        request: SearchRequest,
+        guide: Guide | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> SearchResponse:
+        """Return the response to a request.
+
+        Stages tell what could not run. Raises the first error if nothing could be searched, and
+        `CancelledError` as soon as `cancelled` returns true.
+        """
+        typed = read_query_document(request) if plan.hybrid else replace(request, searches=())
+        request = without_filters(typed)
+        query = typed.query or main_query(request)
+        scope = scope_of(self._store, config, request)
+        guidance, remark = guide(query) if guide else (Guidance(), None)
+        adjuster = Adjuster(self._store, config, scope, request, guidance)
+        length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
+        search = Search(
+            plan,
+            request,
+            self._store,
+            self._models,
+            config,
+            scope,
+            length,
+            Deadline(request.timeout, cancelled),
+            self._threads,
+        )
+        found = Found("")
+        ranked: Sequence[Ranked] = ()
+        shown: Sequence[Ranked] = ()
+        if request.query or request.searches:
+            found = _retrieve(search)
+            ranked = _rank(search, found)
+            shown = adjuster.apply(ranked, complete=plan.complete)
+        elif scope.where is not None:
+            search.stages.append(LISTED)
+            ranked = list_newest(self._store, scope, adjuster.depth)
+            shown = adjuster.cut(ranked)
+        else:
+            search.skip("lexical" if plan.words else "vector", NO_TERMS)
+        hits = make_hits(self._store, config, found.highlighter, shown, request)
+        if not ranked:
+            search.stages += explain_no_hits(self._store, scope)
+        elif request.scores == "calibrated":
+            search.stages += doubts(ranked, hits, request.min_score)
+        facets = _facets(search, found, ranked) if request.facets else {}
+        ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
+        stages = search.stages if remark is None else [*search.stages, remark]
+        return SearchResponse(query, hits, tuple(stages), ranking, facets)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
+            return self._pool
+
+
+def _retrieve(search: Search) -> Found:
+    """Return what the retrievers of the plan find."""
+    if not search.plan.meaning:
+        return _search_words(search)
+    from qmd.engine.retrieval.retrievers import retrieve
+
+    while True:
+        found = retrieve(search)
+        if found.vectors is None or search.store.vectors.exist(found.vectors.fingerprint, search.scope):
+            return found
+        # The vectors were replaced meanwhile, so documents may be missing.
+        if search.deadline.passed():
+            search.time_out("vector")
+            return found
+        search.stages.clear()
+        search.failures.clear()
+
+
+def _search_words(search: Search) -> Found:
+    """Search by words alone. In order of date, some of the words are only enough if no document has all."""
+    found, stopwatch = Found(main_query(search.request), search.request.intent or ""), Stopwatch()
+    matches = search.store.lexical.search(found.query, search.scope, search.length)
+    if search.request.sort == "date":
+        best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
+        matches = matches._replace(matches=best)
+    found.words = matches
+    if found.query.terms:
+        search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
+    else:
+        search.skip("lexical", NO_TERMS)
+    return found
+
+
+def _rank(search: Search, found: Found) -> Sequence[Ranked]:
+    """Fuse, rerank and calibrate."""
+    calibrated = search.request.scores == "calibrated"
+    if found.words is not None and not search.plan.meaning:
+        ranked = fusion.by_words(found.words.matches, found.words.bound)
+        return calibrate(ranked) if calibrated else ranked
+    from qmd.engine.retrieval import likelihood, reranking
+
+    if search.plan.hybrid:
+        ranked = reranking.rank(search, found)
+    else:
+        ranked = [
+            replace(item, chunk=found.chunks[item.document].chunk) for item in fusion.by_meaning(found.dense)
+        ]
+    return likelihood.calibrated(search, ranked, found.vectors) if calibrated else ranked
+
+
+def _facets(search: Search, found: Found, ranked: Sequence[Ranked]) -> dict[str, tuple[ValueCount, ...]]:
+    """Return the most frequent values of the fields that a request asks for, among the matches."""
+    store, scope = search.store, search.scope
+    if not found.text:
+        documents = store.fields.newest(scope, ALL) if scope.where is not None else []
+    elif search.plan.complete:
+        matches = store.lexical.search(found.query, scope, ALL, longer=False).matches
+        documents = [match.document for match in matches]
+    else:
+        documents = [item.document for item in ranked]
+        reason = f"counted among the {len(documents)} candidates, not all documents"
+        search.stages.append(Stage("facets", "ran", reason))
+    return {
+        name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES))
+        for name in search.request.facets
+    }

@@ -1,0 +1,99 @@
+"""A search that runs: what it works on, and the outcome of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct, field
+
+from qmd.engine.deadline import Deadline, Stopwatch
+from qmd.engine.models.provider import ModelProvider
+from qmd.engine.requests import SearchRequest
+from qmd.engine.retrieval.plan import Plan
+from qmd.errors import QmdError, TimedOutError
+from qmd.store.base import Store
+from qmd.store.values import Scope
+from qmd.types import Config, Stage, StageStatus
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+Result = TypeVar("Result")
+#: Work in a thread; None if the time was up before it could start.
+Task = tuple["Future[Result] | None", Stopwatch]
+
+#: The share of the remaining time that an optional step may take, because others follow.
+OPTIONAL_SHARE = 0.5
+
+
+class Search(Struct):
+    """Runs the stages of one search, and records them.
+
+    `length` is that of the lists. `failures` are the errors of steps that are not optional.
+    """
+
+    plan: Plan
+    request: SearchRequest
+    store: Store
+    models: ModelProvider
+    config: Config
+    scope: Scope
+    length: int
+    deadline: Deadline
+    threads: Callable[[], ThreadPoolExecutor]
+    stages: list[Stage] = field(default_factory=list)
+    failures: list[QmdError] = field(default_factory=list)
+
+    def start(self, work: Callable[[], Result]) -> Task[Result]:
+        """Start work in a thread, unless the time is up. Raises `CancelledError` if cancelled."""
+        self.deadline.check()
+        return None if self.deadline.passed() else self.threads().submit(work), Stopwatch()
+
+    def gather(self, name: str, task: Task[Result], *, optional: bool = False) -> Result | None:
+        """Wait for a task, and record its stage; None if it raised an error or was not ready in time.
+
+        An `optional` one counts as skipped if it fails, and has only a share of the remaining time.
+        """
+        future, stopwatch = task
+        remaining = self.deadline.remaining()
+        limited = optional and remaining is not None
+        timeout = OPTIONAL_SHARE * remaining if limited and remaining is not None else remaining
+        try:
+            if future is None:
+                raise TimeoutError
+            result = future.result(timeout=timeout)
+        except TimeoutError:
+            if future is not None:
+                future.cancel()
+            self.time_out(name, round(timeout, 1) if limited and timeout is not None else None)
+            return None
+        except QmdError as error:
+            status: StageStatus = "skipped" if optional else "failed"
+            self.stages.append(Stage(name, status, error.in_one_line(), stopwatch.milliseconds()))
+            if not optional:
+                self.failures.append(error)
+            return None
+        self.stages.append(Stage(name, "ran", None, stopwatch.milliseconds()))
+        return result
+
+    def time_out(self, name: str, seconds: float | None = None) -> None:
+        """Record that a stage was not ready within some seconds; None for the time of the whole search."""
+        limit = self.deadline.seconds if seconds is None else seconds
+        reason = f"not ready within {limit:g} s"
+        self.stages.append(Stage(name, "timed_out", reason))
+        if seconds is None:
+            self.failures.append(TimedOutError(f"the search timed out: {reason}", "give it more time"))
+
+    def skip(self, name: str, reason: str, *, expected: bool = False) -> None:
+        """Record that a stage was skipped; `expected` if the user need not do anything about it."""
+        self.stages.append(Stage(name, "skipped", reason, expected=expected))
+
+    def cache(self, values: Mapping[str, str]) -> None:
+        """Store values in the cache. If the index cannot be written, a stage says so."""
+        if self.models.portable:
+            return
+        try:
+            self.store.answers.put(dict(values))
+        except QmdError as error:
+            self.stages.append(Stage("cache", "failed", error.in_one_line()))
