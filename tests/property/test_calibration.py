@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +32,13 @@ def test_calibrated_scores_keep_the_order_and_lie_between_0_and_1(
         scores = [item.score for item in found]
         assert scores == sorted(scores, reverse=True)
         assert all(0.0 <= score <= 1.0 for score in scores)
+
+
+@given(documents)
+def test_scores_fall_with_those_of_the_ranking(rows: list[tuple[float, float, float, float]]) -> None:
+    for names in (("words",), ("words", "meaning", "rerank", "title")):
+        found = calibrated(rows, names)  # type: ignore[arg-type]
+        assert all(one.score > other.score for one, other in pairwise(found))
 
 
 @given(documents, st.sampled_from(("words", "meaning")))

@@ -79,7 +79,12 @@ FEW_WORDS = 0.1
 def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document answers the query.
 
-    The order stays. A document does not score more than the one before it. `spread` is that of the embedder.
+    The order stays, because ordering by the estimates is worse (see bench/README.md). Where they contradict
+    it, a document scores as much less than the one before it as it does in the ranking.
+
+    Args:
+        ranked: The documents, with scores that do not increase.
+        spread: The spread of the embedder's cosines.
     """
     values: dict[Signal, list[float]] = {}
     for item in ranked:
@@ -87,17 +92,20 @@ def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]
             values.setdefault(name, []).append(_converted(name, value, spread))
     background = {name: _background(name, found) for name, found in values.items()}
     calibrated: list[Ranked] = []
-    ceiling = 1.0
+    score, before = 1.0, 0.0
     for item in ranked:
         signals = {name: _converted(name, value, spread) for name, value in item.signals.items()}
         if "meaning" in signals and signals.get("words", 0.0) < FEW_WORDS:
             signals.pop("words", None)
             signals.pop("title", None)
         regression = _regression_for(signals)
+        if before > 0:
+            score *= min(1.0, item.score / before)
+        before = item.score
         if regression is not None:
-            ceiling = min(ceiling, regression.probability(signals, background))
+            score = min(score, regression.probability(signals, background))
         trace = Likelihood(item.score, signals, background)
-        calibrated.append(replace(item, score=ceiling, traces=(*item.traces, trace)))
+        calibrated.append(replace(item, score=score, traces=(*item.traces, trace)))
     return calibrated
 
 

@@ -105,13 +105,15 @@ def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
 def by_words(matches: Sequence[tuple[int, float, Tier]], bound: float) -> list[Ranked]:
     """Divide the BM25 scores of matches by `bound`, the highest possible one.
 
-    Documents with all terms come first, even if another document scores higher. Its score is then lowered, so
-    that scores do not increase with rank.
+    Documents with all terms come first, even if others score higher. The scores of the others are then scaled,
+    so that scores do not increase with rank.
     """
-    ranked = []
-    ceiling = 1.0
+    ranked: list[Ranked] = []
+    lowest, factor, last = 1.0, 1.0, ""
     for document, bm25, tier in matches:
         share = bm25 / bound if bound > 0 else 0.0
-        ceiling = min(ceiling, share)
-        ranked.append(Ranked(document, ceiling, (KeywordMatch(bm25, bound, tier),), {"words": share}))
+        if tier != last:
+            factor = min(1.0, lowest / share) if share > 0 else 1.0
+        lowest, last = min(lowest, share * factor), tier
+        ranked.append(Ranked(document, lowest, (KeywordMatch(bm25, bound, tier),), {"words": share}))
     return ranked

@@ -253,3 +253,16 @@ def test_a_glob_that_fits_in_many_ways_is_answered_at_once(user: User) -> None:
 def test_a_glob_that_is_too_long_is_refused(reader: User) -> None:
     for arguments in (("search", f"budget path:{'*a' * 600}"), ("multi-get", "*a" * 600)):
         assert "longer than 1,000 characters" in reader.invoke(*arguments).stderr
+
+
+def test_folding_makes_room_for_other_documents_in_every_search(user: User) -> None:
+    folder = user.home / "copies"
+    folder.mkdir()
+    for number in range(60):
+        for copy in "abc":
+            (folder / f"{number}{copy}.md").write_text(f"# Note {number}\n\nA kestrel.\n", encoding="utf-8")
+    user.ok("collection", "add", str(folder))
+    for command in (("search",), ("query", "--no-rerank", "-q")):
+        results = json.loads(user.ok(*command, "kestrel", "--fold", "-n", "60", "--json"))
+        assert len(results) == 60
+        assert {len(result["also"]) for result in results} == {2}
