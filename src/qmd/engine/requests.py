@@ -1,11 +1,12 @@
-"""The values that a search takes, with their defaults and limits."""
+"""The options of a search, with their defaults and limits, from which all interfaces take them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Literal, TypedDict, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from qmd.config.settings import Settings
@@ -34,6 +35,44 @@ MAX_CONTEXT_LINES = 100
 MAX_FACETS = 20
 
 SearchKind = Literal["search", "vsearch", "query"]
+
+#: The limits of the fields of `SearchRequest`, and what they mean to a client of HTTP or MCP.
+OPTIONS: Mapping[str, Meta] = {
+    "query": Meta(max_length=MAX_QUERY, description="What to find."),
+    "searches": Meta(
+        min_length=1,
+        max_length=MAX_SEARCHES,
+        description="In place of query: lex finds words, vec a question, hyde a passage as the answer might "
+        "read; the first counts most.",
+    ),
+    "limit": Meta(ge=1, description="The most results."),
+    "min_score": Meta(ge=0, le=1, description="The least score."),
+    "collections": Meta(description="Search these."),
+    "intent": Meta(max_length=MAX_QUERY, description="What you want to know: changes what ranks first."),
+    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="How many results are reranked."),
+    "rerank": Meta(description="Better order, slower."),
+    "expand": Meta(description="Add variants of the query."),
+    "ranking": Meta(description="How scores are combined, if not as configured."),
+    "scores": Meta(
+        description="What scores mean: how likely the result answers, or the value that ranks it."
+    ),
+    "explain": Meta(description="Give the scores of each step."),
+    "full": Meta(description="Give the whole text of each document."),
+    "timeout": Meta(gt=0, description="Seconds until the search answers with what it has."),
+    "passages": Meta(ge=1, le=MAX_PASSAGES, description="How many passages of each result are shown."),
+    "in_order": Meta(description="Show passages as in the document; otherwise the best is first."),
+    "context_lines": Meta(
+        ge=0, le=MAX_CONTEXT_LINES, description="Lines around that of a passage; otherwise 300 characters."
+    ),
+    "facets": Meta(max_length=MAX_FACETS, description="Fields whose values are counted."),
+    "recent": Meta(description="Rank newer documents higher, if not as configured."),
+    "half_life": Meta(gt=0, le=MAX_DAYS, description="Days in which the weight of a date halves."),
+    "sort": Meta(description="The order of the results."),
+    "fold": Meta(description="Show documents with the same text once, if not as configured."),
+    "marks": Meta(description="Whether the user's pins and marks count."),
+}
+_NUMBERS = {name: option for name, option in OPTIONS.items() if not (option.ge is option.gt is None)}
+_WORDS = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale), "sort": get_args(SortOrder)}
 
 
 class SearchRequest(Struct, frozen=True):
@@ -71,28 +110,13 @@ class SearchRequest(Struct, frozen=True):
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
         self._check_texts()
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"limit must be at least 1, not {self.limit}")
-        if not 0.0 <= self.min_score <= 1.0:
-            raise UsageError(f"min_score must be from 0 to 1, not {self.min_score}")
-        if not 1 <= self.candidate_limit <= MAX_CANDIDATES:
-            raise UsageError(
-                f"candidate_limit must be from 1 to {MAX_CANDIDATES}, not {self.candidate_limit}"
-            )
-        if self.timeout is not None and not 0 < self.timeout < float("inf"):
-            raise UsageError(f"timeout must be more than 0 seconds, not {self.timeout}")
-        if self.ranking is not None and self.ranking not in get_args(Ranking):
-            raise UsageError(f"ranking must be one of {', '.join(get_args(Ranking))}, not {self.ranking}")
-        if self.scores is not None and self.scores not in get_args(ScoreScale):
-            raise UsageError(f"scores must be one of {', '.join(get_args(ScoreScale))}, not {self.scores}")
-        if not 1 <= self.passages <= MAX_PASSAGES:
-            raise UsageError(f"passages must be from 1 to {MAX_PASSAGES}, not {self.passages}")
-        if self.context_lines is not None and not 0 <= self.context_lines <= MAX_CONTEXT_LINES:
-            raise UsageError(f"context_lines must be from 0 to {MAX_CONTEXT_LINES}, not {self.context_lines}")
-        if self.half_life is not None and not 0 < self.half_life <= MAX_DAYS:
-            raise UsageError(f"half_life must be more than 0 and at most {MAX_DAYS:g} days")
-        if self.sort not in get_args(SortOrder):
-            raise UsageError(f"sort must be one of {', '.join(get_args(SortOrder))}, not {self.sort}")
+        for name, option in _NUMBERS.items():
+            if (value := getattr(self, name)) is not None:
+                _check_number(name, value, option)
+        for name, words in _WORDS.items():
+            value = getattr(self, name)
+            if value is not None and value not in words:
+                raise UsageError(f"{name} must be one of {', '.join(words)}, not {value}")
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
@@ -119,6 +143,18 @@ class SearchRequest(Struct, frozen=True):
             raise UsageError(f"too many searches ({len(self.searches)} > {MAX_SEARCHES})")
         if any(not search.query.strip() for search in self.searches):
             raise UsageError("a search without a query")
+
+
+def _check_number(name: str, value: float, option: Meta) -> None:
+    """Raise `UsageError` if a number is not in the range of an option."""
+    low, high = option.ge or option.gt or 0, inf if option.le is None else option.le
+    if (low < value <= high and value < inf) or value == option.ge:
+        return
+    if option.ge is None:
+        allowed = f"more than {low:g}" + (f" and at most {high:g}" if high < inf else "")
+    else:
+        allowed = f"at least {low:g}" if high == inf else f"from {low:g} to {high:g}"
+    raise UsageError(f"{name} must be {allowed}, not {value}")
 
 
 class FilterOptions(TypedDict, total=False):
@@ -173,10 +209,11 @@ class HybridSearchOptions(VectorSearchOptions, total=False):
     ranking: Ranking | None
 
 
-_OPTIONS: dict[SearchKind, Any] = {
-    "search": SearchOptions,
-    "vsearch": VectorSearchOptions,
-    "query": HybridSearchOptions,
+#: The names of the options of each kind of search.
+NAMES: Mapping[SearchKind, frozenset[str]] = {
+    "search": SearchOptions.__optional_keys__,
+    "vsearch": VectorSearchOptions.__optional_keys__,
+    "query": HybridSearchOptions.__optional_keys__,
 }
 #: Options that become the filter of a request.
 FILTERS = (*filters.OPTIONS, "filter")
@@ -191,7 +228,7 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     an option that this kind of search does not have.
     """
     for name in options:
-        if name not in _OPTIONS[kind].__optional_keys__:
+        if name not in NAMES[kind]:
             raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
     values = {name: value for name, value in options.items() if name not in FILTERS}
     values |= {name: tuple(values[name]) for name in _LISTS if name in values}
