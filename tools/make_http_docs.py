@@ -11,62 +11,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from qmd.api.table import TABLE
 from qmd.http.api_docs import describe
-from qmd.http.app import api
-from qmd.server.index_host import IndexHost
+from qmd.http.status import OPERATIONS
 
 PAGE = Path(__file__).parent.parent / "docs" / "http.md"
 MARK = "<!-- From here on: tools/make_http_docs.py -->\n"
 ADDRESS = "http://127.0.0.1:18765"
 Schema = dict[str, Any]
 
-#: What to show of each endpoint, in the order of the page: path to be asked, and body. They work one after
-#: another in an index whose collection `notes` holds `ops/deploy.md` and has vectors, beside the folder
-#: `~/work`.
-EXAMPLES: dict[tuple[str, str], tuple[str, Schema | None]] = {
-    ("POST", "/search"): ("/search", {"query": "deploy path:ops/", "limit": 5, "facets": ["tag"]}),
-    ("POST", "/vsearch"): ("/vsearch", {"query": "how do I go back to the last release"}),
-    ("POST", "/query"): ("/query", {"query": "how do I ship a release", "collections": ["notes"]}),
-    ("POST", "/get"): ("/get", {"file": "notes/ops/deploy.md", "from_line": 1, "max_lines": 20}),
-    ("POST", "/multi_get"): ("/multi_get", {"pattern": "notes/ops/*.md", "line_numbers": True}),
-    ("GET", "/documents/{path}/links"): ("/documents/notes/ops/deploy.md/links", None),
-    ("GET", "/documents/{path}/outline"): ("/documents/notes/ops/deploy.md/outline", None),
-    ("GET", "/fields"): ("/fields?limit=20", None),
-    ("GET", "/fields/{name}"): ("/fields/ext?collection=notes", None),
-    ("GET", "/status"): ("/status", None),
-    ("POST", "/embed"): ("/embed", {"texts": ["how do I ship a release"]}),
-    ("POST", "/collections/add"): ("/collections/add", {"name": "work", "path": "~/work"}),
-    ("GET", "/collections"): ("/collections", None),
-    ("GET", "/collections/{name}"): ("/collections/work", None),
-    ("PUT", "/collections/{name}"): ("/collections/work", {"new_name": "job"}),
-    ("DELETE", "/collections/{name}"): ("/collections/job", None),
-    ("POST", "/index"): ("/index", {}),
-    ("POST", "/update"): ("/update", {"pull": False}),
-    ("POST", "/contexts/add"): ("/contexts/add", {"path": "qmd://notes/ops", "text": "How we run things"}),
-    ("GET", "/contexts"): ("/contexts", None),
-    ("DELETE", "/contexts/{path}"): ("/contexts/notes/ops", None),
-    ("GET", "/health"): ("/health", None),
-    ("GET", "/metrics"): ("/metrics", None),
-}
-
 
 def page() -> str:
     """The whole page, with what is written by hand as it is."""
     written, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     assert mark, f"{PAGE} has no mark"
-    return written + mark + "\n" + "\n".join(endpoints(describe(api(IndexHost(_nothing), {}))))
+    return written + mark + "\n" + "\n".join(endpoints(describe()))
 
 
 def endpoints(document: Schema) -> Iterator[str]:
     """A section for each endpoint of the document."""
-    known = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    assert known == set(EXAMPLES), f"to be shown or forgotten: {known ^ set(EXAMPLES)}"
     schemas = document["components"]["schemas"]
-    for (method, path), (asked, body) in EXAMPLES.items():
-        operation = document["paths"][path][method.lower()]
-        yield f"### {method} {path}\n"
+    for row in (*TABLE, *OPERATIONS):
+        operation = document["paths"][row.path][row.method.lower()]
+        yield f"### {row.method} {row.path}\n"
         yield " ".join(operation["description"].split()) + "\n"
-        yield f"```sh\n{_command(method, asked, body)}\n```\n"
+        yield f"```sh\n{_command(row.method, row.at or row.path, row.body)}\n```\n"
         yield from _body(operation, schemas)
         yield _answer(operation, schemas)
         statuses = ", ".join(sorted(status for status in operation["responses"] if status != "200"))
@@ -149,6 +118,8 @@ def _kind(field: Schema, schemas: Schema) -> str:
     words = str(field["type"])
     if "maxLength" in field:
         words += f" of up to {field['maxLength']:,} characters"
+    if "exclusiveMinimum" in field:
+        return f"{words}, more than {field['exclusiveMinimum']:g} and up to {field['maximum']:,g}"
     match field.get("minimum"), field.get("maximum"):
         case None, None:
             return words
@@ -161,10 +132,6 @@ def _kind(field: Schema, schemas: Schema) -> str:
 def _named(schema: Schema, schemas: Schema) -> Schema:
     found: Schema = schemas[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
     return found
-
-
-def _nothing() -> Any:
-    raise AssertionError("the description asks no index")
 
 
 if __name__ == "__main__":

@@ -1,56 +1,313 @@
-"""The operations that HTTP, MCP and the page have in common: each calls the index."""
+"""The functions of the operations: each calls the index and returns an answer. `qmd.api.table` lists them.
+
+Each takes the index, its arguments, and a function that returns true after the client has left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, convert, structs
 
-from qmd.api.arguments import GetArguments, MultiGetArguments, QueryArguments, SearchArguments
-from qmd.api.results import (
-    OVERVIEW_FIELDS,
-    OVERVIEW_TAGS,
-    OVERVIEW_VALUES,
-    CollectionState,
-    Document,
-    IndexOverview,
-    IndexState,
-    LinkLists,
-)
+from qmd.api import arguments as asked
+from qmd.api import results, states
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.library import Page as Page
-from qmd.engine.requests import SearchKind as SearchKind
-from qmd.engine.requests import SearchRequest
-from qmd.errors import UsageError
+from qmd.engine.documents.library import Skipped
+from qmd.engine.index import Index
+from qmd.engine.indexing.scan import stop_if
+from qmd.engine.requests import SearchKind, SearchRequest
+from qmd.errors import ModelError, UsageError
+from qmd.models.base import Cancelled, CancelledError
 from qmd.text.predicates import TAG
+from qmd.text.uris import SCHEME, is_uri
+from qmd.text.wording import plural
+from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd import types
     from qmd.engine.documents.library import Pages
-    from qmd.engine.index import Index
     from qmd.engine.indexing.scan import OnProgress
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
-    from qmd.models.base import Cancelled
+    from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import ResolvedLink, SearchResponse
 
 
-def search(
-    index: Index,
-    kind: SearchKind,
-    arguments: SearchArguments | QueryArguments | SearchRequest,
-    cancelled: Cancelled,
+def run(
+    index: Index, kind: SearchKind, request: SearchRequest, cancelled: Cancelled | None = None
 ) -> tuple[SearchResponse, str | None]:
     """Run a search. Return the response and the time of the index, None if it was never scanned."""
-    request = arguments if isinstance(arguments, SearchRequest) else arguments.request()
     # Before the search, which does not show changes that are indexed meanwhile.
     indexed_at = index.indexed_at(request.collections)
     return index.run(kind, request, cancelled=cancelled), indexed_at
 
 
+def search(index: Index, body: asked.SearchArguments, cancelled: Cancelled) -> results.SearchResults:
+    """Search by keywords (BM25); fast."""
+    return _search(index, "search", body, cancelled)
+
+
+def vsearch(index: Index, body: asked.SearchArguments, cancelled: Cancelled) -> results.SearchResults:
+    """Search by meaning; needs vectors."""
+    return _search(index, "vsearch", body, cancelled)
+
+
+def query(index: Index, body: asked.SearchArguments, cancelled: Cancelled) -> results.SearchResults:
+    """Search by keywords and meaning, and rerank; the best results. `stages` says which steps did not run."""
+    return _search(index, "query", body, cancelled)
+
+
+def _search(
+    index: Index, kind: SearchKind, body: asked.SearchArguments, cancelled: Cancelled
+) -> results.SearchResults:
+    request = body.request()
+    response, indexed_at = run(index, kind, request, cancelled)
+    return results.SearchResults.of(response, request, indexed_at)
+
+
+def get(index: Index, body: asked.GetBody, cancelled: Cancelled) -> results.GetResult:
+    """Read a document, or some of its lines."""
+    indexed_at = index.indexed_at()
+    page = index.get(body.file, from_line=body.from_line, max_lines=body.max_lines)
+    document = results.Document.of(page, line_numbers=body.line_numbers)
+    return results.GetResult(document, indexed_at, content=None)
+
+
+def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> results.MultiGetResult:
+    """Read several documents. Documents larger than `max_bytes` are named, not read."""
+
+    def item(page: Page | Skipped) -> results.Document | results.Note:
+        if isinstance(page, Skipped):
+            return results.Note("text", results.skipped_text(page, "qmd get"))
+        truncated = "[...truncated {} more lines]"
+        return results.Document.of(page, line_numbers=body.line_numbers, truncated=truncated)
+
+    indexed_at = index.indexed_at()
+    pages = read_several(index, body, cancelled)
+    return results.MultiGetResult(
+        tuple(map(item, pages.items)), tuple(pages.errors), indexed_at, content=None
+    )
+
+
+def read_several(
+    index: Index, body: asked.MultiGetBody, cancelled: Cancelled, *, max_total: int | None = None
+) -> Pages:
+    """Return the documents that match a pattern or are in a list, up to `max_total` bytes together."""
+    return index.multi_get(
+        body.pattern,
+        max_lines=body.max_lines,
+        max_bytes=body.max_bytes,
+        cancelled=cancelled,
+        max_total=max_total,
+    )
+
+
+def links(index: Index, body: asked.LinksArguments, cancelled: Cancelled) -> results.LinkLists:
+    """List the links of a document, and the links of other documents to it."""
+    return results.LinkLists.of(*index.link_lists(body.path), body.limit)
+
+
+def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) -> results.Outline:
+    """List the sections of a document."""
+    document, sections = index.outline(body.path)
+    return results.Outline(document.file, tuple(sections))
+
+
+def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> results.FieldList:
+    """List the fields of documents, each with its most frequent values."""
+    found = index.fields(_named(body), detailed=body.limit)
+    listed = tuple(results.FieldState.of(field) for field in found[: body.limit])
+    return results.FieldList(listed, left_out=len(found) - len(listed))
+
+
+def field(index: Index, body: asked.FieldArguments, cancelled: Cancelled) -> results.FieldState:
+    """List the values of a field, most frequent first. `distinct` is the number of all its values."""
+    return results.FieldState.of(index.field_values(body.name, _named(body), limit=body.limit))
+
+
+def _named(body: asked.FieldsArguments) -> tuple[str, ...]:
+    return () if body.collection is None else (body.collection,)
+
+
+def status(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.State:
+    """Return the state of the index."""
+    state = state_of(index)
+    return states.State(**structs.asdict(state), content=state.text())
+
+
+def state_of(index: Index) -> states.IndexState:
+    """Return the state of the index."""
+    indexed_at = index.indexed_at()
+    status = index.status()
+    return states.IndexState(
+        total_documents=status.total_documents,
+        needs_embedding=status.needs_embedding,
+        has_vector_index=status.has_vector_index,
+        watching=status.watching,
+        indexed_at=indexed_at,
+        collections=convert(status.collections, tuple[states.CollectionState, ...], from_attributes=True),
+    )
+
+
+def overview(index: Index) -> states.IndexOverview:
+    """Return the state of the index with its most frequent fields and tags."""
+    found = index.fields(values=states.OVERVIEW_VALUES, detailed=states.OVERVIEW_FIELDS)
+    tagged = any(each.summary.name == TAG for each in found)
+    tags = index.field_values(TAG, limit=states.OVERVIEW_TAGS).values if tagged else ()
+    return states.IndexOverview.of(state_of(index), found[: states.OVERVIEW_FIELDS], tags)
+
+
+def embed(index: Index, body: asked.Texts, cancelled: Cancelled) -> states.Embeddings:
+    """Embed texts with the index's model. Nothing is written."""
+    try:
+        vectors = index.embed_texts(body.texts, cancelled=cancelled)
+    except CancelledError:
+        raise
+    except ModelError as error:
+        raise ModelError("Model not loaded") from error
+    return states.Embeddings(vectors.tolist())
+
+
+def add_collection(index: Index, body: asked.NewCollection, cancelled: Cancelled) -> states.Added:
+    """Index a folder."""
+    default = None if body.formats else DEFAULT_PATTERN
+    pattern = default if body.glob_pattern is UNSET else body.glob_pattern
+    report = add_folder(index, body.path, body.name, pattern, stop_if(cancelled), formats=body.formats)
+    added = _status(index, report.collection)
+    told = states.Report.of(report)
+    return states.Added(
+        status="added",
+        name=added.name,
+        path=added.path,
+        documents=added.documents,
+        problems=told.problems,
+        notices=told.notices,
+        content=f"Added collection '{added.name}' with {plural(added.documents, 'document', separator='')}",
+    )
+
+
+def require_absolute(path: str) -> None:
+    """Raise `UsageError` if a path is relative, because clients do not know the folder of the server."""
+    if not path.startswith(("/", "~")):
+        raise UsageError(f"path: {path} is relative", "give an absolute path on the server's machine")
+
+
+def add_folder(
+    index: Index,
+    path: str,
+    name: str | None,
+    pattern: str | None,
+    on_progress: OnProgress,
+    *,
+    formats: Sequence[str] = (),
+) -> ScanReport:
+    """Add a folder of the server's machine and scan it. Raises `UsageError` if its path is relative."""
+    require_absolute(path)
+    return index.add_collection(path, name, pattern=pattern, formats=formats, on_progress=on_progress)
+
+
+def collections(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Collections:
+    """List the collections."""
+    statuses = index.status().collections
+    lines = [f"- {status.name} ({plural(status.documents, 'doc', separator='')})" for status in statuses]
+    listed = convert(statuses, tuple[states.Collection, ...], from_attributes=True)
+    return states.Collections(listed, content="\n".join([f"Collections: {len(statuses)}", *lines]))
+
+
+def collection(index: Index, body: asked.ACollection, cancelled: Cancelled) -> states.CollectionDetails:
+    """Show a collection."""
+    status = _status(index, body.name)
+    return states.CollectionDetails(
+        name=status.name,
+        path=status.path,
+        pattern=status.pattern,
+        documents=status.documents,
+        last_indexed=status.last_updated,
+        formats=tuple(index.collection(body.name).formats),
+    )
+
+
+def rename_collection(index: Index, body: asked.NewName, cancelled: Cancelled) -> states.Renamed:
+    """Rename a collection."""
+    index.rename_collection(body.name, body.new_name)
+    return states.Renamed(
+        status="renamed",
+        old_name=body.name,
+        new_name=body.new_name,
+        content=f"Renamed '{body.name}' to '{body.new_name}'",
+    )
+
+
+def remove_collection(index: Index, body: asked.ACollection, cancelled: Cancelled) -> states.Removed:
+    """Remove a collection from the index. Its files stay on the disk."""
+    index.remove_collection(body.name)
+    return states.Removed("removed", body.name, content=f"Removed collection '{body.name}'")
+
+
+def scan(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Indexed:
+    """Scan all collections for new, changed and deleted files."""
+    reports = index.update(commands=False, on_progress=stop_if(cancelled))
+    total = index.status().total_documents
+    return states.Indexed(
+        status="indexed",
+        collections=len(reports),
+        total_documents=total,
+        reports=tuple(map(states.Report.of, reports)),
+        content=f"Indexed {plural(len(reports), 'collection', separator='')}: "
+        f"{plural(total, 'document', separator='')}{_failures(reports)}",
+    )
+
+
+def update(index: Index, body: asked.UpdateBody, cancelled: Cancelled) -> states.Updated:
+    """Run the collections' update commands, then scan for new, changed and deleted files."""
+    reports = index.update(pull=body.pull, on_progress=stop_if(cancelled))
+    return states.Updated(
+        status="updated",
+        collections=len(reports),
+        reports=tuple(map(states.Report.of, reports)),
+        content=f"Updated {plural(len(reports), 'collection', separator='')}{_failures(reports)}",
+    )
+
+
+def add_context(index: Index, body: asked.NewContext, cancelled: Cancelled) -> states.ContextAdded:
+    """Describe a path. The description is shown with every document below the path."""
+    index.add_context(_location(body.path), body.text)
+    return states.ContextAdded("added", body.path, content=f"Added context for {body.path}")
+
+
+def contexts(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Contexts:
+    """List the contexts."""
+    return states.Contexts(tuple(states.Context(path, text) for path, text in index.contexts()))
+
+
+def remove_context(index: Index, body: asked.AContext, cancelled: Cancelled) -> states.ContextRemoved:
+    """Remove a context."""
+    index.remove_context(_location(body.path))
+    return states.ContextRemoved("removed", body.path)
+
+
+def _status(index: Index, name: str) -> CollectionStatus:
+    collection = index.collection(name)  # raises an error if there is none
+    return next(status for status in index.status().collections if status.name == collection.name)
+
+
+def _failures(reports: Sequence[ScanReport]) -> str:
+    """Return a suffix that names the collections whose scan failed."""
+    names = [report.collection for report in reports if report.error is not None]
+    return f"; {plural(len(names), 'error', separator='')}: {', '.join(names)}" if names else ""
+
+
+def _location(path: str) -> str:
+    """Return a path as the engine takes it. A relative path begins with a collection."""
+    if not path:  # to the engine that would mean everything
+        raise UsageError("the path is empty", "use / for everything")
+    return path if path.startswith(("/", "~")) or is_uri(path) else SCHEME + path
+
+
 class Reading(Struct, frozen=True):
-    """A whole document with everything that is shown beside it.
+    """A whole document with everything that the page shows beside it.
 
     Attributes:
         page: The document and its text.
@@ -86,75 +343,7 @@ def read(index: Index, reference: str) -> Reading:
 
 def browse(index: Index, *, recent: int, tags: int) -> Overview:
     """Return the collections, the documents that changed last, and the first tags of the highest level."""
-    state = status(index)
+    state = state_of(index)
     collections = {each.name: each.documents for each in state.collections}
     top = [tag for tag in index.tags([*collections]) if "/" not in str(tag.value)] if collections else []
     return Overview(collections, index.recent(recent), top[:tags], state.indexed_at)
-
-
-def require_absolute(path: str) -> None:
-    """Raise `UsageError` if a path is relative, because clients do not know the folder of the server."""
-    if not path.startswith(("/", "~")):
-        raise UsageError(f"path: {path} is relative", "give an absolute path on the server's machine")
-
-
-def add_collection(
-    index: Index,
-    path: str,
-    name: str | None,
-    pattern: str | None,
-    on_progress: OnProgress,
-    *,
-    formats: Sequence[str] = (),
-) -> ScanReport:
-    """Add a folder of the server's machine and scan it. Raises `UsageError` if its path is relative."""
-    require_absolute(path)
-    return index.add_collection(path, name, pattern=pattern, formats=formats, on_progress=on_progress)
-
-
-def get(index: Index, arguments: GetArguments) -> Document:
-    """Return a document, or some of its lines."""
-    page = index.get(arguments.file, from_line=arguments.from_line, max_lines=arguments.max_lines)
-    return Document.of(page, line_numbers=arguments.line_numbers)
-
-
-def links(index: Index, reference: str, limit: int) -> LinkLists:
-    """Return up to `limit` links of a document, and of those to it."""
-    return LinkLists.of(*index.link_lists(reference), limit)
-
-
-def multi_get(
-    index: Index, arguments: MultiGetArguments, cancelled: Cancelled, *, max_total: int | None = None
-) -> Pages:
-    """Return the documents that match a pattern or are in a list, up to `max_total` bytes together."""
-    return index.multi_get(
-        arguments.pattern,
-        max_lines=arguments.max_lines,
-        max_bytes=arguments.max_bytes,
-        cancelled=cancelled,
-        max_total=max_total,
-    )
-
-
-def status(index: Index) -> IndexState:
-    """Return the state of the index."""
-    indexed_at = index.indexed_at()
-    status = index.status()
-    return IndexState(
-        total_documents=status.total_documents,
-        needs_embedding=status.needs_embedding,
-        has_vector_index=status.has_vector_index,
-        watching=status.watching,
-        indexed_at=indexed_at,
-        collections=[
-            CollectionState.model_validate(each, from_attributes=True) for each in status.collections
-        ],
-    )
-
-
-def overview(index: Index) -> IndexOverview:
-    """Return the state of the index with its most frequent fields and tags."""
-    fields = index.fields(values=OVERVIEW_VALUES, detailed=OVERVIEW_FIELDS)
-    tagged = any(field.summary.name == TAG for field in fields)
-    tags = index.field_values(TAG, limit=OVERVIEW_TAGS).values if tagged else ()
-    return IndexOverview.of(status(index), fields[:OVERVIEW_FIELDS], tags)

@@ -1,119 +1,142 @@
-"""The results of the operations, and the texts that HTTP and MCP have in common."""
+"""The answers about documents over HTTP and MCP, and the texts that both have in common.
+
+Values of the engine are sent as they are where their fields are those of the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, WithJsonSchema
-from pydantic.json_schema import SkipJsonSchema
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec.structs import replace
 
+from qmd import types
+from qmd.engine.documents.fields import FieldValues
 from qmd.engine.documents.library import Page, Skipped
+from qmd.engine.requests import SearchRequest
 from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.text.predicates import shown_value
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.visible import visible
 from qmd.text.wording import plural
-from qmd.types import LinkKind, StageStatus
-
-if TYPE_CHECKING:
-    from qmd import types
-    from qmd.engine.documents.fields import FieldValues
-
-#: The most fields, values of each, and tags that the overview of an index reads.
-OVERVIEW_FIELDS = 12
-OVERVIEW_VALUES = 3
-OVERVIEW_TAGS = 15
-#: Limits that keep what an overview says of fields and tags below 300 tokens.
-_FIELDS_BYTES = 330
-_TAGS_BYTES = 140
-_VALUE_BYTES = 30
-#: Fields that say little, or that an overview has apart.
-_NOT_LISTED = ("tag", "ext", "format")
+from qmd.types import LinkKind, Section, StageStatus, ValueCount
 
 
-class Anchor(BaseModel):
+class Anchor(Struct, frozen=True):
     """A place in the source file, such as page 12, if its text was extracted from a format with places."""
 
     kind: str
     value: int
 
-    @classmethod
-    def of(cls, anchor: types.Anchor) -> Self:
-        """Return the result for a place of the engine."""
-        return cls(kind=anchor.kind, value=anchor.value)
+
+class Passage(Struct, frozen=True):
+    """A passage of a document; `score` compares it with the other passages of the same document."""
+
+    line: int
+    section: str
+    score: float
+    text: str
 
 
-class Hit(BaseModel):
-    """One document, best first."""
+class Hit(Struct, frozen=True, omit_defaults=True):
+    """One document, best first. `explain` has the scores of each step if the request asks for them.
+
+    `anchor` is the place in a source file that has places, such as page 12 of a PDF. `pinned` is true if the
+    user pinned it to the query. `also` names folded documents with the same text. `body` is the whole text.
+    """
 
     docid: str
     file: str
     title: str
-    score: float = Field(ge=0, le=1)
+    score: Annotated[float, Meta(ge=0, le=1)]
     context: str | None
     line: int
     section: str
     snippet: str
-    # Not or briefly in the schema, which every session of an agent pays for.
-    anchor: Annotated[Anchor | None, WithJsonSchema({"type": "object"})] = None
-    pinned: SkipJsonSchema[bool] = False
-    also: SkipJsonSchema[list[str]] = []
-
-    @classmethod
-    def of(cls, hit: types.Hit) -> Self:
-        """Return the result for a hit of the engine. The score has two decimals."""
-        # Left out unless set, because every word costs an agent tokens.
-        notes: dict[str, Any] = {"pinned": True} if hit.pinned else {}
-        notes |= {"also": list(hit.also)} if hit.also else {}
-        if hit.anchor is not None:
-            notes["anchor"] = Anchor.of(hit.anchor)
-        return cls(
-            docid=hit.docid,
-            file=hit.file,
-            title=hit.title,
-            score=hit.percent / 100,
-            context=hit.context,
-            line=hit.line,
-            section=hit.section,
-            snippet=numbered(hit.snippet.text, hit.snippet.first_line),
-            **notes,
-        )
+    anchor: Anchor | None = None
+    pinned: bool = False
+    also: tuple[str, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    explain: dict[str, Any] | UnsetType = UNSET
+    body: str | UnsetType = UNSET
 
 
-class Stage(BaseModel):
+class Stage(Struct, frozen=True):
     """A step of the search: whether it ran and, if it did not, the reason."""
 
     stage: str
     status: StageStatus
-    reason: str = ""
-
-    @classmethod
-    def of(cls, stage: types.Stage) -> Self:
-        """Return the result for a stage of the engine."""
-        reason = {} if stage.reason is None else {"reason": stage.reason}
-        return cls(stage=stage.stage, status=stage.status, **reason)
+    reason: str | UnsetType = UNSET
 
 
-class SearchResults(BaseModel):
-    """The results of a search. `indexed_at` is the time of the index: later changes on disk are not in it."""
+class SearchResults(Struct, frozen=True):
+    """The results of a search.
 
-    results: Sequence[Hit]
-    stages: list[Stage]
+    `indexed_at` is the time of the index: later changes on disk are not in it. `facets` has the most frequent
+    values of the fields that the request asks for.
+    """
+
+    results: tuple[Hit, ...]
+    stages: tuple[Stage, ...]
     indexed_at: str | None
+    content: str
+    facets: dict[str, tuple[ValueCount, ...]] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, response: types.SearchResponse, indexed_at: str | None) -> Self:
-        """Return the results for a response of the engine."""
+    def of(cls, response: types.SearchResponse, request: SearchRequest, indexed_at: str | None) -> Self:
+        """Return the results for a response of the engine, with what the request asks for."""
+        facets = {name: tuple(map(_whole, counts)) for name, counts in response.facets.items()}
         return cls(
-            results=[Hit.of(hit) for hit in response.hits],
-            stages=[Stage.of(stage) for stage in response.stages],
+            results=tuple(_hit(hit, request) for hit in response.hits),
+            stages=tuple(
+                Stage(stage.stage, stage.status, UNSET if stage.reason is None else stage.reason)
+                for stage in response.stages
+            ),
             indexed_at=indexed_at,
+            content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
+            facets=facets if request.facets else UNSET,
         )
 
 
-class Document(BaseModel):
+def _hit(hit: types.Hit, request: SearchRequest) -> Hit:
+    """Return the result for a hit of the engine. The score has two decimals."""
+    return Hit(
+        docid=hit.docid,
+        file=hit.file,
+        title=hit.title,
+        score=hit.percent / 100,
+        context=hit.context,
+        line=hit.line,
+        section=hit.section,
+        snippet=_numbered(hit.snippet),
+        anchor=_anchor(hit.anchor),
+        pinned=hit.pinned,
+        also=hit.also,
+        passages=tuple(
+            Passage(each.line, each.section, each.score, _numbered(each))
+            for each in (hit.passages if request.passages > 1 else ())
+        ),
+        explain=UNSET if hit.explain is None else dict(hit.explain),
+        body=UNSET if hit.body is None else hit.body,
+    )
+
+
+def _numbered(snippet: types.Snippet) -> str:
+    return numbered(snippet.text, snippet.first_line)
+
+
+def _anchor(anchor: types.Anchor | None) -> Anchor | None:
+    return None if anchor is None else Anchor(anchor.kind, anchor.value)
+
+
+def _whole(count: ValueCount) -> ValueCount:
+    """Return a count whose value is an integer if it is a number without a fraction."""
+    value = count.value
+    return replace(count, value=int(value)) if isinstance(value, float) and value.is_integer() else count
+
+
+class Document(Struct, frozen=True, omit_defaults=True):
     """A document, with the fields of an MCP resource.
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
@@ -139,56 +162,70 @@ class Document(BaseModel):
             text = f"<!-- Context: {page.context} -->\n\n{text}"
         if truncated and page.more:
             text += "\n\n" + truncated.format(page.more)
-        extracted = page.source_type not in ("", "text/markdown")
-        optional: dict[str, Any] = {"sourceType": page.source_type} if extracted else {}
-        optional |= {"anchor": Anchor.of(page.anchor)} if page.anchor is not None else {}
         return cls(
             uri=to_uri(page.document.file),
             name=page.document.file,
             title=page.document.title,
             mimeType=page.media_type,
             text=text,
-            **optional,
+            sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
+            anchor=_anchor(page.anchor),
         )
 
 
-class ValueCount(BaseModel):
-    """A value of a field, and the number of documents that have it."""
+class Note(Struct, frozen=True):
+    """A text in place of a document that was too large."""
 
-    value: str | bool | int | float
-    documents: int
-
-    @classmethod
-    def of(cls, count: types.ValueCount) -> Self:
-        """Return the result for a count of the engine. A number without a fraction is an integer."""
-        value = count.value
-        whole = isinstance(value, float) and value.is_integer()
-        return cls(value=int(value) if whole else value, documents=count.documents)
+    type: Literal["text"]
+    text: str
 
 
-class FieldState(BaseModel):
+class GetResult(Struct, frozen=True):
+    """One document, and the time of the index."""
+
+    document: Document
+    indexed_at: str | None
+    content: None
+
+
+_EITHER = [{"$ref": f"#/components/schemas/{name}"} for name in ("Document", "Note")]
+
+
+class MultiGetResult(Struct, frozen=True):
+    """Documents in order; `errors` has a line for each reference without a document."""
+
+    #: A union of classes for schemas alone: msgspec would need a tag to read it.
+    results: tuple[Annotated[Any, Meta(extra_json_schema={"anyOf": _EITHER})], ...]
+    errors: tuple[str, ...]
+    indexed_at: str | None
+    content: None
+
+
+class FieldState(Struct, frozen=True):
     """A field: its types, the numbers of documents and of distinct values, and its most frequent values."""
 
     name: str
-    types: list[str]
+    types: tuple[str, ...]
     documents: int
     distinct: int
-    values: list[ValueCount]
+    values: tuple[ValueCount, ...]
 
     @classmethod
     def of(cls, field: FieldValues) -> Self:
         """Return the result for a field of the engine."""
         summary = field.summary
-        return cls(
-            name=summary.name,
-            types=list(summary.types),
-            documents=summary.documents,
-            distinct=summary.values,
-            values=[ValueCount.of(count) for count in field.values],
-        )
+        values = tuple(map(_whole, field.values))
+        return cls(summary.name, summary.types, summary.documents, summary.values, values)
 
 
-class Link(BaseModel):
+class FieldList(Struct, frozen=True):
+    """Fields, most frequent first. `left_out` says how many are not listed."""
+
+    fields: tuple[FieldState, ...]
+    left_out: int
+
+
+class Link(Struct, frozen=True):
     """A link of a document: its target as written, its line, and the document there, if there is one."""
 
     to: str | None
@@ -197,7 +234,7 @@ class Link(BaseModel):
     kind: LinkKind
 
 
-class Backlink(BaseModel):
+class Backlink(Struct, frozen=True):
     """A link to a document: the document with the link, its line, and its target as written."""
 
     file: str
@@ -206,136 +243,32 @@ class Backlink(BaseModel):
     kind: LinkKind
 
 
-class LinkLists(BaseModel):
+class LinkLists(Struct, frozen=True):
     """The links of a document and those to it. The numbers say how many are left out of the lists."""
 
-    links: list[Link]
+    links: tuple[Link, ...]
     links_left_out: int
-    backlinks: list[Backlink]
+    backlinks: tuple[Backlink, ...]
     backlinks_left_out: int
 
     @classmethod
     def of(
-        cls,
-        outgoing: Sequence[types.ResolvedLink],
-        backlinks: Sequence[types.ResolvedLink],
-        limit: int,
+        cls, outgoing: Sequence[types.ResolvedLink], backlinks: Sequence[types.ResolvedLink], limit: int
     ) -> Self:
         """Return the lists with up to `limit` links each."""
         return cls(
-            links=[
-                Link(to=each.to, target=each.target, line=each.line, kind=each.kind)
-                for each in outgoing[:limit]
-            ],
-            links_left_out=max(0, len(outgoing) - limit),
-            backlinks=[
-                Backlink(file=each.file, target=each.target, line=each.line, kind=each.kind)
-                for each in backlinks[:limit]
-            ],
-            backlinks_left_out=max(0, len(backlinks) - limit),
+            convert(outgoing[:limit], tuple[Link, ...], from_attributes=True),
+            max(0, len(outgoing) - limit),
+            convert(backlinks[:limit], tuple[Backlink, ...], from_attributes=True),
+            max(0, len(backlinks) - limit),
         )
 
 
-class Collection(BaseModel):
-    """A collection and the number of its documents."""
+class Outline(Struct, frozen=True):
+    """The sections of a document, in order."""
 
-    name: str
-    path: str
-    pattern: str
-    documents: int
-
-
-class CollectionState(Collection):
-    """A collection; `last_updated` is the time of its last scan, ISO 8601 in UTC."""
-
-    last_updated: str | None
-
-
-class IndexState(BaseModel):
-    """The state of the index; `needs_embedding` is the number of texts without vectors.
-
-    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
-    `indexed_at` is the time of the index: later changes on disk are not in it.
-    """
-
-    total_documents: int
-    needs_embedding: int
-    has_vector_index: bool
-    watching: Literal["events", "polling", "off"]
-    indexed_at: str | None
-    collections: list[CollectionState]
-
-    def text(self) -> str:
-        """Return the state in lines for a reader."""
-        lines = [
-            "QMD Index Status:",
-            f"  Total documents: {self.total_documents}",
-            f"  Needs embedding: {self.needs_embedding}",
-            f"  Vector index: {'yes' if self.has_vector_index else 'no'}",
-            f"  Collections: {len(self.collections)}",
-            *(f"    - {visible(item.path)} ({item.documents} docs)" for item in self.collections),
-        ]
-        return "\n".join(lines)
-
-
-class IndexOverview(IndexState):
-    """The state of the index, its most frequent fields with their values, and its most frequent tags."""
-
-    # Not in the schema, which every session of an agent pays for.
-    indexed_at: SkipJsonSchema[str | None]
-    fields: list[str]
-    tags: list[str]
-
-    @classmethod
-    def of(cls, state: IndexState, fields: Sequence[FieldValues], tags: Sequence[types.ValueCount]) -> Self:
-        """Return the overview of an index with these fields and tags, most frequent first."""
-        named = [_field_line(field) for field in fields if field.summary.name not in _NOT_LISTED]
-        return cls(
-            **dict(state),
-            fields=_bounded(named, _FIELDS_BYTES),
-            tags=_bounded([*map(_counted, tags)], _TAGS_BYTES),
-        )
-
-    def text(self) -> str:
-        """Return the state in lines for a reader."""
-        lines = [
-            super().text(),
-            f"  Watching: {self.watching}; indexed at {self.indexed_at or 'no time yet'}",
-        ]
-        if self.fields:
-            lines += ["  Top fields:", *(f"    - {line}" for line in self.fields)]
-        if self.tags:
-            lines.append(f"  Top tags: {', '.join(self.tags)}")
-        return "\n".join(lines)
-
-
-def _field_line(field: FieldValues) -> str:
-    """Return a field with the number of its documents and some values: `status 3: draft 2, done 1`."""
-    values = ", ".join(map(_counted, field.values))
-    name = f"{_short(field.summary.name)} {field.summary.documents}"
-    return f"{name}: {values}" if values else name
-
-
-def _counted(count: types.ValueCount) -> str:
-    value = count.value if isinstance(count.value, str) else shown_value(count.value)
-    return f"{_short(value)} {count.documents}"
-
-
-def _short(text: str) -> str:
-    text = visible(text)
-    start = text.encode()[:_VALUE_BYTES].decode(errors="ignore")
-    return text if start == text else f"{start}..."
-
-
-def _bounded(lines: Sequence[str], size: int) -> list[str]:
-    """Return the first lines that have at most `size` bytes together."""
-    kept: list[str] = []
-    for line in lines:
-        size -= len(line.encode()) + 6  # with what stands between lines
-        if size < 0:
-            break
-        kept.append(line)
-    return kept
+    file: str
+    sections: tuple[Section, ...]
 
 
 def heading(response: types.SearchResponse) -> str:

@@ -7,21 +7,29 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from html import escape
-from typing import Any
+from inspect import getdoc
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
+from qmd._version import __version__
 from qmd.api.arguments import MAX_NAME, NOT_BLANK
+from qmd.api.reading import Schema, schemas
+from qmd.api.results import Note
+from qmd.api.table import TABLE, Operation
+from qmd.http.status import OPERATIONS, Unhealthy
+from qmd.server.errors import ALWAYS, REASONS, Error
 from qmd.text.filters import MAX_DEPTH, MAX_NODES, TEXT_OPERATORS
-
-Schema = dict[str, Any]
 
 #: Limits of values in the description of filters. All values of a filter together have a limit as well.
 _MAX_VALUE = 10_000
 _MAX_NUMBER = 1e300
+_ABOUT = """\
+Local search for folders of Markdown: by words, by meaning, or both.
+
+Every error is `{"detail": "...", "status_code": N}`. Unknown fields and fields of a wrong type are refused.
+"""
 
 #: The page loads nothing.
 _POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -35,41 +43,77 @@ table { border-collapse: collapse } td, th { text-align: left; padding: 0 1rem 0
 """
 
 
-def install(app: FastAPI) -> None:
-    """Add both pages to an application. Its endpoints must be there when one is asked for."""
-
-    # Not made before, because that would take a sixth of the time that a server needs to start.
-    @cache
-    def document() -> Schema:
-        return describe(app)
-
-    # Starlette calls functions that are not coroutines in threads.
-    def openapi(request: Request) -> Response:
-        return JSONResponse(document())
-
-    def docs(request: Request) -> Response:
-        return HTMLResponse("".join(_page(document())), headers=_POLICY)
-
-    app.add_route("/openapi.json", openapi, include_in_schema=False)
-    app.add_route("/docs", docs, include_in_schema=False)
-
-
-def describe(app: FastAPI) -> Schema:
-    """Return the OpenAPI document, without FastAPI's own error 422, which this API never sends."""
-    document = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
-    )
-    for path in document["paths"].values():
-        for operation in path.values():
-            operation["responses"].pop("422", None)
-    schemas = document["components"]["schemas"]
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    for schema in schemas.values():
+@cache
+def describe() -> Schema:
+    """Return the OpenAPI document."""
+    # Not made before the first request, because that takes a part of the time that a server needs to start.
+    operations = (*TABLE, *OPERATIONS)
+    classes = {each for row in operations for each in (row.arguments, row.result)} - {str}
+    _, components = schemas([*classes, Note, Error, Unhealthy])
+    components["QueryBody"]["oneOf"] = [
+        {"properties": {"query": {"type": "string"}}, "required": ["query"]},
+        {"properties": {"searches": {"type": "array"}}, "required": ["searches"]},
+    ]
+    for schema in components.values():
         if "filter" in schema.get("properties", {}):
-            schema["properties"]["filter"]["anyOf"][0] = {"$ref": "#/components/schemas/Filter"}
-    schemas["Filter"] = filter_schema()
-    return document
+            schema["properties"]["filter"]["anyOf"][0] = _reference("Filter")
+    components["Filter"] = filter_schema()
+    paths: Schema = {}
+    for row in operations:
+        paths.setdefault(row.path, {})[row.method.lower()] = _describe(row, components)
+    paths["/health"]["get"]["responses"]["503"] = _response("Service Unavailable", "Unhealthy")
+    bodies = {row.arguments for row in operations if row.takes_body}
+    for arguments in {row.arguments for row in operations} - bodies:
+        del components[arguments.__name__]
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "qmd", "description": _ABOUT, "version": __version__},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(components.items()))},
+    }
+
+
+def _describe(row: Operation, components: Schema) -> Schema:
+    """Describe an operation. Arguments in its path are taken out of the schema of its body."""
+    arguments = components[row.arguments.__name__]
+    found: Schema = {
+        "summary": row.name.replace("_", " ").title(),
+        "description": getdoc(row.run),
+        "operationId": f"{re.sub(r'[^a-zA-Z0-9]', '_', row.name + row.path)}_{row.method.lower()}",
+    }
+    places = dict.fromkeys(row.in_path, "path")
+    if not row.takes_body:
+        places |= {name: "query" for name in arguments["properties"] if name not in places}
+    if places:
+        needed = arguments.get("required", [])
+        found["parameters"] = [
+            {"name": name, "in": place, "required": name in needed, "schema": arguments["properties"][name]}
+            for name, place in places.items()
+        ]
+    if row.takes_body:
+        for name in row.in_path:
+            del arguments["properties"][name]
+            arguments["required"].remove(name)
+        arguments["examples"] = [row.body]
+        found["requestBody"] = {"required": row.needs_body, **_content(row.arguments.__name__)}
+    answer = _response("Successful Response", None if row.result is str else row.result.__name__)
+    errors = {str(status): _response(REASONS[status], "Error") for status in (*ALWAYS, *row.statuses)}
+    return found | {"responses": {"200": answer, **errors}}
+
+
+def _response(description: str, name: str | None) -> Schema:
+    return {"description": description, **_content(name)}
+
+
+def _content(name: str | None) -> Schema:
+    """Describe a body: an object by the name of its schema, or text."""
+    if name is None:
+        return {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {"content": {"application/json": {"schema": _reference(name)}}}
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def filter_schema() -> Schema:
@@ -85,7 +129,7 @@ def filter_schema() -> Schema:
         ]
     }
     listed = {"type": "array", "items": scalar, "minItems": 1}
-    nodes = {"type": "array", "items": {"$ref": "#/components/schemas/Filter"}, "minItems": 1}
+    nodes = {"type": "array", "items": _reference("Filter"), "minItems": 1}
     return {
         "title": "Filter",
         "description": f"Conditions on fields, at most {MAX_NODES} in {MAX_DEPTH} levels.",
@@ -209,3 +253,15 @@ def _prose(text: str) -> str:
     """Return a text as HTML, with code between backticks."""
     parts = escape(" ".join(text.split())).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+
+
+# Starlette calls functions that are not coroutines in threads.
+def _openapi(request: Request) -> Response:
+    return JSONResponse(describe())
+
+
+def _docs(request: Request) -> Response:
+    return HTMLResponse("".join(_page(describe())), headers=_POLICY)
+
+
+ROUTES = (Route("/openapi.json", _openapi), Route("/docs", _docs))

@@ -7,42 +7,37 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import anyio
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qmd._version import __version__
-from qmd.http import api_docs, collections, contexts, documents, fields, indexing, status
-from qmd.server.access import MCP, Gate
+from qmd.api.table import TABLE
+from qmd.http import api_docs, status
+from qmd.http.routing import route
+from qmd.mcp.http import Endpoint
+from qmd.server.access import Gate
 from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
+from qmd.server.run_handler import PATH as RUN
 from qmd.server.run_handler import RunHandler
 from qmd.server.watcher import watching
 from qmd.web import MISSING
 from qmd.web import available as pages_available
 
 if TYPE_CHECKING:
-    from qmd.mcp.http import Endpoint
+    from mcp.server.lowlevel import Server
+
     from qmd.web.app import Web
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
 
-_ABOUT = """\
-Local search for folders of Markdown: by words, by meaning, or both.
-
-Every error is `{"detail": "...", "status_code": N}`. Unknown fields and fields of a wrong type are refused.
-"""
-
 
 async def _answer_without_pages(request: Request) -> Response:
     return answer(501, MISSING)
-
-
-_no_pages = Route("/", _answer_without_pages, methods=["GET"])
 
 
 def app(
@@ -66,46 +61,6 @@ def _web(index_host: IndexHost, gate: Gate) -> Web | None:
     return Web(index_host, gate.keys)
 
 
-class _Mcp:
-    """MCP for a server. Its packages are loaded by the first request: that takes longer than all the rest.
-
-    `run` is a context manager that must be entered once around all requests.
-    """
-
-    def __init__(self, index_host: IndexHost, environ: Mapping[str, str]) -> None:
-        self._index_host = index_host
-        self._environ = environ
-        self._asked, self._ready = anyio.Event(), anyio.Event()
-        self._endpoint: Endpoint | None = None
-        self.route = Route(MCP, self, methods=["POST"])
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._asked.set()
-        await self._ready.wait()
-        assert self._endpoint is not None
-        await self._endpoint(scope, receive, send)
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._serve)
-            yield
-            tasks.cancel_scope.cancel()
-
-    async def _serve(self) -> None:
-        await self._asked.wait()
-        self._endpoint = await anyio.to_thread.run_sync(self._load)
-        async with self._endpoint.run():
-            self._ready.set()
-            await anyio.sleep_forever()
-
-    def _load(self) -> Endpoint:
-        from qmd.mcp.http import Endpoint
-        from qmd.mcp.server import build
-
-        return Endpoint(build(self._index_host, self._environ))
-
-
 def _answer_head(app: ASGIApp) -> ASGIApp:
     """Answer HEAD as GET. The server leaves out the body when it sends the answer."""
 
@@ -119,12 +74,26 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
 
 def api(
     index_host: IndexHost, environ: Mapping[str, str], web: Web | None = None, *, watch: bool = False
-) -> FastAPI:
+) -> Starlette:
     """Return the application without access control, with the pages if they are given."""
-    mcp = _Mcp(index_host, environ)
+
+    def server() -> Server[None]:
+        from qmd.mcp.server import build
+
+        return build(index_host, environ)
+
+    mcp, run_handler = Endpoint(server), RunHandler()
+
+    async def run(request: Request) -> Response:
+        """Answer a search of the user's own command line. `Access` refuses other clients."""
+        body = await request.body()
+        answer = await index_host.call(
+            lambda index, cancelled: run_handler.answer(index, body, cancelled), models=True
+        )
+        return Response(answer, media_type="application/json")
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         pages = web.run() if web is not None else nullcontext()
         watcher = watching(index_host, "qmd server" if watch else None)
         async with mcp.run(), pages, watcher, index_host.releasing_models():
@@ -132,21 +101,16 @@ def api(
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)
 
-    application = FastAPI(
-        title="qmd",
-        version=__version__,
-        description=_ABOUT,
-        openapi_url=None,  # `api_docs` adds a more exact one
-        redirect_slashes=False,
-        lifespan=lifespan,
-        exception_handlers={**handlers("see /docs"), 405: not_allowed},
-    )
+    routes = [
+        *(route(operation, index_host) for operation in TABLE),
+        *(Route(each.path, each.run, methods=[each.method]) for each in status.OPERATIONS),
+        Route(RUN, run, methods=["POST"]),
+        mcp.route,
+        *([Route("/", _answer_without_pages, methods=["GET"])] if web is None else web.routes),
+        *api_docs.ROUTES,
+    ]
+    errors = {**handlers("see /docs"), 405: not_allowed}
+    application = Starlette(routes=routes, lifespan=lifespan, exception_handlers=errors)
+    application.router.redirect_slashes = False
     application.state.index_host = index_host
-    application.state.run_handler = RunHandler()
-    modules = (documents, fields, status, indexing, collections, contexts)
-    for router in (*(module.routes for module in modules), status.metrics_routes):
-        application.router.routes.extend(router.routes)
-    application.router.routes.append(mcp.route)
-    application.router.routes.extend([_no_pages] if web is None else web.routes)
-    api_docs.install(application)
     return application

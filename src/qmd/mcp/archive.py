@@ -10,38 +10,34 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from mcp.server.lowlevel import Server
-from pydantic import Field
+from msgspec import Meta
 
 from qmd._version import __version__
-from qmd.api.arguments import Name, Query
+from qmd.api.arguments import Name, Nothing, Query
+from qmd.api.reading import Request
 from qmd.engine.archive import rendering
 from qmd.engine.archive.archive import Archive, PostText
 from qmd.mcp.sdk_compat import UNCHANGING, Context, ToolMethods, hide_internal_errors, send_as_is
-from qmd.mcp.tool import Result, Tool, ToolArguments, by_name, failure, text
+from qmd.mcp.tool import Result, Tool, by_name, failure, text
 from qmd.models.base import Cancelled
 
 
-class _ListPosts(ToolArguments):
-    author: Annotated[Name, Field(description="作者的 URL slug（即目录名）")]
+class _ListPosts(Request):
+    author: Annotated[Name, Meta(description="作者的 URL slug（即目录名）")]
 
 
-class _ReadPost(ToolArguments):
-    path: Annotated[Name | None, Field(description="文章的相对路径（相对于数据目录）")] = None
-    author: Annotated[Name | None, Field(description="作者名（与 title 配合使用）")] = None
-    title: Annotated[Name | None, Field(description="文章标题关键词（模糊匹配）")] = None
+class _ReadPost(Request):
+    path: Annotated[Name, Meta(description="文章的相对路径（相对于数据目录）")] | None = None
+    author: Annotated[Name, Meta(description="作者名（与 title 配合使用）")] | None = None
+    title: Annotated[Name, Meta(description="文章标题关键词（模糊匹配）")] | None = None
 
 
-class _Search(ToolArguments):
-    query: Annotated[Query, Field(description="搜索关键词")]
-    author: Annotated[Name | None, Field(description="限定搜索范围的作者名（可选）")] = None
-
-    @classmethod
-    def _describe(cls, error: Any) -> str:
-        # The same message as for an empty query.
-        return "请提供搜索关键词" if error["type"] == "missing" else super()._describe(error)
+class _Search(Request):
+    query: Annotated[Query, Meta(description="搜索关键词")]
+    author: Annotated[Name, Meta(description="限定搜索范围的作者名（可选）")] | None = None
 
 
-def _list_authors(archive: Archive, arguments: ToolArguments, cancelled: Cancelled) -> Result:
+def _list_authors(archive: Archive, arguments: Nothing, cancelled: Cancelled) -> Result:
     return _success(rendering.authors(archive.authors()))
 
 
@@ -67,10 +63,18 @@ def _success(message: str) -> Result:
 
 
 TOOLS: dict[str, Tool[Archive]] = by_name(
-    Tool("list_authors", "作者列表", "列出数据目录下所有已下载的作者", ToolArguments, _list_authors),
+    Tool("list_authors", "作者列表", "列出数据目录下所有已下载的作者", Nothing, _list_authors),
     Tool("list_posts", "文章列表", "列出指定作者下的所有文章，按动态和作品集分组", _ListPosts, _list_posts),
     Tool("read_post", "阅读文章", "读取指定文章的完整 Markdown 内容", _ReadPost, _read_post),
-    Tool("search", "全文搜索", "在已下载文档中全文搜索关键词", _Search, _search),
+    # The error for a missing query is that for an empty one.
+    Tool(
+        "search",
+        "全文搜索",
+        "在已下载文档中全文搜索关键词",
+        _Search,
+        _search,
+        missing="请提供搜索关键词",
+    ),
 )
 
 

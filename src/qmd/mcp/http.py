@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
-from pydantic_core import from_json
+import anyio
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,11 +15,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.api import operations
-from qmd.api.arguments import QueryArguments
-from qmd.api.results import SearchResults
-from qmd.errors import UsageError
-from qmd.mcp.messages import MAX_MESSAGE, MessageError, read_message
-from qmd.mcp.tool import camel_case
+from qmd.api.arguments import QueryBody, in_camel_case
+from qmd.api.reading import decode_object, read
 from qmd.mcp.tools import structured
 from qmd.server.access import HEALTH, MCP, Gate, index_of
 from qmd.server.body_limit import NOT_JSON, is_json, replay
@@ -31,27 +25,54 @@ from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri
 
-_QueryArguments = camel_case(QueryArguments)
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+_QueryArguments = in_camel_case(QueryBody)
 
 
 class Endpoint:
     """Answers POST requests. `run` is a context manager that must be entered once around all requests.
 
-    GET is not allowed, because this server sends no messages of its own.
+    GET is not allowed, because this server sends no messages of its own. The SDK is loaded, and the server
+    built, by the first request: that takes longer than all the rest of the start.
     """
 
-    def __init__(self, server: Server[Any]) -> None:
-        # `HostCheck` has already checked Host and Origin.
-        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._manager = StreamableHTTPSessionManager(
-            server,
+    def __init__(self, build: Callable[[], Server[Any]]) -> None:
+        self._build = build
+        self._asked, self._ready = anyio.Event(), anyio.Event()
+        self._manager: StreamableHTTPSessionManager
+        self.route = Route(MCP, self, methods=["POST"])
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _serve(self) -> None:
+        await self._asked.wait()
+        self._manager = await anyio.to_thread.run_sync(self._load)
+        async with self._manager.run():
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _load(self) -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        from qmd.mcp.messages import MAX_MESSAGE
+
+        return StreamableHTTPSessionManager(
+            self._build(),
             json_response=True,
             stateless=True,
-            security_settings=security,
+            # `HostCheck` has already checked Host and Origin.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=MAX_MESSAGE,
         )
-        self.run = self._manager.run
-        self.route = Route(MCP, self, methods=["POST"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -59,6 +80,10 @@ class Endpoint:
             await answer(400, NOT_JSON)(scope, receive, send)
             return
         body = await request.body()
+        self._asked.set()
+        await self._ready.wait()
+        from qmd.mcp.messages import MessageError, read_message
+
         try:
             read_message(body)
         except MessageError as error:
@@ -82,7 +107,7 @@ def app(
     It is bound to the host name or address `host`. The environment may allow more hosts and origins. `beside`
     is entered while the application runs.
     """
-    endpoint = Endpoint(server)
+    endpoint = Endpoint(lambda: server)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -107,14 +132,12 @@ def rest_routes(host: IndexHost) -> list[Route]:
         return JSONResponse({"status": "ok", "uptime": uptime, "watching": host.watching})
 
     async def query(request: Request) -> Response:
-        arguments = _query_arguments(await request.body())
-        response, indexed_at = await host.call(
-            lambda index, cancelled: operations.search(
-                index_of(request.scope, index), "query", arguments, cancelled
-            ),
+        arguments = read(_QueryArguments, decode_object(await request.body()))
+        results = await host.call(
+            lambda index, cancelled: operations.query(index_of(request.scope, index), arguments, cancelled),
             models=True,
         )
-        content = structured(SearchResults.of(response, indexed_at))
+        content = structured(results)
         hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
         return JSONResponse({**content, "results": hits})
 
@@ -122,16 +145,6 @@ def rest_routes(host: IndexHost) -> list[Route]:
         Route(HEALTH, health, methods=["GET"]),
         *(Route(path, query, methods=["POST"]) for path in ("/search", "/query")),
     ]
-
-
-def _query_arguments(body: bytes) -> QueryArguments:
-    try:
-        fields = from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise UsageError(f"the body is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise UsageError("the body must be a JSON object")
-    return _QueryArguments.read(fields)
 
 
 def _with_json_type(scope: Scope) -> Scope:

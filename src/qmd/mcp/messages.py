@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -15,8 +16,6 @@ from mcp_types import (
     RequestId,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
-from pydantic_core import from_json
 
 from qmd.server.body_limit import MAX_BODY
 
@@ -35,8 +34,8 @@ class MessageError(Exception):
 def read_message(data: bytes) -> JSONRPCMessage:
     """Parse one message. A `MessageError` has the id of the request if it can be read."""
     try:
-        value = from_json(data)
-    except ValueError as error:
+        value = msgspec.json.decode(data)
+    except (ValueError, RecursionError) as error:
         text = data.decode("utf-8", "replace")
         reason = str(error) if text.encode() == data else "not UTF-8"
         raise MessageError(PARSE_ERROR, f"Parse error: {reason}", _id(_parse_leniently(text))) from None
@@ -44,7 +43,7 @@ def read_message(data: bytes) -> JSONRPCMessage:
         raise MessageError(INVALID_REQUEST, "Invalid request: batches are not supported")
     try:
         message = jsonrpc_message_adapter.validate_python(value, by_name=False)
-    except ValidationError:
+    except ValueError:
         raise _invalid(value) from None
     if isinstance(message, JSONRPCNotification) and "id" in value:
         # A request with an invalid id is not a notification: its client waits for an answer.

@@ -11,8 +11,9 @@ import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 
+from qmd.api.reading import read
 from qmd.api.results import error_text
 from qmd.errors import QmdError
 from qmd.mcp.tool import Result, Subject, Tool, as_text, failure
@@ -60,7 +61,8 @@ class ToolMethods(Generic[Subject]):
         if tool is None:
             refuse(f"Unknown tool: {params.name}")
         try:
-            result = await self._call(ctx, tool, tool.arguments.read(params.arguments))
+            arguments = read(tool.arguments, params.arguments or {}, "argument", missing=tool.missing)
+            result = await self._call(ctx, tool, arguments)
         except QmdError as error:
             result = failure(error_text(error))
         if self._text_resources:
@@ -85,9 +87,9 @@ async def hide_internal_errors(ctx: Context, call_next: CallNext) -> HandlerResu
     """Log the traceback of an unexpected exception, and send the client only "Internal error"."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError):
-        raise
     except Exception as error:
+        if handler_exception_to_error_data(error) is not None:  # the SDK has an answer for it
+            raise
         logger.exception("%s failed", ctx.method)
         raise MCPError(types.INTERNAL_ERROR, "Internal error") from error
 

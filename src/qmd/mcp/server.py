@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import to_builtins
 
 from qmd._version import __version__
 from qmd.api.results import Document, error_text
@@ -122,7 +123,7 @@ class Methods:
             refuse(error.in_one_line(), data={"uri": printable(uri)})
         except QmdError as error:
             refuse(error.in_one_line(), types.INTERNAL_ERROR)
-        set_raw_field("contents", [Document.of(page, line_numbers=True).model_dump(exclude_unset=True)])
+        set_raw_field("contents", [to_builtins(Document.of(page, line_numbers=True))])
         return types.ReadResourceResult(contents=[])
 
     async def list_prompts(self, ctx: Context, params: Page | None) -> types.ListPromptsResult:

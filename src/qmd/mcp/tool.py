@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, create_model
-from pydantic.alias_generators import to_camel
 
-from qmd.api.arguments import Arguments
+from qmd.api.reading import Request, Schema, schemas
 from qmd.models.base import Cancelled
 
-Schema = dict[str, Any]
 #: The JSON of a `CallToolResult`.
 Result = dict[str, Any]
 Subject = TypeVar("Subject")
-Model = TypeVar("Model", bound=Arguments)
 #: Runs a call of a tool over a subject, which is an index or an archive.
 Handler = Callable[[Subject, Any, Cancelled], Result]
 
@@ -26,40 +22,46 @@ _INPUT_OMITS = frozenset({"title", "maxLength", "pattern", "minItems", "maxItems
 _OUTPUT_OMITS = frozenset({"title", "default", "description", "enum", "minimum", "maximum", "required"})
 
 
-class ToolArguments(Arguments):
-    """Base class of the arguments of a tool. Their names are in camelCase."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-    noun: ClassVar[str] = "argument"
-
-
-def camel_case(arguments: type[Model]) -> type[Model]:
-    """Return a subclass of a model that takes arguments in camelCase, as MCP clients write them."""
-    return cast(type[Model], create_model(arguments.__name__, __base__=(arguments, ToolArguments)))
-
-
 class Tool(Struct, Generic[Subject], frozen=True):
-    """A tool over a subject. `output` is the model of its structured content, if it returns any."""
+    """A tool over a subject.
+
+    Attributes:
+        name: Its name.
+        title: Its title.
+        description: What it does.
+        arguments: The class of its arguments.
+        run: Its handler.
+        output: The class whose fields its structured content has, if it returns any.
+        hidden: Fields of that class that are not described.
+        models: Whether it may use models.
+        slow: Whether it reads whole documents.
+        missing: The error if an argument is missing.
+    """
 
     name: str
     title: str
     description: str
-    arguments: type[Arguments]
+    arguments: type[Request]
     run: Handler[Subject]
-    output: type[BaseModel] | None = None
-    models: bool = False  # whether it may use models
-    slow: bool = False  # whether it reads whole documents
+    output: type[Struct] | None = None
+    hidden: tuple[str, ...] = ()
+    models: bool = False
+    slow: bool = False
+    missing: str = "{} is missing"
 
     def listed(self) -> dict[str, Any]:
-        entry = {
+        entry: dict[str, Any] = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": input_schema(self.arguments),
             "annotations": {"readOnlyHint": True},
         }
-        return entry if self.output is None else entry | {"outputSchema": output_schema(self.output)}
+        return (
+            entry
+            if self.output is None
+            else entry | {"outputSchema": output_schema(self.output, self.hidden)}
+        )
 
 
 def by_name(*tools: Tool[Subject]) -> dict[str, Tool[Subject]]:
@@ -85,50 +87,60 @@ def as_text(result: Result) -> Result:
 
 
 @cache
-def input_schema(arguments: type[Arguments]) -> Schema:
-    full = arguments.model_json_schema()
-    schema = _brief(full, full.pop("$defs", {}), _INPUT_OMITS)
+def input_schema(arguments: type[Request]) -> Schema:
+    """Return the JSON schema of a tool's arguments. They can be left out, so they are not null."""
+    schema = _brief(*_schema_of(arguments), _INPUT_OMITS)
     return {"type": schema.pop("type"), "properties": schema.pop("properties"), "required": [], **schema}
 
 
 @cache
-def output_schema(result: type[BaseModel]) -> Schema:
+def output_schema(result: type[Struct], hidden: tuple[str, ...]) -> Schema:
     """Return the JSON schema of a tool's structured content, with names in camelCase."""
-    full = result.model_json_schema()
-    schema = _in_camel_case(_brief(full, full.pop("$defs", {}), _OUTPUT_OMITS, nullable=True))
+    schema = _brief(*_schema_of(result), _OUTPUT_OMITS, hidden, nullable=True)
     return schema | {"required": list(schema["properties"])}
 
 
-def _brief(schema: Schema, inner: Schema, omits: Collection[str], *, nullable: bool = False) -> Schema:
-    """Return a schema without the keywords `omits`, and with its references to `inner` schemas resolved.
+def _schema_of(kind: type[Struct]) -> tuple[Schema, dict[str, Schema]]:
+    (schema,), components = schemas([kind])
+    return schema, components
 
-    Null is kept as an alternative only if `nullable` is set: agents leave an argument out instead.
+
+def _brief(
+    schema: Schema,
+    inner: dict[str, Schema],
+    omits: Collection[str],
+    hidden: Collection[str] = (),
+    *,
+    nullable: bool = False,
+) -> Schema:
+    """Return a schema without some keywords and properties, and with its references resolved.
+
+    Null is an alternative only if `nullable` is set. Then objects that may be missing are not described.
     """
     match schema:
         case {"$ref": str(reference)}:
-            return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, nullable=nullable)
-        case {"anyOf": [alternative, {"type": "null"}], **rest} if not nullable:
-            description = {"description": rest["description"]} if "description" in rest else {}
-            return _brief({**alternative, **description}, inner, omits)
+            return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, hidden, nullable=nullable)
+        case {"anyOf": [{"$ref": _}, {"type": "null"}]} if nullable:
+            return {"type": "object"}
+        case {"anyOf": [alternative, {"type": "null"}]} if not nullable:
+            return _brief(alternative, inner, omits)
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
-    if brief.get("additionalProperties") is True:
-        brief.pop("additionalProperties")  # the default
     match brief:
         case {"properties": properties}:
             brief.pop("description", None)  # the docstring of the class
             brief["properties"] = {
-                name: _brief(value, inner, omits, nullable=nullable) for name, value in properties.items()
+                camel(name) if nullable else name: _brief(value, inner, omits, hidden, nullable=nullable)
+                for name, value in properties.items()
+                if name not in hidden
             }
         case {"items": items}:
-            brief["items"] = _brief(items, inner, omits, nullable=nullable)
+            brief["items"] = _brief(items, inner, omits, hidden, nullable=nullable)
+        case {"const": _} if nullable:
+            del brief["const"]
     return brief
 
 
-def _in_camel_case(schema: Schema) -> Schema:
-    match schema:
-        case {"properties": properties}:
-            names = {to_camel(name): _in_camel_case(value) for name, value in properties.items()}
-            return {"type": "object", "properties": names}
-        case {"items": items}:
-            return {"type": "array", "items": _in_camel_case(items)}
-    return schema
+def camel(name: str) -> str:
+    """Return a name in camelCase."""
+    first, *others = name.split("_")
+    return first + "".join(part.title() for part in others)

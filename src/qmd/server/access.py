@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hmac
-import logging
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from starlette.middleware.cors import CORSMiddleware
@@ -13,12 +12,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.engine.index import Index
 from qmd.errors import ConfigError
-from qmd.server.audit import Audit
 from qmd.server.body_limit import BodyLimit
 from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
+from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
 from qmd.server.run_handler import PATH as RUN
+
+if TYPE_CHECKING:
+    from qmd.server.audit import Audit
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
@@ -32,7 +34,7 @@ _COMPRESSION = 4
 _METHODS = ("GET", "POST", "PUT", "DELETE")
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 
 class Pages(Protocol):
@@ -46,6 +48,9 @@ class Pages(Protocol):
 
     def key(self, scope: Scope) -> Key | None:
         """Return the key of the session of a request; None if it has none."""
+
+    def target(self, method: str, path: str, body: bytes) -> str | None:
+        """Return what a request would change, for the audit log; None if it only reads."""
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that has no session."""
@@ -79,7 +84,7 @@ class Gate(Struct, frozen=True):
         if self.metrics is not None:
             checked = self.metrics.wrap(checked)
         if self.audit is not None:
-            checked = self.audit.wrap(checked)
+            checked = self.audit.wrap(checked, pages)
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             # The only other scope is the lifespan of the application.

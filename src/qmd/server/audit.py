@@ -11,11 +11,14 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from typing import Any
-from urllib.parse import parse_qs
 
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from qmd.api.arguments import SearchArguments
+from qmd.api.table import TABLE
 from qmd.errors import StoreError
+from qmd.server.access import MCP, Pages
 from qmd.server.keys import key_of
 
 #: Maximum size of a log in bytes, and the number of older logs that are kept.
@@ -33,6 +36,10 @@ _MAX_SOURCES = 100
 _MINUTE = 60.0
 
 Clock = Callable[[], float]
+
+#: What operations change, with their methods and patterns of paths; and the paths of searches.
+_CHANGES = [(row.method, compile_path(row.template)[0], row.audit) for row in TABLE if row.audit is not None]
+_SEARCHES = [row.path for row in TABLE if issubclass(row.arguments, SearchArguments)]
 
 
 class Audit:
@@ -59,12 +66,12 @@ class Audit:
         refused = os.path.join(folder, name.replace("audit", "refused"))
         self._refusals = _Refusals(_open_log(refused, size), clock)
 
-    def wrap(self, app: ASGIApp) -> ASGIApp:
+    def wrap(self, app: ASGIApp, pages: Pages | None = None) -> ASGIApp:
         """Return an application whose requests are logged when their answers begin."""
 
         async def logged(scope: Scope, receive: Receive, send: Send) -> None:
             self._refusals.flush_if_due()
-            request = _Request(scope)
+            request = _Request(scope, pages)
             answered = False
 
             async def receive_and_keep() -> Message:
@@ -156,42 +163,26 @@ class _Refusals:
 
 
 class _Request:
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, pages: Pages | None) -> None:
         self.scope = scope
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.body = b""
+        self._pages = pages
 
     def target(self) -> str | None:
         """Return what the request would change; None for a request that only reads."""
-        match self.method, self.path.strip("/").split("/"):
-            case "POST", ["collections", "add"]:
-                return _text(self._field("name"))
-            case "POST", ["contexts", "add"]:
-                return _text(self._field("path"))
-            case "POST", ["index" | "update"]:
-                return "all collections"
-            case "PUT", ["collections", name]:
-                return f"{name[:_MAX_TEXT]} -> {_text(self._field('new_name'))}"
-            case "POST", ["upkeep", action]:
-                return _text(" ".join((action, *self._form_values("name", "path", "place", "new_name"))))
-            case "DELETE", ["collections" | "contexts", *rest] if rest:
-                return "/".join(rest)[:_MAX_TEXT]
-        return None
-
-    def _form_values(self, *names: str) -> list[str]:
-        """Return the values of some fields of a form of the page."""
-        try:
-            fields = parse_qs(self.body.decode(), max_num_fields=100)
-        except ValueError:
-            return []
-        return [" ".join(fields[name]) for name in names if name in fields]
+        for method, pattern, changed in _CHANGES:
+            if method == self.method and (match := pattern.match(self.path)):
+                return changed.format_map(_Texts(match.groupdict(), self._field))
+        target = None if self._pages is None else self._pages.target(self.method, self.path, self.body)
+        return None if target is None else _text(target)
 
     def query(self) -> str | None:
         """Return the text of a search, also of one over MCP; None for other requests."""
-        if self.method == "POST" and self.path in ("/search", "/vsearch", "/query"):
+        if self.method == "POST" and self.path in _SEARCHES:
             return _text(self._field("query") or self._field("searches"))
-        if self.path == "/mcp" and self._field("method") == "tools/call":
+        if self.path == MCP and self._field("method") == "tools/call":
             match self._field("params"):
                 case {"arguments": {"query": query}} | {"arguments": {"searches": query}}:
                     return _text(query)
@@ -203,6 +194,17 @@ class _Request:
         except (ValueError, RecursionError):
             return None
         return body.get(name) if isinstance(body, dict) else None
+
+
+class _Texts(dict[str, Any]):
+    """The arguments of a request as short texts, from its path or by a function from its body."""
+
+    def __init__(self, in_path: dict[str, str], in_body: Callable[[str], Any]) -> None:
+        super().__init__({name: _text(value) for name, value in in_path.items()})
+        self._in_body = in_body
+
+    def __missing__(self, name: str) -> str:
+        return _text(self._in_body(name))
 
 
 class _PrivateLog(RotatingFileHandler):

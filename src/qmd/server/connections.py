@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import resource
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
+from qmd.server.logs import client_logger
 
 MAX_CONNECTIONS = 1000
 #: Enough open files for `MAX_CONNECTIONS`, the index and the models.
@@ -32,7 +32,7 @@ MAX_UNREAD = 64_000_000
 _Phase: TypeAlias = Literal["new", "head", "body", "idle", "busy"]
 _INCOMPLETE: frozenset[_Phase] = frozenset({"new", "head", "body"})
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 
 class Limits(Struct, frozen=True):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from msgspec import Meta, Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -14,7 +14,8 @@ from starlette.routing import Match
 from qmd.api.results import error_text
 from qmd.errors import QmdError
 
-_REASONS = {
+#: The errors of operations.
+REASONS = {
     400: "The request is wrong; the detail says why",
     401: "The server needs a key, and the request has none that is valid",
     403: "The host, the origin or the key is not allowed to do this",
@@ -25,23 +26,17 @@ _REASONS = {
     503: "The index, its vectors or a model are not ready",
 }
 
+#: Errors of all operations.
+ALWAYS = (400, 401, 403, 500, 503)
+
 Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
-class Error(BaseModel):
+class Error(Struct, frozen=True):
     """The body of every error."""
 
-    detail: str = Field(description="The error message.")
-    status_code: int = Field(description="The HTTP status.")
-
-
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the errors of an endpoint for its documentation."""
-    return {status: {"model": Error, "description": _REASONS[status]} for status in statuses}
-
-
-#: Errors of all endpoints.
-ALWAYS = errors(400, 401, 403, 500, 503)
+    detail: Annotated[str, Meta(description="The error message.")]
+    status_code: Annotated[int, Meta(description="The HTTP status.")]
 
 
 def answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import logging
 import re
 from collections.abc import Mapping
 from typing import Self
@@ -12,12 +11,14 @@ from typing import Self
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from qmd.server.logs import client_logger
+
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
 
 #: Maximum number of bytes of a refused request's body that are read before the connection is closed.
 MAX_DISCARDED = 100_000_000
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 
 class Allowed(Struct, frozen=True):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import signal
 import socket
-import sys
-import time
-import traceback
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -23,6 +19,7 @@ from starlette.types import ASGIApp
 from qmd.errors import BusyError, ConflictError, UsageError
 from qmd.server.connections import Connection, Limits
 from qmd.server.host_check import is_loopback
+from qmd.server.logs import client_logger, configure
 
 #: Seconds for requests in progress when the server shuts down.
 _GRACE = 5
@@ -36,18 +33,7 @@ _CHECK_TICKS = 10
 #: Errors of a system that has no resources for another connection.
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
-_MINUTE = 60.0
-#: Loggers with messages that clients can cause without limit.
-_LIMITED_LOGGERS = (
-    "uvicorn.error",
-    "qmd.http.status",
-    "qmd.server.access",
-    "qmd.server.connections",
-    "qmd.server.host_check",
-    "qmd.server.listener",
-)
-
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 
 def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
@@ -96,7 +82,7 @@ def serve(
     `ready` is called when the server accepts requests and handles signals. `beside` runs at the same time;
     when it ends, the server shuts down.
     """
-    _configure_logs()
+    configure()
     settings: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
     settings |= {"server_header": False, "proxy_headers": False, "http": partial(Connection, limits)}
     settings |= {"timeout_keep_alive": limits.idle, "backlog": _ACCEPTED_AT_ONCE}
@@ -171,44 +157,6 @@ def _log_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> 
         logger.warning("cannot accept connections: %s", error.strerror)
     else:
         loop.default_exception_handler(context)
-
-
-def _configure_logs() -> None:
-    """Log warnings and errors to stderr. Messages that clients can cause appear once a minute each."""
-    layout = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=layout)
-    for name in _LIMITED_LOGGERS:
-        logging.getLogger(name).addFilter(_OnceAMinute())
-
-
-class _OnceAMinute(logging.Filter):
-    """Passes one message of a kind per minute. The next one says how many were left out.
-
-    Messages are of the same kind if they differ only in their arguments. Tracebacks are of the same kind if
-    the same line raised them.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._kinds: dict[Hashable, tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        kind = (record.msg, _origin(record))
-        now = time.monotonic()
-        logged_at, left_out = self._kinds.get(kind, (-_MINUTE, 0))
-        if now - logged_at < _MINUTE:
-            self._kinds[kind] = (logged_at, left_out + 1)
-            return False
-        self._kinds[kind] = (now, 0)
-        if left_out:
-            record.msg = f"{str(record.msg).rstrip()} (and {left_out:,} more like this one)"
-        return True
-
-
-def _origin(record: logging.LogRecord) -> Hashable:
-    """Return the file and line that raised the exception of a record, or None."""
-    frames = [*traceback.walk_tb(record.exc_info[2])] if record.exc_info else []
-    return (frames[-1][0].f_code.co_filename, frames[-1][1]) if frames else None
 
 
 def _listen_error(host: str, port: int, error: OSError) -> Exception:

@@ -7,11 +7,10 @@ The response is the same value that the search itself returns.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import ValidationError, convert, to_builtins
+from msgspec import Struct, json
 
 from qmd import errors
 from qmd._version import __version__
@@ -19,9 +18,7 @@ from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
-from qmd.text.predicates import Predicate
-from qmd.types import Anchor, Hit, SearchResponse, Snippet, Stage, TypedSearch, ValueCount
-from qmd.types.traces import Trace
+from qmd.types import SearchResponse
 
 if TYPE_CHECKING:
     from qmd.models.base import Cancelled
@@ -42,6 +39,26 @@ class NoAnswerError(QmdError):
     """The server cannot answer, or its answer would differ from that of this process."""
 
 
+class _Question(Struct, frozen=True):
+    kind: str
+    identity: str
+    request: SearchRequest
+
+
+class _Failure(Struct, frozen=True):
+    kind: str
+    message: str
+    hint: str | None
+
+
+class _Answer(Struct, frozen=True, omit_defaults=True):
+    """The response or the error of a search. An error of the server itself has a `detail`."""
+
+    response: SearchResponse | None = None
+    error: _Failure | None = None
+    detail: str = "the server's answer is not valid"
+
+
 class RunHandler:
     """Answers searches in the server, for the index file that existed at the first search."""
 
@@ -51,20 +68,18 @@ class RunHandler:
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
         """Return the answer to a request body of `ask`."""
         try:
-            fields = json.loads(body)
-            kind, request, identity = fields["kind"], _request(fields["request"]), fields["identity"]
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            question = json.decode(body, type=_Question)
+        except ValueError as error:
             raise UsageError("not a request of this version's command line") from error
         if self._file is None:
             self._file = _file_of(index)
-        if identity != _identity(index, self._file):
+        if question.identity != _identity(index, self._file):
             raise ConflictError("the server has another index, configuration or version: restart it")
-        answer: dict[str, Any]
         try:
-            answer = {"response": to_builtins(index.run(kind, request, cancelled=cancelled))}
+            response = index.run(question.kind, question.request, cancelled=cancelled)
         except QmdError as error:
-            answer = {"error": {"kind": type(error).__name__, "message": error.message, "hint": error.hint}}
-        return json.dumps(answer).encode()
+            return json.encode(_Answer(error=_Failure(type(error).__name__, error.message, error.hint)))
+        return json.encode(_Answer(response))
 
 
 def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) -> SearchResponse:
@@ -72,17 +87,16 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
 
     If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
-    body = {"kind": kind, "identity": _identity(index, _file_of(index)), "request": to_builtins(request)}
-    answer = _post(server, json.dumps(body).encode(), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
-    match answer:
-        case {"response": dict(response)}:
-            return _response(response)
-        case {"error": {"kind": str(name), "message": str(message), "hint": hint}}:
-            raise _error(name, message, hint)
-    raise NoAnswerError(str(answer.get("detail", "the server's answer is not valid")))
+    question = _Question(kind, _identity(index, _file_of(index)), request)
+    answer = _post(server, json.encode(question), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
+    if answer.error is not None:
+        raise _error(answer.error)
+    if answer.response is None:
+        raise NoAnswerError(answer.detail)
+    return answer.response
 
 
-def _post(server: Advertisement, body: bytes, timeout: float) -> dict[str, Any]:
+def _post(server: Advertisement, body: bytes, timeout: float) -> _Answer:
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(server.url.removeprefix("http://"), timeout=_CONNECT_TIMEOUT)
@@ -91,12 +105,11 @@ def _post(server: Advertisement, body: bytes, timeout: float) -> dict[str, Any]:
         connection.connect()
         connection.sock.settimeout(timeout)
         connection.request("POST", PATH, body, headers)
-        answer = json.loads(connection.getresponse().read())
+        return json.decode(connection.getresponse().read(), type=_Answer)
     except (OSError, HTTPException, ValueError) as error:
         raise NoAnswerError(f"the server at {server.url} does not answer: {error}") from error
     finally:
         connection.close()
-    return answer if isinstance(answer, dict) else {}
 
 
 def _identity(index: Index, file: _File | None) -> str:
@@ -106,7 +119,7 @@ def _identity(index: Index, file: _File | None) -> str:
     location = (file, index.locations.store)
     files = (config.digest, sorted(config.collections), _marks_of(index))
     parts = (__version__, location, files, settings.ranking, settings.scores, models)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return hashlib.sha256(json.encode(parts)).hexdigest()
 
 
 def _marks_of(index: Index) -> str:
@@ -125,37 +138,11 @@ def _file_of(index: Index) -> _File | None:
     return state.st_dev, state.st_ino
 
 
-def _request(fields: dict[str, Any]) -> SearchRequest:
-    values = dict(fields)
-    values["collections"], values["facets"] = tuple(fields["collections"]), tuple(fields["facets"])
-    values["searches"] = tuple(TypedSearch(**search) for search in fields["searches"])
-    values["where"] = convert(fields["where"], Predicate | None)
-    return SearchRequest(**values)
-
-
-def _hit(fields: dict[str, Any]) -> Hit:
-    values = fields | {
-        "snippet": Snippet(**fields["snippet"]),
-        "passages": tuple(Snippet(**passage) for passage in fields["passages"]),
-        "anchor": None if fields["anchor"] is None else Anchor(**fields["anchor"]),
-        "also": tuple(fields["also"]),
-        "traces": convert(fields["traces"], tuple[Trace, ...]),
-    }
-    return Hit(**values)
-
-
-def _response(fields: dict[str, Any]) -> SearchResponse:
-    hits = tuple(map(_hit, fields["hits"]))
-    stages = tuple(Stage(**stage) for stage in fields["stages"])
-    facets = {
-        name: tuple(ValueCount(**value) for value in values) for name, values in fields["facets"].items()
-    }
-    return SearchResponse(fields["query"], hits, stages, fields["ranking"], facets)
-
-
-def _error(kind: str, message: str, hint: str | None) -> QmdError:
+def _error(failure: _Failure) -> QmdError:
     """Return an error of the same class as the server's error."""
-    if kind == errors.VectorIndexMissingError.__name__:
+    if failure.kind == errors.VectorIndexMissingError.__name__:
         return errors.VectorIndexMissingError()
-    error = getattr(errors, kind, QmdError)
-    return error(message, hint=hint) if issubclass(error, QmdError) else QmdError(message, hint)
+    error = getattr(errors, failure.kind, QmdError)
+    if not issubclass(error, QmdError):
+        error = QmdError
+    return error(failure.message, hint=failure.hint)

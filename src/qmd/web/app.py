@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 from msgspec.structs import replace
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -91,6 +91,18 @@ class Web:
 
     def is_public(self, path: str) -> bool:
         return _first_part(path) in _PUBLIC
+
+    def target(self, method: str, path: str, body: bytes) -> str | None:
+        """Return what a form would change: the action and the values of some fields."""
+        first, _, action = path.strip("/").partition("/")
+        if method != "POST" or first != "upkeep":
+            return None
+        try:
+            fields = parse_qs(body.decode(), max_num_fields=100)
+        except ValueError:
+            fields = {}
+        values = (" ".join(fields[name]) for name in ("name", "path", "place", "new_name") if name in fields)
+        return " ".join((action, *values))
 
     # Handlers.
 

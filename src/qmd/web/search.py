@@ -143,7 +143,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         explain=asked.scores,
         facets=tuple(FACETS) if facets else (),
     )
-    response, indexed_at = operations.search(index, MODES[mode], request, cancelled)
+    response, indexed_at = operations.run(index, MODES[mode], request, cancelled)
     if mode == "both" and asked.sort == "relevance":
         by_words = index.run(MODES["words"], replace(request, facets=()), cancelled=cancelled)
         response = with_words(response, by_words)

@@ -41,7 +41,7 @@ class Permissions(Struct, frozen=True):
 def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str, Any]:
     """Return the state of the index as a caller may see it, for the template."""
     return {
-        "state": operations.status(index),
+        "state": operations.state_of(index),
         "contexts": index.contexts(),
         "models": index.models(),
         "keys": keys.all() if keys is not None and permissions.manage else (),
@@ -87,7 +87,7 @@ def embed(index: Index, job: Job) -> None:
 
 def add(index: Index, job: Job, path: str, name: str, pattern: str) -> None:
     """Add a collection and scan it."""
-    report = operations.add_collection(
+    report = operations.add_folder(
         index,
         path,
         name or None,

@@ -10,6 +10,10 @@ from tests.clients import Client, Server
 from tests.library import docid
 from tests.users import User
 
+KNOWN = (
+    "query, limit, min_score, collection, author, after, before, tag, path, where, filter, collections, "
+    "scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, fold, marks"
+)
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
 
@@ -126,6 +130,27 @@ def test_query_takes_searches_collections_and_intent(seeing: Client) -> None:
     assert stages["rerank"] == "skipped"
 
 
+def test_all_searches_take_the_options_of_the_command_line(seeing: Client) -> None:
+    for path in ("/search", "/vsearch", "/query"):
+        options: dict[str, Any] = {"collections": ["notes", "work"], "explain": True, "full": True}
+        options |= {"scores": "raw", "path": ["2025/"]}
+        options |= {} if path == "/search" else {"timeout": 5, "expand": False}
+        options |= {"ranking": "contract"} if path == "/query" else {}
+        (hit, *others) = seeing.post(path, query="kestrel budget", **options)["results"]
+        assert hit["file"] == "notes/2025/plan.md"
+        assert all(each["file"].split("/")[1] == "2025" for each in others)
+        assert hit["body"].startswith("# Plan\n")
+        assert hit["explain"]
+        assert seeing.post(path, query="kestrel", tag=["none"])["results"] == []
+        assert seeing.post(path, query="kestrel", where=["ext=none"])["results"] == []
+    assert client_refuses(seeing, tag=[" "]) == "tag is empty"
+    assert client_refuses(seeing, where=["=x"]).startswith("wrong filter: '=x'")
+
+
+def client_refuses(client: Client, **options: Any) -> str:
+    return client.refused(400, "/search", query="kestrel", **options)
+
+
 def test_null_counts_as_not_given(client: Client) -> None:
     fields: dict[str, Any] = {"query": "zebra", "collection": None}
     assert client.ok("POST", "/search", fields) == client.post("/search", query="zebra")
@@ -154,19 +179,18 @@ def test_null_counts_as_not_given(client: Client) -> None:
             {"query": "a", "min_score": 1.5},
             "min_score: input should be less than or equal to 1, not 1.5",
         ),
+        ("/search", {"query": "a", "minScore": 0}, f"minScore: unknown field; known fields: {KNOWN}"),
+        ("/search", {"query": "a", "rerank": False}, f"rerank: unknown field; known fields: {KNOWN}"),
+        ("/search", {"query": "a", "half_life": 0}, "half_life: input should be greater than 0, not 0"),
         (
-            "/search",
-            {"query": "a", "minScore": 0},
-            "minScore: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets, "
-            "recent, half_life, sort, fold, marks, passages, in_order, context_lines",
+            "/query",
+            {"query": "a", "timeout": 601},
+            "timeout: input should be less than or equal to 600, not 601",
         ),
         (
-            "/search",
-            {"query": "a", "explain": True},
-            "explain: unknown field; known fields: "
-            "query, limit, min_score, collection, author, after, before, filter, facets, "
-            "recent, half_life, sort, fold, marks, passages, in_order, context_lines",
+            "/query",
+            {"query": "a", "ranking": "x"},
+            "ranking: input should be 'contract' or 'tuned', not \"x\"",
         ),
         ("/query", {}, "give exactly one of query and searches"),
         (
@@ -207,7 +231,6 @@ def test_the_order_of_results_can_be_chosen(client: Client) -> None:
         assert all("also" not in hit and "pinned" not in hit for hit in found["results"])
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_pin_of_the_command_line_shows_at_once(owner: User, server: Server) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "folder")

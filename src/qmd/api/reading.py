@@ -1,0 +1,198 @@
+"""Strict reading of requests, with one-line errors that name the argument, and the JSON Schema of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+from msgspec import Struct, ValidationError, convert, json
+from msgspec.structs import FieldInfo, fields
+
+from qmd.errors import UsageError
+
+Schema = dict[str, Any]
+#: An error shows at most this many characters of a wrong value, and describes this many wrong arguments.
+_MAX_SHOWN_CHARACTERS = 60
+_MAX_SHOWN_PROBLEMS = 3
+_DIGITS = re.compile("[0-9]{1,6}")
+#: A step of the path in an error of msgspec.
+_STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<item>\d+)\]")
+_KINDS = {
+    "int": "a valid integer",
+    "str": "a valid string",
+    "float": "a valid number",
+    "bool": "a valid boolean",
+    "array": "a valid list",
+    "object": "an object",
+}
+_SIGNS = {
+    ">=": "greater than or equal to",
+    "<=": "less than or equal to",
+    ">": "greater than",
+    "<": "less than",
+}
+_LENGTHS = {">=": "at least", "<=": "at most"}
+
+
+class Request(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Base class of the arguments of an operation. Null stands for an argument that was not given."""
+
+
+R = TypeVar("R", bound=Request)
+
+
+@cache
+def fields_of(request: type[Struct]) -> tuple[FieldInfo, ...]:
+    return fields(request)
+
+
+def decode(body: bytes) -> Any:
+    """Parse JSON by RFC 8259: UTF-8, without NaN and lone surrogates. Raises `UsageError`."""
+    try:
+        return json.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the body is not JSON: {error}") from None
+
+
+def decode_object(body: bytes) -> dict[str, Any]:
+    """Parse a JSON object as `decode` does."""
+    value = decode(body)
+    if not isinstance(value, dict):
+        raise UsageError("the body must be a JSON object")
+    return value
+
+
+def read(
+    request: type[R],
+    values: Mapping[str, Any],
+    noun: str = "field",
+    *,
+    texts: bool = False,
+    missing: str = "{} is missing",
+    **known: Any,
+) -> R:
+    """Validate the arguments of a call.
+
+    Args:
+        request: The class of the arguments.
+        values: The arguments by the names that clients write.
+        noun: The word for an argument in errors.
+        texts: Whether values are texts, also of numbers, as in the address of a request.
+        missing: The error for an argument that is needed.
+        **known: Arguments that are not read, such as those in the path of an address.
+
+    Raises:
+        UsageError: If arguments are wrong; the message names up to three of them.
+    """
+    items = [item for item in fields_of(request) if item.name not in known]
+    names = [item.encode_name for item in items]
+    given = {name: value for name, value in values.items() if value is not None or name not in names}
+    arguments, problems = known, []
+    for item in items:
+        name = item.encode_name
+        if name not in given:
+            problems += [missing.format(name)] if item.required else []
+            continue
+        try:
+            arguments[item.name] = _convert(given[name], item.type, texts)
+        except ValidationError as error:
+            problems.append(_problem(name, str(error), given[name], item.type, noun))
+    listed = ", ".join(names) or "none"
+    problems += [
+        f"{printable(name)}: unknown {noun}; known {noun}s: {listed}" for name in given if name not in names
+    ]
+    if problems:
+        more = len(problems) - _MAX_SHOWN_PROBLEMS
+        message = "; ".join(problems[:_MAX_SHOWN_PROBLEMS])
+        raise UsageError(f"{message}; and {more} more" if more > 0 else message)
+    return request(**arguments)
+
+
+def _convert(value: Any, kind: Any, texts: bool) -> Any:
+    try:
+        return convert(value, kind)
+    except ValidationError:
+        # JSON has one type for all numbers.
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return convert(int(value), kind)
+        if texts and _DIGITS.fullmatch(value):
+            return convert(int(value), kind)
+        raise
+
+
+def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
+    """Describe an error of msgspec, such as "Expected `int` >= 1 - at `$[0].count`"."""
+    message, _, path = error.partition(" - at `$")
+    for step in _STEP.finditer(path):
+        value = value[int(step["item"])] if step["item"] else value[step["name"]]
+    where = name + path.removesuffix("`")
+    match message.split("`"):
+        case ["Object missing required field ", field, _]:
+            return f"{where}.{field} is missing"
+        case ["Object contains unknown field ", field, _]:
+            return f"{where}.{printable(field)}: unknown {noun}"
+        case ["Expected ", expected, rest, *_]:
+            text = _expected(expected.removesuffix(" | null"), rest.split(), value)
+        case _:
+            text = f"input should be {_choices(kind)}"
+    if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS):
+        return f"{where}: {text}"
+    return f"{where}: {text}, not {printable(json.encode(value).decode())}"
+
+
+def _expected(kind: str, rest: Sequence[str], value: Any) -> str:
+    match rest:
+        case ["of", "length", sign, number]:
+            noun = "characters" if kind == "str" else "item" if number == "1" else "items"
+            bound = f"{_LENGTHS[sign]} {number} {noun}"
+            if kind == "str":
+                return f"string should have {bound}"
+            return f"list should have {bound} after validation, not {len(value)}"
+        case [sign, number] if sign in _SIGNS:
+            return f"input should be {_SIGNS[sign]} {float(number):g}"
+    return f"input should be {_KINDS[kind]}"
+
+
+def _choices(kind: Any) -> str:
+    """Return the values of an enumeration in a type in words: `'lex', 'vec' or 'hyde'`."""
+    enumeration = re.search(rb'"enum":(\[[^]]*\])', json.encode(schemas([kind])))
+    assert enumeration is not None
+    *others, last = [f"'{choice}'" for choice in json.decode(enumeration[1], type=list[str])]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def printable(text: str) -> str:
+    """Shorten a text for an error message; escape lone surrogates and join lines."""
+    short = text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "..."
+    return " ".join(short.encode("utf-8", "backslashreplace").decode().split())
+
+
+def schemas(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
+    """Return the JSON Schema of types, and the schemas of the classes that they refer to, by name."""
+    found, components = json.schema_components(types, ref_template="#/components/schemas/{name}")
+    return [_plain(schema) for schema in found], {name: _plain(each) for name, each in components.items()}
+
+
+def _plain(schema: Any) -> Any:
+    """Return a schema in which null is no default, and the type of enumerations is said."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _plain(value) for name, value in schema.items() if name != "default" or value is not None}
+    if isinstance(plain.get("description"), str):
+        plain["description"] = cleandoc(plain["description"])
+    default = plain.get("default")
+    if isinstance(default, float) and default.is_integer():
+        plain["default"] = int(default)
+    if "choices" in plain:  # msgspec sorts enumerations
+        plain["enum"] = plain.pop("choices")
+    match plain:
+        case {"enum": [value], **rest} if isinstance(value, str):
+            return {"type": "string", "const": value, **rest}
+        case {"enum": list(), **rest} if "type" not in rest:
+            return {"type": "string", **plain}
+    return plain
