@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
+from json import dumps
 from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert, json
@@ -96,10 +97,13 @@ def read(
         if name not in given:
             problems += [missing.format(name)] if item.required else []
             continue
+        value = given[name]
+        if texts and isinstance(item.default, int) and _DIGITS.fullmatch(value):
+            value = int(value)
         try:
-            arguments[item.name] = _convert(given[name], item.type, texts)
+            arguments[item.name] = _convert(value, item.type)
         except ValidationError as error:
-            problems.append(_problem(name, str(error), given[name], item.type, noun))
+            problems.append(_problem(name, str(error), value, item.type, noun))
     listed = ", ".join(names) or "none"
     problems += [
         f"{printable(name)}: unknown {noun}; known {noun}s: {listed}" for name in given if name not in names
@@ -111,14 +115,12 @@ def read(
     return request(**arguments)
 
 
-def _convert(value: Any, kind: Any, texts: bool) -> Any:
+def _convert(value: Any, kind: Any) -> Any:
     try:
         return convert(value, kind)
     except ValidationError:
         # JSON has one type for all numbers.
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            return convert(int(value), kind)
-        if texts and _DIGITS.fullmatch(value):
             return convert(int(value), kind)
         raise
 
@@ -138,9 +140,10 @@ def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
             text = _expected(expected.removesuffix(" | null"), rest.split(), value)
         case _:
             text = f"input should be {_choices(kind)}"
-    if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS):
+    long = isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS)
+    if long or text.endswith(_KINDS["object"]):
         return f"{where}: {text}"
-    return f"{where}: {text}, not {printable(json.encode(value).decode())}"
+    return f"{where}: {text}, not {printable(dumps(value, ensure_ascii=False))}"
 
 
 def _expected(kind: str, rest: Sequence[str], value: Any) -> str:

@@ -23,6 +23,8 @@ LINES: dict[bytes, tuple[int, int | str | None]] = {
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\xff"}}': (PARSE_ERROR, 7),
     b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"\\ud800"}}': (PARSE_ERROR, 8),
     b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}': (PARSE_ERROR, None),
+    b'{"jsonrpc":"2.0","id":13,"method":"ping","params":{"a":NaN}}': (PARSE_ERROR, 13),
+    b'{"jsonrpc":"2.0","id":14,"method":"ping","params":{"a":-Infinity}}': (PARSE_ERROR, 14),
     b"[" * 100_000: (PARSE_ERROR, None),
     b"[]": (INVALID_REQUEST, None),
     b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]': (

@@ -204,9 +204,6 @@ WRONG = {
     'search {"query": "x", "limit": "3"}': 'limit: input should be a valid integer, not "3"',
     'search {"query": "x", "limit": true}': "limit: input should be a valid integer, not true",
     'search {"query": "x", "limit": 2.5}': "limit: input should be a valid integer, not 2.5",
-    'search {"query": "x", "limit": NaN}': "limit: input should be a valid integer, not NaN",
-    'search {"query": "x", "minScore": NaN}': "minScore: input should be a finite number, not NaN",
-    'search {"query": "x", "minScore": Infinity}': "minScore: input should be a finite number, not Infinity",
     'search {"query": "x", "minScore": -1}': "minScore: input should be greater than or equal to 0, not -1",
     'search {"query": "x", "minScore": 1.01}': "minScore: input should be less than or equal to 1, not 1.01",
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
@@ -254,7 +251,7 @@ WRONG = {
 @pytest.mark.parametrize("call", WRONG)
 def test_wrong_arguments_are_refused_by_name_in_one_line(agent: Agent, call: str) -> None:
     name, _, arguments = call.partition(" ")
-    # As text: json would write NaN and 1e30 in its own way.
+    # As text: json would write 1e30 in its own way.
     agent.write(
         b'{"jsonrpc":"2.0","id":"wrong","method":"tools/call","params":{"name":"%b","arguments":%b}}\n'
         % (name.encode(), arguments.encode())
