@@ -39,7 +39,7 @@ _LENGTHS = {">=": "at least", "<=": "at most"}
 
 
 class Request(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Base class of the arguments of an operation. Null stands for an argument that was not given."""
+    """Base class of the arguments of an operation."""
 
 
 R = TypeVar("R", bound=Request)
@@ -72,6 +72,7 @@ def read(
     noun: str = "field",
     *,
     texts: bool = False,
+    nulls: bool = False,
     missing: str = "{} is missing",
     **known: Any,
 ) -> R:
@@ -82,6 +83,7 @@ def read(
         values: The arguments by the names that clients write.
         noun: The word for an argument in errors.
         texts: Whether values are texts, also of numbers, as in the address of a request.
+        nulls: Whether null counts as not given, also for arguments that are never null.
         missing: The error for an argument that is needed.
         **known: Arguments that are not read, such as those in the path of an address.
 
@@ -90,7 +92,9 @@ def read(
     """
     items = [item for item in fields_of(request) if item.name not in known]
     names = [item.encode_name for item in items]
-    given = {name: value for name, value in values.items() if value is not None or name not in names}
+    given = {
+        name: value for name, value in values.items() if value is not None or not nulls or name not in names
+    }
     arguments, problems = known, []
     for item in items:
         name = item.encode_name

@@ -132,7 +132,7 @@ def rest_routes(host: IndexHost) -> list[Route]:
         return JSONResponse({"status": "ok", "uptime": uptime, "watching": host.watching})
 
     async def query(request: Request) -> Response:
-        arguments = read(_QueryArguments, decode_object(await request.body()))
+        arguments = read(_QueryArguments, decode_object(await request.body()), nulls=True)
         results = await host.call(
             lambda index, cancelled: operations.query(index_of(request.scope, index), arguments, cancelled),
             models=True,

@@ -61,7 +61,9 @@ class ToolMethods(Generic[Subject]):
         if tool is None:
             refuse(f"Unknown tool: {params.name}")
         try:
-            arguments = read(tool.arguments, params.arguments or {}, "argument", missing=tool.missing)
+            arguments = read(
+                tool.arguments, params.arguments or {}, "argument", nulls=True, missing=tool.missing
+            )
             result = await self._call(ctx, tool, arguments)
         except QmdError as error:
             result = failure(error_text(error))
