@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from starlette.middleware.cors import CORSMiddleware
@@ -12,15 +12,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.engine.index import Index
 from qmd.errors import ConfigError
+from qmd.server.audit import Audit
 from qmd.server.body_limit import BodyLimit
 from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
 from qmd.server.run_handler import PATH as RUN
-
-if TYPE_CHECKING:
-    from qmd.server.audit import Audit
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
@@ -84,7 +82,7 @@ class Gate(Struct, frozen=True):
         if self.metrics is not None:
             checked = self.metrics.wrap(checked)
         if self.audit is not None:
-            checked = self.audit.wrap(checked, pages)
+            checked = self.audit.wrap(checked, None if pages is None else pages.target)
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             # The only other scope is the lifespan of the application.

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qmd.api.arguments import SearchArguments
 from qmd.api.table import TABLE
 from qmd.errors import StoreError
-from qmd.server.access import MCP, Pages
 from qmd.server.keys import key_of
 
 #: Maximum size of a log in bytes, and the number of older logs that are kept.
@@ -36,6 +35,9 @@ _MAX_SOURCES = 100
 _MINUTE = 60.0
 
 Clock = Callable[[], float]
+
+#: Returns what a request to the pages would change, by its method, path and body; None if it only reads.
+Target = Callable[[str, str, bytes], str | None]
 
 #: What operations change, with their methods and patterns of paths; and the paths of searches.
 _CHANGES = [(row.method, compile_path(row.template)[0], row.audit) for row in TABLE if row.audit is not None]
@@ -66,7 +68,7 @@ class Audit:
         refused = os.path.join(folder, name.replace("audit", "refused"))
         self._refusals = _Refusals(_open_log(refused, size), clock)
 
-    def wrap(self, app: ASGIApp, pages: Pages | None = None) -> ASGIApp:
+    def wrap(self, app: ASGIApp, pages: Target | None = None) -> ASGIApp:
         """Return an application whose requests are logged when their answers begin."""
 
         async def logged(scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,7 +165,7 @@ class _Refusals:
 
 
 class _Request:
-    def __init__(self, scope: Scope, pages: Pages | None) -> None:
+    def __init__(self, scope: Scope, pages: Target | None) -> None:
         self.scope = scope
         self.method: str = scope["method"]
         self.path: str = scope["path"]
@@ -175,14 +177,14 @@ class _Request:
         for method, pattern, changed in _CHANGES:
             if method == self.method and (match := pattern.match(self.path)):
                 return changed.format_map(_Texts(match.groupdict(), self._field))
-        target = None if self._pages is None else self._pages.target(self.method, self.path, self.body)
+        target = None if self._pages is None else self._pages(self.method, self.path, self.body)
         return None if target is None else _text(target)
 
     def query(self) -> str | None:
         """Return the text of a search, also of one over MCP; None for other requests."""
         if self.method == "POST" and self.path in _SEARCHES:
             return _text(self._field("query") or self._field("searches"))
-        if self.path == MCP and self._field("method") == "tools/call":
+        if self._field("method") == "tools/call":
             match self._field("params"):
                 case {"arguments": {"query": query}} | {"arguments": {"searches": query}}:
                     return _text(query)

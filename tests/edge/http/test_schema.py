@@ -47,8 +47,8 @@ checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
 include-name = "POST /embed"
 checks.negative_data_rejection.expected-statuses = ["400", "413"]
 """
-#: Nothing but folders made for this is ever indexed: a made-up path may be the root of the disk. Conditions of
-#: `where` have a grammar, which the description cannot state.
+#: Nothing but folders made for this is ever indexed: a made-up path may be the root of the disk.
+#: Conditions of `where` have a grammar, which the description cannot state.
 _HOOKS = """
 import itertools, os, schemathesis
 
