@@ -105,8 +105,8 @@ def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
 def by_words(matches: Sequence[tuple[int, float, Tier]], bound: float) -> list[Ranked]:
     """Divide the BM25 scores of matches by `bound`, the highest possible one.
 
-    Documents with all terms come first, even if others score higher. Then the scores of the others are scaled,
-    so that they do not increase with rank.
+    Documents with all terms come first, even if others score higher. Then the scores of the others are
+    scaled, so that they do not increase with rank.
     """
     ranked: list[Ranked] = []
     lowest, factor, last = 1.0, 1.0, ""
